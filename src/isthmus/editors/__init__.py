@@ -1,0 +1,1 @@
+"""Editor implementations, one file each, behind :class:`isthmus.ide.editor.Editor`."""

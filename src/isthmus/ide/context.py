@@ -1,0 +1,221 @@
+"""What the person looks at, as spec 1 section II sends it, and the tracker that decides what is sent when.
+
+Positions here are spec 1's: 1-based line and character (UTF-16 units). No I/O and no clock: the tracker is given the
+time and the editor's snapshot. Both ends limit in the same way: :func:`normalise` is what the receiving CLI does.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, cast
+
+from isthmus.codec import JsonObject, from_json
+from isthmus.errors import DecodeError
+from isthmus.ide.editor import OpenFile
+
+MAXIMUM_FILES = 10
+MAXIMUM_SELECTION_UNITS = 16384
+"""UTF-16 code units, as the real CLI counts the document's 16 KB; the mark of a cut is within."""
+CUT_MARK = "... [TRUNCATED]"
+DEBOUNCE_SECONDS = 0.050
+LONGEST_WAIT_SECONDS = 0.250
+"""A change that keeps coming is sent at least this often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """1-based line and character."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An open file. ``timestamp`` is Unix time of the last focus (ours in ms, for ordering only)."""
+
+    path: str
+    timestamp: float
+    is_active: bool | None = None
+    cursor: Cursor | None = None
+    selected_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceState:
+    """What is open; ``is_trusted`` None: the editor does not say."""
+
+    open_files: tuple[File, ...] | None = None
+    is_trusted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IdeContext:
+    """The params of ``ide/contextUpdate``."""
+
+    workspace_state: WorkspaceState | None = None
+
+    @property
+    def active_file(self) -> File | None:
+        """The file that has the focus, if any; of a context that :func:`normalise` or the tracker made."""
+        files = self.workspace_state.open_files if self.workspace_state else None
+        return next((file for file in files or () if file.is_active), None)
+
+
+def to_json(context: IdeContext) -> dict[str, Any]:
+    """The JSON object of spec 1; what is None is left out."""
+    state = context.workspace_state
+    if state is None:
+        return {}
+    encoded: dict[str, Any] = {}
+    if state.open_files is not None:
+        encoded["openFiles"] = [_file_to_json(file) for file in state.open_files]
+    if state.is_trusted is not None:
+        encoded["isTrusted"] = state.is_trusted
+    return {"workspaceState": encoded}
+
+
+def _file_to_json(file: File) -> dict[str, Any]:
+    encoded: dict[str, Any] = {"path": file.path, "timestamp": file.timestamp}
+    if file.is_active is not None:
+        encoded["isActive"] = file.is_active
+    if file.cursor is not None:
+        encoded["cursor"] = {"line": file.cursor.line, "character": file.cursor.character}
+    if file.selected_text is not None:
+        encoded["selectedText"] = file.selected_text
+    return encoded
+
+
+def context_from_json(value: object) -> IdeContext:
+    """A context out of the params that came. Entries of openFiles that are malformed are left out, the rest is kept.
+
+    Raises:
+        DecodeError: the params, workspaceState or openFiles have another type than documented.
+    """
+    state = _member(value, "IdeContext", "workspaceState")
+    if state is None:
+        return IdeContext()
+    entries = _member(state, "IdeContext.workspaceState", "openFiles")
+    if entries is not None and not isinstance(entries, list):
+        raise DecodeError("IdeContext.workspaceState.openFiles", "a list", entries)
+    trusted = _member(state, "IdeContext.workspaceState", "isTrusted")
+    files = None if entries is None else tuple(_readable(cast("list[object]", entries)))
+    return IdeContext(WorkspaceState(files, trusted if isinstance(trusted, bool) else None))
+
+
+def _member(value: object, path: str, name: str) -> Any:
+    if not isinstance(value, dict):
+        raise DecodeError(path, "an object", value)
+    return cast(JsonObject, value).get(name)
+
+
+def _readable(entries: list[object]) -> Iterable[File]:
+    for entry in entries:
+        try:
+            yield from_json(File, entry)
+        except DecodeError:
+            continue
+
+
+def normalise(context: IdeContext) -> IdeContext:
+    """What the receiver keeps: newest first, only the newest may be active, 10 files, 16384 units of selected text.
+
+    When the newest is not active, no file is.
+    """
+    state = context.workspace_state
+    if state is None or state.open_files is None:
+        return context
+    ordered = sorted(state.open_files, key=lambda file: -file.timestamp)
+    files: list[File] = []
+    for index, file in enumerate(ordered[:MAXIMUM_FILES]):
+        if index == 0 and file.is_active:
+            selected = cut_selection(file.selected_text) if file.selected_text else None
+            files.append(replace(file, selected_text=selected))
+        else:
+            files.append(File(file.path, file.timestamp))
+    return IdeContext(replace(state, open_files=tuple(files)))
+
+
+def cut_selection(text: str) -> str:
+    """The text, or its head with a mark, in at most 16384 UTF-16 units; a surrogate pair is never split."""
+    if len(text) * 2 <= MAXIMUM_SELECTION_UNITS or _units(text) <= MAXIMUM_SELECTION_UNITS:
+        return text
+    room = MAXIMUM_SELECTION_UNITS - len(CUT_MARK)
+    head = text[:room]
+    encoded = head.encode("utf-16-le", "surrogatepass")[: room * 2]
+    return encoded.decode("utf-16-le", "ignore") + CUT_MARK
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+class ContextTracker:
+    """Decides when a context is due and what is in it.
+
+    Times are seconds of any monotonic clock. A due time is 50 ms after the last change, but never more than 250 ms
+    after the first one that has not been sent.
+    """
+
+    def __init__(self, exists: Callable[[str], bool] = os.path.isfile) -> None:
+        self._exists = exists
+        self._first: float | None = None
+        self._due: float | None = None
+        self._active: str | None = None
+        self._latest = IdeContext(WorkspaceState(()))
+
+    @property
+    def due(self) -> float | None:
+        """When :meth:`update` is to be called; None while there is nothing to send."""
+        return self._due
+
+    @property
+    def latest(self) -> IdeContext:
+        """The last context that :meth:`update` made: what a client that has just connected is sent."""
+        return self._latest
+
+    def changed(self, now: float) -> None:
+        """Note that something changed."""
+        if self._first is None:
+            self._first = now
+        self._due = min(now + DEBOUNCE_SECONDS, self._first + LONGEST_WAIT_SECONDS)
+
+    def update(self, files: Iterable[OpenFile], is_trusted: bool | None = None) -> IdeContext | None:
+        """Take the editor's snapshot; the context to send, or None when it equals the one before."""
+        self._first = self._due = None
+        context = self._context(files, is_trusted)
+        if context == self._latest:
+            return None
+        self._latest = context
+        return context
+
+    def _context(self, files: Iterable[OpenFile], is_trusted: bool | None) -> IdeContext:
+        existing = [file for file in files if _sendable(file.path) and self._exists(file.path)]
+        active = next((file for file in existing if file.is_active), None)
+        active = active or next((file for file in existing if file.path == self._active), None)
+        self._active = active.path if active else None
+        newest = max((_milliseconds(file) for file in existing), default=0)
+        # The receiver takes the newest for the active one, so the active one has to be strictly the newest.
+        rest = [file for file in existing if file is not active]
+        others = [File(file.path, _milliseconds(file)) for file in sorted(rest, key=lambda file: -file.focused_at)]
+        if active is None:
+            return normalise(IdeContext(WorkspaceState(tuple(others), is_trusted)))
+        newest += any(file.timestamp == newest for file in others)
+        cursor = Cursor(active.cursor.line + 1, active.cursor.character + 1) if active.cursor else None
+        selected = active.selection.text if active.selection else None
+        entry = File(active.path, newest, True, cursor, selected)
+        return normalise(IdeContext(WorkspaceState((entry, *others), is_trusted)))
+
+
+def _milliseconds(file: OpenFile) -> int:
+    return int(file.focused_at * 1000)
+
+
+def _sendable(path: str) -> bool:
+    """Absolute, and text: JSON cannot carry a name that is not Unicode."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return PurePath(path).is_absolute()

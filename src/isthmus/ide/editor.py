@@ -1,0 +1,265 @@
+"""The Editor port: what a companion asks of an editor, and what an editor tells.
+
+Events go out through :meth:`Editor.changes`, commands come in through the other methods; an editor never calls back.
+An editor knows no protocol: no MCP, no tokens, no clients. It only knows files, views and a person.
+
+Positions are decided here once: **line and character are 0-based, character counts UTF-16 code units** (as in LSP).
+Wire modules and editors convert at their own edge: spec 1 is 1-based, Neovim is 1-based lines and byte columns.
+Paths are absolute strings, as the editor or the client wrote them; the port never resolves symlinks.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from isthmus.errors import IsthmusError
+from isthmus.ide.review import DiffReview
+
+
+class EditorError(IsthmusError):
+    """The editor could not do what was asked; the text can go to the client or person as it is."""
+
+
+class NotAvailableError(EditorError):
+    """This editor never can: a capability it does not have. The text is ``not available in EDITOR: why``."""
+
+    def __init__(self, editor: "EditorIdentity", reason: str) -> None:
+        super().__init__(f"not available in {editor.display_name}: {reason}")
+
+
+class EditorGoneError(EditorError):
+    """The editor quit or the connection to it is lost; nothing more can be asked of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place between two characters. ``line`` and ``character`` are 0-based; ``character`` is in UTF-16 units."""
+
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From ``start`` to ``end``, ``end`` not included, ``start`` never after ``end``."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Text that the person has selected: never empty. ``text`` is whole; limits are for the wire."""
+
+    range: Range
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A file that the editor has open. Buffers without a file behind them are not reported at all.
+
+    ``focused_at`` is when it last had the focus, Unix time in seconds (opened in the background: when opened).
+    ``is_active`` is true for at most one file: the one with the focus, or, while the focus is in something that is no
+    file (terminal, file tree, diff view), the one that had it last.
+    ``cursor`` and ``selection`` may be given for any file; only those of the active one leave the companion.
+    """
+
+    path: str
+    focused_at: float
+    is_active: bool = False
+    cursor: Position | None = None
+    selection: Selection | None = None
+    is_dirty: bool = False
+    language_id: str | None = None
+
+
+class Severity(StrEnum):
+    """How bad a diagnostic is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFORMATION = "information"
+    HINT = "hint"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding of a linter, compiler or language server in an open file."""
+
+    path: str
+    range: Range
+    severity: Severity
+    message: str
+    source: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditorIdentity:
+    """Who the editor is: ``name`` short and lowercase ("neovim"), ``display_name`` for people ("Neovim").
+
+    ``pid`` is the process id of the editor; of the companion itself where there is no editor process.
+    """
+
+    name: str
+    display_name: str
+    pid: int
+
+
+class Capability(StrEnum):
+    """What an editor may lack; whatever is not listed here every editor has."""
+
+    DIFF = "diff"
+    DIAGNOSTICS = "diagnostics"
+    SELECTION = "selection"
+    SAVE = "save"
+    MESSAGE = "message"
+
+
+# What an editor tells. A closed union: match with assert_never.
+
+
+@dataclass(frozen=True, slots=True)
+class ContextChanged:
+    """Open files, focus, cursor, selection or dirty state changed: :meth:`Editor.open_files` says how.
+
+    Editors send it at once and as often as they like; the companion debounces.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceChanged:
+    """The workspace folders or their trust changed: ask :meth:`Editor.workspace_folders` again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticsChanged:
+    """The diagnostics of ``paths`` changed."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileMentioned:
+    """The person wants the agent to look at a file; lines 0-based, both ends included; None: the whole file."""
+
+    path: str
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiffAccepted:
+    """The person accepted the review; ``content`` is the whole text they saw, with their edits. No file was written."""
+
+    review_id: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRejected:
+    """The person rejected the review, or closed its view without accepting."""
+
+    review_id: str
+
+
+EditorEvent: TypeAlias = (
+    ContextChanged | WorkspaceChanged | DiagnosticsChanged | FileMentioned | DiffAccepted | DiffRejected
+)
+
+
+class Editor(Protocol):
+    """What every editor can do. Each method raises :class:`EditorGoneError` once the editor has quit.
+
+    Methods are safe to call concurrently. An editor puts its own deadline on everything that can hang, and raises
+    :class:`EditorError` with the reason when it is passed.
+    """
+
+    @property
+    def identity(self) -> EditorIdentity:
+        """Who it is; constant from the moment the object exists."""
+        ...
+
+    @property
+    def unavailable(self) -> Mapping[Capability, str]:
+        """The capabilities that it lacks, each with the reason in words; empty when it has them all.
+
+        The methods of a missing capability raise :class:`NotAvailableError`.
+        """
+        ...
+
+    def changes(self) -> AsyncIterator[EditorEvent]:
+        """Everything that happens from the first iteration on, in order. Ends when the editor quits.
+
+        One reader at a time. A decision about a review is never dropped, also not while nobody reads.
+        """
+        ...
+
+    async def workspace_folders(self) -> tuple[str, ...]:
+        """The absolute paths of the open workspace folders; at least one."""
+        ...
+
+    async def open_files(self) -> tuple[OpenFile, ...]:
+        """A snapshot of the open files, in any order. Never diff views, terminals or buffers without a file name."""
+        ...
+
+    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
+        """Show a file; with ``at`` put the cursor at its start, and select it when it is not empty.
+
+        Raises:
+            EditorError: no such file.
+        """
+        ...
+
+    async def close_file(self, path: str) -> None:
+        """Stop showing a file. A file that is not open is no error.
+
+        Raises:
+            EditorError: it has unsaved changes; they are kept.
+        """
+        ...
+
+    async def open_diff(self, review: DiffReview) -> None:
+        """Show the file as it is on disk beside ``review.proposed``, editable; returns when it can be seen.
+
+        The person's decision comes later as :class:`DiffAccepted` or :class:`DiffRejected` with ``review.id``.
+        A file that does not exist is shown as empty. Nothing is written to the target file, ever. Text goes in and
+        comes out with its own line ends, byte order mark and (missing) final newline.
+
+        Raises:
+            EditorError: nothing can be shown.
+        """
+        ...
+
+    async def close_diff(self, review_id: str) -> str | None:
+        """Close a diff view without a decision and return the text in it, with the person's edits.
+
+        No :class:`DiffAccepted` or :class:`DiffRejected` follows. None when there is no such view (any more).
+        """
+        ...
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        """The known diagnostics of one file, or of all open files; never waits for a linter."""
+        ...
+
+    async def is_dirty(self, path: str) -> bool | None:
+        """Whether an open file has unsaved changes; None when it is not open."""
+        ...
+
+    async def save(self, path: str) -> None:
+        """Write an open file to disk. A file without changes is left untouched.
+
+        Raises:
+            EditorError: it is not open, or could not be written.
+        """
+        ...
+
+    async def show_message(self, text: str) -> None:
+        """Tell the person something, without waiting for them."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of the editor: close our diff views (no decision follows) and the connection. The editor stays."""
+        ...
