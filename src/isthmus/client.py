@@ -1,0 +1,160 @@
+"""The AgentClient port: all that a front, or a server, may ask of an agent.
+
+The engine implements it in process, ``isthmus.a2a.client`` over A2A; whoever draws or serves a task sees this and
+the events, nothing else. Deliberately not here: any wire, any storage, any policy.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from isthmus.errors import IsthmusError
+from isthmus.events import AgentEvent, JsonObject, TaskState, ToolCall, ToolCallConfirmation
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event on its way to somebody.
+
+    ``seq`` counts the kept events of a task from 1 and is what a subscriber resumes after; it is None for progress
+    that is not kept. ``at`` is Unix time in seconds.
+    """
+
+    seq: int | None
+    at: float
+    event: AgentEvent
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMessage:
+    """A message of the conversation as a plain A2A client sees it; ``role`` is ``user`` or ``agent``."""
+
+    message_id: str
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSnapshot:
+    """A task as it stands after its event ``seq``.
+
+    ``pending`` are the tool calls that wait for a person, whole. ``history`` is oldest first. Times are Unix seconds.
+    ``error`` and ``reason`` are those of the last state change. ``title`` is the beginning of the first prompt.
+    """
+
+    task_id: str
+    context_id: str
+    state: TaskState
+    seq: int
+    workspace: str
+    created_at: float
+    updated_at: float
+    title: str = ""
+    model: str = ""
+    error: str | None = None
+    reason: str | None = None
+    pending: tuple[ToolCall, ...] = ()
+    history: tuple[HistoryMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """A person's message to the agent.
+
+    Without ``task_id`` it makes a new task, in the session ``context_id`` or in a new one; with ``task_id`` it
+    continues that task. ``settings`` are the AgentSettings as received (at least ``workspace_path``); the first
+    message of a session needs them. ``may_continue_completed`` says that the client speaks the development-tool
+    extension, where a completed task can go on (Appendix A, step 10).
+    """
+
+    text: str
+    message_id: str = ""
+    task_id: str | None = None
+    context_id: str | None = None
+    settings: JsonObject | None = None
+    may_continue_completed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A stretch of a task's life: the task as it stood at the start, and what comes after.
+
+    ``deliveries`` ends after the state change that ends the work or asks a person. It may be iterated once; leaving
+    it early does not stop the task. ``is_new`` tells that the task was made by this call.
+    """
+
+    snapshot: TaskSnapshot
+    deliveries: AsyncIterator[Delivery]
+    is_new: bool = False
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task."""
+        return self.snapshot.task_id
+
+    @property
+    def context_id(self) -> str:
+        """The id of the session that the task belongs to."""
+        return self.snapshot.context_id
+
+
+class TaskError(IsthmusError):
+    """A request about a task cannot be met; the task is as it was."""
+
+
+class TaskNotFound(TaskError):
+    """No task has this id (or the asker may not see it)."""
+
+
+class InvalidRequest(TaskError):
+    """The request's own values do not fit: a wrong context, an unknown option, missing or refused settings."""
+
+
+class TaskNotResumable(TaskError):
+    """The task has ended and takes no further message."""
+
+
+class TaskNotCancelable(TaskError):
+    """The task has already ended."""
+
+
+class AgentClient(Protocol):
+    """An agent, near or far. Every method raises a :class:`TaskError` for requests that cannot be met."""
+
+    async def prompt(self, message: PromptMessage) -> Turn:
+        """Start a task, or continue one, with a person's message.
+
+        A message to a task that is working waits until the current work ends and is then taken.
+        """
+        ...
+
+    async def answer(
+        self,
+        task_id: str,
+        confirmations: Sequence[ToolCallConfirmation],
+        *,
+        answered_by: str,
+        context_id: str | None = None,
+    ) -> Turn:
+        """Answer questions of a task. The first answer wins; a later one for the same call raises InvalidRequest."""
+        ...
+
+    async def follow(self, task_id: str, after: int | None = None) -> Turn:
+        """What comes after event ``after`` (replayed, then live), or from now on when it is None."""
+        ...
+
+    async def cancel(self, task_id: str) -> TaskSnapshot:
+        """Stop the task and whatever it runs; returns when that is recorded."""
+        ...
+
+    async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
+        """The task now, with at most ``history_length`` messages (None: a default cap)."""
+        ...
+
+    async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
+        """The tasks, most recently changed first, without history."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of everything; tasks go on or wait as they are."""
+        ...

@@ -1,0 +1,207 @@
+"""JSON in and out for frozen dataclasses, by their type hints.
+
+Output uses the Python names (snake_case, as Appendix A of spec 2 does), enum names, and leaves out what is None.
+Input also accepts camelCase keys, enum numbers and unknown extra keys (a newer peer must not be refused).
+A value that does not fit raises :class:`~isthmus.errors.DecodeError` naming the field. This is deliberately
+not a general serialiser: only the shapes that the vocabulary of spec 2 uses are known.
+"""
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from isthmus.errors import DecodeError
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""Any JSON value; whole numbers stay whole."""
+JsonObject: TypeAlias = Mapping[str, Any]
+"""A JSON object whose values are not known to us, e.g. the arguments of a tool (``google.protobuf.Struct``)."""
+
+T = TypeVar("T")
+Decoder: TypeAlias = Callable[[Any, str], Any]
+
+
+def to_json(value: object) -> dict[str, Any]:
+    """The JSON object of a dataclass of the vocabulary; fields that are None are left out."""
+    encoded: dict[str, Any] = {}
+    for name in _field_names(type(value)):
+        item = getattr(value, name)
+        if item is not None:
+            encoded[name] = _encode(item)
+    return encoded
+
+
+def from_json(kind: type[T], value: object, path: str | None = None) -> T:
+    """The dataclass ``kind`` out of a JSON object.
+
+    Raises:
+        DecodeError: a required field is absent, a value has another type, or a oneof holds two members.
+    """
+    return cast(T, _decoder(kind)(value, path or kind.__name__))
+
+
+def camel(name: str) -> str:
+    """``tool_call_id`` -> ``toolCallId``."""
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return [_encode(item) for item in cast("Sequence[object]", value)]
+    if is_dataclass(value):
+        return to_json(value)
+    return value
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    alias: str
+    decode: Decoder
+    expected: str
+    required: bool
+    optional: bool
+
+
+@cache
+def _decoder(hint: Any) -> Decoder:
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _decoder(get_args(hint)[0])
+    if origin in (Union, types.UnionType):
+        (member,) = [argument for argument in get_args(hint) if argument is not type(None)]
+        return _decoder(member)
+    if origin is tuple:
+        return _repeated(_decoder(get_args(hint)[0]))
+    if origin is not None and issubclass(origin, Mapping):
+        return _object
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _enum(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return _message(hint)
+    return _SCALARS[hint]
+
+
+def _scalar(expected: str, *kinds: type) -> Decoder:
+    def decode(value: Any, path: str) -> Any:
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise DecodeError(path, expected, value)
+        return value
+
+    return decode
+
+
+_SCALARS: dict[Any, Decoder] = {
+    str: _scalar("a string", str),
+    int: _scalar("a whole number", int),
+    float: _scalar("a number", int, float),
+    bool: _scalar("true or false", bool),
+}
+
+
+def _object(value: Any, path: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise DecodeError(path, "an object", value)
+    return cast("Mapping[str, Any]", value)
+
+
+def _repeated(decode_item: Decoder) -> Decoder:
+    def decode(value: Any, path: str) -> Any:
+        if not isinstance(value, (list, tuple)):
+            raise DecodeError(path, "a list", value)
+        items = cast("Sequence[Any]", value)
+        return tuple(decode_item(item, f"{path}[{index}]") for index, item in enumerate(items))
+
+    return decode
+
+
+def _enum(kind: type[Enum]) -> Decoder:
+    expected = "one of " + ", ".join(kind.__members__)
+
+    def decode(value: Any, path: str) -> Any:
+        if isinstance(value, str) and value in kind.__members__:
+            return kind[value]
+        if isinstance(value, int) and not isinstance(value, bool):
+            try:
+                return kind(value)
+            except ValueError:
+                pass
+        raise DecodeError(path, expected, value)
+
+    return decode
+
+
+def _message(kind: type) -> Decoder:
+    hints = get_type_hints(kind, include_extras=True)
+    known = [
+        _Field(
+            field.name,
+            camel(field.name),
+            _decoder(hints[field.name]),
+            _describe(hints[field.name]),
+            field.default is MISSING and field.default_factory is MISSING,
+            _is_optional(hints[field.name]),
+        )
+        for field in fields(kind)
+    ]
+
+    def decode(value: Any, path: str) -> Any:
+        source = _object(value, path)
+        values: dict[str, Any] = {}
+        for field in known:
+            item = source.get(field.name, source.get(field.alias))
+            where = f"{path}.{field.name}"
+            if item is None and field.name not in source and field.alias not in source:
+                if field.required:
+                    raise DecodeError(where, field.expected, None)
+                continue
+            if item is None and field.optional:
+                continue
+            values[field.name] = field.decode(item, where)
+        try:
+            return kind(**values)
+        except OneofError as error:
+            raise DecodeError(path, str(error), sorted(source)) from error
+
+    return decode
+
+
+def _is_optional(hint: Any) -> bool:
+    inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return type(None) in get_args(inner)
+
+
+def _describe(hint: Any) -> str:
+    inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+    if inner in names:
+        return names[inner]
+    return "a list" if get_origin(inner) is tuple else "an object" if not isinstance(inner, type) else inner.__name__
+
+
+class OneofError(ValueError):
+    """A message holds more than one member of a oneof."""
+
+
+def require_at_most_one(message: object, oneof: str, *names: str) -> None:
+    """Hold a oneof of the protocol: at most one of the fields ``names`` of ``message`` is set.
+
+    Raises:
+        OneofError: two or more are set.
+    """
+    present = [name for name in names if getattr(message, name) is not None]
+    if len(present) > 1:
+        raise OneofError(f"at most one of {', '.join(names)} (oneof {oneof})")

@@ -1,0 +1,250 @@
+"""The ChatModel port: what the agent asks of a language model and what comes back.
+
+Nothing here is specific to a provider. What a provider needs to see again unchanged (thought signatures, reasoning
+items, blocks that we do not know) travels as :class:`ProviderState` or :class:`Opaque` and is replayed only to the
+provider that sent it. This module is deliberately free of I/O and of any SDK.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from isthmus.errors import IsthmusError
+
+JsonObject: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderState:
+    """Data that only ``provider`` understands and wants back with the part it came on (e.g. a thought signature)."""
+
+    provider: str
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text of either side."""
+
+    text: str
+    state: ProviderState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What the model said to itself; ``text`` may be empty when only a signature came."""
+
+    text: str
+    state: ProviderState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """The model asks for one tool call.
+
+    ``id`` is unique within the conversation: the provider's own where it gives one, else made by us.
+    ``invalid`` is set, with ``arguments`` empty, when the arguments were not a JSON object: it says why.
+    """
+
+    id: str
+    name: str
+    arguments: JsonObject
+    state: ProviderState | None = None
+    invalid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool call gave, for the model's eyes."""
+
+    id: str
+    name: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A part that we do not know, kept whole; replayed to the same provider, left out for others."""
+
+    provider: str
+    raw: JsonObject
+
+
+Part: TypeAlias = Text | Thought | ToolRequest | ToolResult | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of one side. Tool results are parts of a user message."""
+
+    role: Literal["user", "assistant"]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it; ``parameters`` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything a model needs for its next message."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request. ``input`` includes ``cached`` and ``cache_write``; ``output`` includes ``thoughts``."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    thoughts: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cached + other.cached,
+            self.cache_write + other.cache_write,
+            self.thoughts + other.thoughts,
+        )
+
+
+class Finish(StrEnum):
+    """Why the model stopped."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    SAFETY = "safety"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the visible text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtDelta:
+    """More of the current thought."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequestStarted:
+    """The model began to write a tool call; its arguments are not complete yet."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """A request failed in a way that may pass; the next try starts after ``delay`` seconds."""
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The last item of a stream: the whole message, to be kept and replayed unchanged."""
+
+    message: Message
+    usage: Usage
+    finish: Finish
+    raw_finish: str | None = None
+
+
+StreamItem: TypeAlias = TextDelta | ThoughtDelta | ToolRequestStarted | Retrying | Done
+
+
+class ModelErrorKind(StrEnum):
+    """What went wrong with a model, as far as the agent can act on it."""
+
+    AUTHENTICATION = "authentication"
+    UNKNOWN_MODEL = "unknown_model"
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    CONTEXT_TOO_LONG = "context_too_long"
+    SAFETY = "safety"
+    EMPTY = "empty"
+    INTERRUPTED = "interrupted"
+    BAD_REQUEST = "bad_request"
+    UNREACHABLE = "unreachable"
+    CONFIGURATION = "configuration"
+
+
+class ModelError(IsthmusError):
+    """A model gave no usable answer, after the retries that made sense.
+
+    The text is for a person and never holds a key. ``status`` is the HTTP status where there was one; ``retry_after``
+    is in seconds.
+    """
+
+    def __init__(
+        self, kind: ModelErrorKind, message: str, *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do. ``context_window`` is in tokens, None when not known."""
+
+    context_window: int | None = None
+    thoughts: bool = False
+    parallel_tool_calls: bool = True
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """A language model.
+
+    ``stream`` yields deltas and ends with exactly one :class:`Done`, or raises :class:`ModelError`. Closing the
+    generator, or cancelling the task that reads it, closes the connection before either returns. ``name`` is what a
+    person calls the model (``gemini-2.5-flash``); ``provider`` is the module that speaks to it (``gemini``).
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]: ...
+
+    async def aclose(self) -> None: ...
+
+
+def text_of(message: Message) -> str:
+    """The visible text of a message, its text parts joined."""
+    return "".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def requests_of(message: Message) -> tuple[ToolRequest, ...]:
+    """The tool calls that a message asks for, in order."""
+    return tuple(part for part in message.parts if isinstance(part, ToolRequest))

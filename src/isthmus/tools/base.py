@@ -1,0 +1,140 @@
+"""The Tool port: what a tool declares, how it proposes its effect, and how it runs.
+
+A tool first *proposes*: it checks its arguments and says what it would do, without an effect. What it proposed may be
+shown to a person. Then it *runs*, with the proposal that was approved. A tool never asks for permission itself, and
+knows nothing of tasks, models or wires.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from isthmus.errors import IsthmusError
+from isthmus.events import ConfirmationDetails, ErrorDetails, ToolOutput
+
+if TYPE_CHECKING:
+    from isthmus.tools.workspace import Workspace
+
+Arguments: TypeAlias = Mapping[str, Any]
+
+
+class ToolKind(Enum):
+    """What a tool can do to the world; the approval policy decides by it."""
+
+    READ = "read"
+    """Changes nothing: may run again after a crash, and runs in plan mode."""
+    EDIT = "edit"
+    """Changes files of the workspace; proposes a FileDiff."""
+    EXECUTE = "execute"
+    """Runs a program; proposes ExecuteDetails."""
+    OTHER = "other"
+    """Anything else with an effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Where a call runs. Nothing in it is process-wide.
+
+    ``output_folder`` is where outputs that are too long to show are kept whole; ``environment`` is what child
+    processes get. Both belong to the task.
+    """
+
+    workspace: "Workspace"
+    tool_call_id: str
+    output_folder: Path
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """What was approved: the proposal, and for a file edit the reviewer's own content when it differs."""
+
+    details: ConfirmationDetails | None = None
+    modified_content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveContent:
+    """The whole output so far, while a tool runs."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSucceeded:
+    """``output`` is for the user, ``for_model`` for the model."""
+
+    output: ToolOutput
+    for_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailed:
+    """``error`` is for the user, ``for_model`` for the model (the error's text when empty)."""
+
+    error: ErrorDetails
+    for_model: str = ""
+
+
+ToolItem: TypeAlias = LiveContent | ToolSucceeded | ToolFailed
+
+
+class ToolFailure(IsthmusError):
+    """A tool cannot do what it was asked; becomes a FAILED call whose text goes to the user and the model.
+
+    ``category`` is the error type of spec 2 (e.g. ``invalid_arguments``, ``file_not_found``, ``outside_workspace``).
+    """
+
+    def __init__(self, message: str, category: str) -> None:
+        super().__init__(message)
+        self.category = category
+
+
+class Tool(Protocol):
+    """One tool. ``parameters`` is a JSON schema of type object; names follow Gemini CLI's tools.
+
+    ``propose`` returns the details of a confirmation, or None for a tool of kind READ.
+    ``run`` yields any number of :class:`LiveContent` and ends with one :class:`ToolSucceeded` or
+    :class:`ToolFailed`. When its task is cancelled it leaves nothing running behind.
+    Both raise :class:`ToolFailure`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+
+    @property
+    def kind(self) -> ToolKind: ...
+
+    def describe(self, arguments: Arguments) -> str: ...
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None: ...
+
+    def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSet:
+    """Tools by name, in the order in which they are offered to the model."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+
+    @classmethod
+    def of(cls, *tools: Tool) -> "ToolSet":
+        """A set of these tools; a later one of the same name is refused.
+
+        Raises:
+            ValueError: two tools have one name.
+        """
+        named: dict[str, Tool] = {}
+        for tool in tools:
+            if named.setdefault(tool.name, tool) is not tool:
+                raise ValueError(f"two tools are named {tool.name!r}; rename one")
+        return cls(named)
