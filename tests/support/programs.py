@@ -1,0 +1,46 @@
+"""Where tests find the real programs they talk to: nvim, node, rg, git, and the npm packages of tests/peers/node.
+
+A missing program skips the test on a developer's machine and fails it in continuous integration (CI=true), so that
+nothing is silently untested there. Nothing is installed from here: that is `make setup` and `make peers`.
+"""
+
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+NODE_PEERS = Path(__file__).resolve().parent.parent / "peers" / "node"
+"""The folder with package.json and package-lock.json of the npm peers."""
+
+
+def require(name: str) -> Path:
+    """The absolute path of the program `name`: from the virtual environment, else from PATH.
+
+    When there is none the test is skipped, or fails under CI=true.
+    """
+    scripts = sysconfig.get_path("scripts")
+    found = shutil.which(name, path=scripts) or shutil.which(name)
+    if found is None:
+        unavailable(f"the program {name!r} is neither in {scripts} nor on PATH; `make setup` installs what tests need")
+    return Path(found).absolute()
+
+
+def node_package(name: str) -> Path:
+    """The folder of the installed npm package `name`, such as "@google/gemini-cli".
+
+    When it is not installed the test is skipped, or fails under CI=true.
+    """
+    folder = NODE_PEERS / "node_modules" / name
+    if not (folder / "package.json").is_file():
+        unavailable(f"the npm package {name!r} is not in {folder}; `make peers` installs it")
+    return folder
+
+
+def unavailable(reason: str) -> NoReturn:
+    """End the test because something it needs is missing: skipped, or failed under CI=true."""
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(f"{reason} (CI=true: a skip for a missing program is a failure)", pytrace=False)
+    pytest.skip(reason)

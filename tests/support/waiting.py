@@ -1,0 +1,85 @@
+"""Waiting for a condition with a deadline: the only way a test waits.
+
+Tests never sleep for a guessed time. They poll what they wait for, and a deadline that passes is a failure that says
+what was waited for and what was seen last. A condition may also be written with `assert`: AssertionError counts as
+"not yet"; every other exception is passed on at once.
+"""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+INTERVAL = 0.01
+"""Seconds between two looks at a condition."""
+
+
+def eventually(condition: Callable[[], T], seconds: float = 10, *, what: str = "") -> T:
+    """Call `condition` until it returns something true, and return that.
+
+    After `seconds` an AssertionError says `what` was waited for and what came last. Not for use inside an event loop:
+    there it is `eventually_async`.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            value = condition()
+        except AssertionError as error:
+            if time.monotonic() >= deadline:
+                raise AssertionError(_deadline_passed(condition, seconds, what, str(error))) from error
+        else:
+            if value:
+                return value
+            if time.monotonic() >= deadline:
+                raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
+        time.sleep(INTERVAL)
+
+
+async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 10, *, what: str = "") -> T:
+    """`eventually` for a running event loop, which goes on meanwhile. `condition` may return a value or an awaitable.
+
+    An awaitable that never ends is cut off at the deadline as well.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            value = await _settled(condition(), deadline - time.monotonic())
+        except AssertionError as error:
+            if time.monotonic() >= deadline:
+                raise AssertionError(_deadline_passed(condition, seconds, what, str(error))) from error
+        except _CutOffError as error:
+            raise AssertionError(_deadline_passed(condition, seconds, what, "no answer from the condition")) from error
+        else:
+            if value:
+                return value
+            if time.monotonic() >= deadline:
+                raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
+        await asyncio.sleep(INTERVAL)
+
+
+class _CutOffError(Exception):
+    """The awaitable of a condition was still running at the deadline."""
+
+
+async def _settled(value: T | Awaitable[T], seconds: float) -> T:
+    if not inspect.isawaitable(value):
+        return value
+    running = asyncio.ensure_future(value)
+    try:
+        # Not asyncio.timeout: a TimeoutError that the condition itself raises has to stay one.
+        done, _ = await asyncio.wait({running}, timeout=max(seconds, INTERVAL))
+        if not done:
+            raise _CutOffError
+        return running.result()
+    finally:
+        if not running.done():
+            running.cancel()
+            await asyncio.wait({running})
+
+
+def _deadline_passed(condition: Callable[[], object], seconds: float, what: str, last: str) -> str:
+    name = what or getattr(condition, "__qualname__", repr(condition))
+    return f"not within {seconds:g} s: {name}; last seen: {last}"

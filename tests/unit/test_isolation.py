@@ -1,0 +1,63 @@
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from support import programs
+from support.surroundings import Surroundings
+
+PROBE = (
+    "import os, pathlib, tempfile; print(pathlib.Path.home(), tempfile.gettempdir(), os.environ.get('NVIM'), sep='|')"
+)
+
+
+def test_home_and_temporary_files_are_the_tests_own_also_in_child_processes(surroundings: Surroundings) -> None:
+    child = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, encoding="utf-8", check=True)
+    assert child.stdout.strip() == f"{surroundings.home}|{surroundings.temporary}|None"
+    assert Path.home() == surroundings.home
+    assert tempfile.gettempdir() == str(surroundings.temporary)
+
+
+def test_a_socket_path_below_any_isolated_folder_fits_into_its_limit(surroundings: Surroundings) -> None:
+    name = "gemini/ide/gemini-ide-server-4194304-65535.sock"
+    assert len(str(surroundings.temporary / name).encode()) < 104
+    assert len(str(surroundings.runtime / name).encode()) < 104
+
+
+def test_no_key_of_a_model_provider_and_no_editor_reaches_a_test() -> None:
+    foreign = ("GEMINI_", "ANTHROPIC_", "OPENAI_", "GOOGLE_", "NVIM")
+    assert [name for name in os.environ if name.startswith(foreign)] == []
+
+
+def test_the_workspace_is_empty_and_in_no_git_repository(workspace: Path) -> None:
+    assert list(workspace.iterdir()) == []
+    assert not any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
+
+
+def test_a_missing_program_fails_in_continuous_integration_and_is_skipped_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match=r"'no-such-program' is neither in .* nor on PATH"):
+        programs.require("no-such-program")
+    with pytest.raises(pytest.fail.Exception, match="make peers"):
+        programs.node_package("@isthmus/no-such-package")
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="no-such-program"):
+        programs.require("no-such-program")
+
+
+def test_a_program_of_the_virtual_environment_comes_before_one_on_the_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("pytest", "only-on-path"):
+        (tmp_path / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert programs.require("pytest") != tmp_path / "pytest"
+    assert shutil.which("pytest") == str(tmp_path / "pytest")
+    assert programs.require("only-on-path") == tmp_path / "only-on-path"
