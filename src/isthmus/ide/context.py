@@ -167,7 +167,7 @@ class ContextTracker:
 
     @property
     def due(self) -> float | None:
-        """When :meth:`update` is to be called; None while there is nothing to send."""
+        """When the editor is to be read; None while there is nothing to send."""
         return self._due
 
     @property
@@ -181,9 +181,12 @@ class ContextTracker:
             self._first = now
         self._due = min(now + DEBOUNCE_SECONDS, self._first + LONGEST_WAIT_SECONDS)
 
+    def reading(self) -> None:
+        """The editor's snapshot is taken now; what changes from here on is due again."""
+        self._first = self._due = None
+
     def update(self, files: Iterable[OpenFile], is_trusted: bool | None = None) -> IdeContext | None:
         """Take the editor's snapshot; the context to send, or None when it equals the one before."""
-        self._first = self._due = None
         context = self._context(files, is_trusted)
         if context == self._latest:
             return None

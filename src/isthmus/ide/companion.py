@@ -1,0 +1,267 @@
+"""The companion: one editor, the clients that are attached to it, the reviews that wait for the person.
+
+Knows no protocol and no transport: a wire attaches a :class:`Client` and calls :meth:`Companion.open_diff` and
+:meth:`Companion.close_diff`. It never writes a file that is reviewed; the agent does. One review can be decided from
+the editor or from the person's terminal; the first answer wins and goes only to the client that asked.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, assert_never
+from uuid import uuid4
+
+from isthmus.ide.context import ContextTracker, IdeContext
+from isthmus.ide.editor import (
+    ContextChanged,
+    DiagnosticsChanged,
+    DiffAccepted,
+    DiffRejected,
+    Editor,
+    EditorError,
+    EditorEvent,
+    EditorGoneError,
+    FileMentioned,
+    WorkspaceChanged,
+)
+from isthmus.ide.review import DiffReview, ReviewTable
+
+MAXIMUM_REVIEWS = 100
+KEPT_DECISIONS = 50
+DECISION_WAIT_SECONDS = 1.0
+
+
+class Client(Protocol):
+    """An attached agent CLI, as the companion sees it. Methods return at once; the wire behind them buffers."""
+
+    @property
+    def id(self) -> str:
+        """Unique among the attached clients."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What to call it to the person."""
+        ...
+
+    def context(self, context: IdeContext) -> None:
+        """The person looks at something else now."""
+        ...
+
+    def decided(self, review: DiffReview) -> str | None:
+        """The person accepted or rejected a review of this client; the text, if any, is shown to them."""
+        ...
+
+
+class Companion:
+    """Joins an editor and its clients. :meth:`run` does the work; the rest may be called while it runs."""
+
+    def __init__(
+        self,
+        editor: Editor,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        workspace_changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.editor = editor
+        self.reviews = ReviewTable()
+        self._clock = clock
+        self._workspace_changed = workspace_changed
+        self._clients: dict[str, Client] = {}
+        self._tracker = ContextTracker()
+        self._dirty = asyncio.Event()
+        self._reviews_changed = asyncio.Condition()
+        self._decisions: OrderedDict[str, DiffReview] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """Who is attached."""
+        return tuple(self._clients.values())
+
+    async def run(self) -> None:
+        """Follow the editor until it quits. Events that it still told before are delivered before this returns."""
+        sender = asyncio.create_task(self._send_contexts())
+        try:
+            async for event in self.editor.changes():
+                await self._handle(event)
+        finally:
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+
+    def attach(self, client: Client) -> None:
+        """Let a client have contexts and open reviews."""
+        self._clients[client.id] = client
+
+    async def detach(self, client_id: str) -> None:
+        """Forget a client and close its views; nobody is told a decision."""
+        self._clients.pop(client_id, None)
+        for review in self.reviews.all(client_id):
+            self.reviews.close(review.id)
+            await self._close_view(review.id)
+        await self._announce()
+
+    async def context(self) -> IdeContext:
+        """What the person looks at right now."""
+        await self._refresh()
+        return self._tracker.latest
+
+    async def open_diff(self, client: Client, file_path: str, proposed: str) -> DiffReview:
+        """Show a proposed edit to the person; returns when it can be seen. A former one of the same client is closed.
+
+        Raises:
+            EditorError: nothing can be shown.
+        """
+        if _is_directory(file_path):
+            raise EditorError(f"openDiff: {file_path} is a directory; expected the path of a file")
+        if len(self.reviews) >= MAXIMUM_REVIEWS:
+            raise EditorError(f"openDiff: {MAXIMUM_REVIEWS} reviews are open already; decide or close some first")
+        review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title)
+        former = self.reviews.open(review)
+        try:
+            if former is not None:
+                await self._close_view(former.id)
+            await self.editor.open_diff(review)
+        except BaseException:
+            self.reviews.close(review.id)
+            raise
+        await self._announce()
+        return review
+
+    async def close_diff(self, client: Client, file_path: str) -> DiffReview | None:
+        """Take a review back. The decided review with its final text; None when there was none.
+
+        When the person has answered in the same moment, what is returned is their answer.
+        """
+        review = self.reviews.find(client.id, file_path)
+        if review is None:
+            return self._last_decision(client.id, file_path)
+        content = await self._close_view(review.id)
+        if content is None:
+            return await self._decision_on_its_way(review)
+        closed = self.reviews.close(review.id, content)
+        await self._announce()
+        return closed or self._decisions.get(review.id)
+
+    async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
+        """Accept as the person, with the text in the view or with ``content``; None when it is decided already."""
+        if self.reviews.get(review_id) is None:
+            return None
+        shown = await self._close_view(review_id)
+        if shown is None:
+            return None  # answered in the editor a moment ago
+        return await self._decide(self.reviews.accept(review_id, shown if content is None else content))
+
+    async def reject(self, review_id: str) -> DiffReview | None:
+        """Reject as the person; None when it is decided already."""
+        if self.reviews.get(review_id) is None:
+            return None
+        if await self._close_view(review_id) is None:
+            return None
+        return await self._decide(self.reviews.reject(review_id))
+
+    async def wait_for_reviews(self, timeout: float) -> tuple[DiffReview, ...]:
+        """The open reviews as soon as there is one, or after ``timeout`` seconds."""
+        async with self._reviews_changed:
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._reviews_changed.wait_for(lambda: len(self.reviews) > 0)
+            except TimeoutError:
+                pass
+        return self.reviews.all()
+
+    async def _handle(self, event: EditorEvent) -> None:
+        match event:
+            case ContextChanged():
+                self._note_change()
+            case WorkspaceChanged():
+                self._workspace_changed()
+                self._note_change()
+            case DiffAccepted(review_id, content):
+                await self._decide(self.reviews.accept(review_id, content))
+            case DiffRejected(review_id):
+                await self._decide(self.reviews.reject(review_id))
+            case DiagnosticsChanged() | FileMentioned():
+                pass  # spec 1 has no message for them; a mention also selects its lines, which is a context change
+            case _:
+                assert_never(event)
+
+    def _note_change(self) -> None:
+        self._tracker.changed(self._clock())
+        self._dirty.set()
+
+    async def _send_contexts(self) -> None:
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            while (due := self._tracker.due) is not None:
+                wait = due - self._clock()
+                if wait > 0:
+                    await asyncio.sleep(wait)
+                    continue
+                await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Take the editor's snapshot and tell all clients when it is news."""
+        self._tracker.reading()
+        try:
+            files = await self.editor.open_files()
+        except EditorGoneError:
+            files = ()
+        except EditorError:
+            return  # a busy editor: what was known last stays true until the next change
+        context = self._tracker.update(files)
+        if context is not None:
+            for client in self.clients:
+                client.context(context)
+
+    async def _close_view(self, review_id: str) -> str | None:
+        try:
+            return await self.editor.close_diff(review_id)
+        except EditorGoneError:
+            return None
+
+    async def _decide(self, review: DiffReview | None) -> DiffReview | None:
+        if review is None:
+            return None
+        self._decisions[review.id] = review
+        while len(self._decisions) > KEPT_DECISIONS:
+            self._decisions.popitem(last=False)
+        client = self._clients.get(review.owner)
+        warning = client.decided(review) if client is not None else None
+        await self._announce()
+        if warning is not None:
+            # Not awaited: an editor that hangs must not hold the decision of the next review.
+            task = asyncio.create_task(self._show(warning))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return review
+
+    async def _show(self, text: str) -> None:
+        with contextlib.suppress(EditorError):
+            await self.editor.show_message(text)
+
+    async def _decision_on_its_way(self, review: DiffReview) -> DiffReview | None:
+        """The view is gone, so the person has answered and the editor's event is coming."""
+        async with self._reviews_changed:
+            try:
+                async with asyncio.timeout(DECISION_WAIT_SECONDS):
+                    await self._reviews_changed.wait_for(lambda: self.reviews.get(review.id) is None)
+            except TimeoutError:
+                return self.reviews.close(review.id)
+        return self._decisions.get(review.id)
+
+    def _last_decision(self, owner: str, file_path: str) -> DiffReview | None:
+        decisions = reversed(self._decisions.values())
+        return next((r for r in decisions if r.owner == owner and r.file_path == file_path), None)
+
+    async def _announce(self) -> None:
+        async with self._reviews_changed:
+            self._reviews_changed.notify_all()
+
+
+def _is_directory(path: str) -> bool:
+    return Path(path).is_dir()

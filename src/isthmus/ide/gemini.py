@@ -1,0 +1,174 @@
+"""The wire of spec 1 (Gemini CLI companion): its tools, requests, answers and notifications. No I/O.
+
+Where the document and the real clients differ both are served: see :func:`close_diff_result` and
+:func:`decision_notification`. Which client is which is told by ``clientInfo.name``.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import assert_never
+
+from isthmus.codec import JsonObject
+from isthmus.ide import context
+from isthmus.ide.mcp_peer import Message, Tool, ToolResult, notification
+from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected
+
+CONTEXT_UPDATE = "ide/contextUpdate"
+DIFF_ACCEPTED = "ide/diffAccepted"
+DIFF_REJECTED = "ide/diffRejected"
+OPEN_DIFF = "openDiff"
+CLOSE_DIFF = "closeDiff"
+
+REAL_CLIENTS = frozenset({"streamable-http-client", "stdio-client"})
+"""``clientInfo.name`` of Gemini CLI, Qwen Code and their forks."""
+
+_FILE_PATH = {"type": "string", "description": "The absolute path of the file."}
+
+TOOLS = (
+    Tool(
+        OPEN_DIFF,
+        "Open a diff view for a file so that the person can review, edit, accept or reject the proposed content. "
+        "Returns at once; the outcome follows as ide/diffAccepted or ide/diffRejected.",
+        {
+            "type": "object",
+            "properties": {
+                "filePath": _FILE_PATH,
+                "newContent": {"type": "string", "description": "The proposed new content of the whole file."},
+            },
+            "required": ["filePath", "newContent"],
+        },
+    ),
+    Tool(
+        CLOSE_DIFF,
+        "Close the open diff view of a file and return the text that is in it.",
+        {
+            "type": "object",
+            "properties": {
+                "filePath": _FILE_PATH,
+                "suppressNotification": {
+                    "type": "boolean",
+                    "description": "Sent by real clients; the answer is then a JSON object with the key content.",
+                },
+            },
+            "required": ["filePath"],
+        },
+    ),
+)
+
+
+class ArgumentError(ValueError):
+    """The arguments of a tool call are not as documented; the text says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDiffRequest:
+    """Arguments of openDiff."""
+
+    file_path: str
+    new_content: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseDiffRequest:
+    """Arguments of closeDiff."""
+
+    file_path: str
+    suppress_notification: bool = False
+
+
+def open_diff_request(arguments: JsonObject) -> OpenDiffRequest:
+    """Read the arguments of openDiff.
+
+    Raises:
+        ArgumentError: a field is missing, mistyped, or the path is not absolute.
+    """
+    new_content = arguments.get("newContent")
+    if not isinstance(new_content, str):
+        raise ArgumentError("openDiff: expected newContent as a string, the proposed content of the whole file")
+    return OpenDiffRequest(_file_path(OPEN_DIFF, arguments), new_content)
+
+
+def close_diff_request(arguments: JsonObject) -> CloseDiffRequest:
+    """Read the arguments of closeDiff.
+
+    Raises:
+        ArgumentError: filePath is missing, mistyped or not absolute.
+    """
+    return CloseDiffRequest(_file_path(CLOSE_DIFF, arguments), arguments.get("suppressNotification") is True)
+
+
+def _file_path(tool: str, arguments: JsonObject) -> str:
+    path = arguments.get("filePath")
+    if not isinstance(path, str) or not PurePath(path).is_absolute() or "\0" in path:
+        shown = f"{path!r}"[:200] if path is not None else "nothing"
+        raise ArgumentError(f"{tool}: expected filePath as the absolute path of a file, received {shown}")
+    return path
+
+
+def close_diff_result(request: CloseDiffRequest, client_name: str, closed: DiffReview | None) -> ToolResult:
+    """The answer to closeDiff.
+
+    Spec 1: one text block with the final content. Real clients parse that text as JSON ``{"content": ...}`` and
+    would lose the person's edits otherwise; they are known by name or by ``suppressNotification``. A view that is not
+    open is an error for the document's clients, and ``{}`` (nothing to take over) for the real ones.
+    """
+    as_json = client_name in REAL_CLIENTS or request.suppress_notification
+    content = final_content(closed) if closed is not None else None
+    if as_json:
+        return ToolResult.text(json.dumps({} if content is None else {"content": content}))
+    if content is None:
+        return ToolResult.error(f"closeDiff: no diff view is open for {request.file_path}")
+    return ToolResult.text(content)
+
+
+def final_content(review: DiffReview) -> str | None:
+    """The text that a decided review ended with; None while open and when rejected."""
+    match review.state:
+        case Accepted(content) | Closed(content):
+            return content
+        case Open() | Rejected():
+            return None
+        case _:
+            assert_never(review.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to send to the client about a decision, and what to tell the person when it is not what they did."""
+
+    message: Message
+    warning: str | None = None
+
+
+def decision_notification(review: DiffReview, client_name: str) -> Decision | None:
+    """The notification of a decision that the person took; None when the client itself closed the review.
+
+    Real clients ignore an empty ``content`` and would write their proposal: an accepted empty text is sent to them as
+    a rejection.
+    """
+    match review.state:
+        case Accepted(content):
+            if not content and review.proposed and client_name in REAL_CLIENTS:
+                warning = (
+                    f"{review.file_path}: this agent cannot take an empty file (it would write its proposal instead), "
+                    "so the edit was sent as rejected."
+                )
+                return Decision(notification(DIFF_REJECTED, {"filePath": review.file_path}), warning)
+            return Decision(notification(DIFF_ACCEPTED, {"filePath": review.file_path, "content": content}))
+        case Rejected():
+            return Decision(notification(DIFF_REJECTED, {"filePath": review.file_path}))
+        case Closed() | Open():
+            return None
+        case _:
+            assert_never(review.state)
+
+
+def context_notification(latest: context.IdeContext) -> Message:
+    """The context as ``ide/contextUpdate``."""
+    return notification(CONTEXT_UPDATE, context.to_json(latest))
+
+
+def client_title(client_name: str) -> str:
+    """The client as a person knows it."""
+    return "Gemini CLI" if client_name in REAL_CLIENTS else client_name or "agent"

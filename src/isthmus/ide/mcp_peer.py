@@ -1,0 +1,286 @@
+"""The server side of an MCP connection as a state machine: messages in, answers and tool calls out. No I/O.
+
+Covers what IDE clients use, of protocol versions 2024-11-05 to 2025-11-25: initialize, ping, tools/list, tools/call,
+notifications and their errors (JSON-RPC 2.0). Deliberately not here: sessions, HTTP, prompts, resources, batches
+(removed from MCP in 2025-06-18) and the meaning of any tool. Any transport can drive it: one message at a time goes
+into :meth:`McpPeer.receive`; a tool call's outcome comes back through :meth:`McpPeer.finish`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias, cast
+
+from isthmus.codec import JsonObject
+
+PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+LATEST_PROTOCOL_VERSION = PROTOCOL_VERSIONS[-1]
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+
+RequestId: TypeAlias = int | str
+Message: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as ``tools/list`` shows it; ``input_schema`` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    input_schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A CallToolResult: content blocks of MCP; ``is_error`` says that they describe a failure."""
+
+    content: tuple[JsonObject, ...] = ()
+    is_error: bool = False
+
+    @staticmethod
+    def text(text: str) -> "ToolResult":
+        """A success with one text block."""
+        return ToolResult(({"type": "text", "text": text},))
+
+    @staticmethod
+    def error(text: str) -> "ToolResult":
+        """A failure with one text block that describes it."""
+        return ToolResult(({"type": "text", "text": text},), is_error=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientInfo:
+    """Who said initialize, and the version that was agreed on."""
+
+    name: str
+    version: str
+    protocol_version: str
+
+
+# What one message led to. A closed union: match with assert_never.
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Send this response. ``malformed``: what came was no request at all (HTTP answers those with status 400)."""
+
+    message: Message
+    malformed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallTool:
+    """Run this tool and give its result to :meth:`McpPeer.finish`."""
+
+    request_id: RequestId
+    name: str
+    arguments: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class CancelCall:
+    """The client no longer waits for this call: stop it; its result is not to be sent."""
+
+    request_id: RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """A notification of the client; unknown ones may be ignored."""
+
+    method: str
+    params: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Nothing to do: a response to a request that this side never sends."""
+
+
+Received: TypeAlias = Reply | CallTool | CancelCall | Notified | Ignored
+
+
+class _Refused(Exception):
+    def __init__(self, code: int, text: str) -> None:
+        self.code = code
+        self.text = text
+        super().__init__(text)
+
+
+@dataclass(slots=True)
+class McpPeer:
+    """One connection. ``client`` is None until initialize succeeded; give it to take up an older session again."""
+
+    name: str
+    version: str
+    tools: Sequence[Tool]
+    client: ClientInfo | None = None
+    _running: set[RequestId] = field(default_factory=set[RequestId])
+
+    def receive(self, data: bytes) -> Received:
+        """Take one message as UTF-8 JSON. Whatever comes, this returns; nothing that came changes the state by half."""
+        try:
+            value = json.loads(data, parse_constant=_refuse_constant)
+        except RecursionError:
+            return _malformed(PARSE_ERROR, "the JSON is nested too deeply")
+        except (ValueError, UnicodeDecodeError) as error:
+            return _malformed(PARSE_ERROR, f"expected one JSON-RPC 2.0 message as UTF-8 JSON: {error}")
+        if isinstance(value, list):
+            return _malformed(
+                INVALID_REQUEST, "batches are not supported by MCP since 2025-06-18: send each message alone"
+            )
+        if not isinstance(value, dict):
+            return _malformed(INVALID_REQUEST, f"expected a JSON-RPC 2.0 object, received {_kind(value)}")
+        return self._dispatch(cast("dict[str, Any]", value))
+
+    def finish(self, request_id: RequestId, result: ToolResult) -> Message | None:
+        """The response to a tool call; None when the client cancelled it meanwhile."""
+        if request_id not in self._running:
+            return None
+        self._running.discard(request_id)
+        encoded: dict[str, Any] = {"content": list(result.content)}
+        if result.is_error:
+            encoded["isError"] = True
+        return _response(request_id, encoded)
+
+    def _dispatch(self, message: Mapping[str, Any]) -> Received:
+        request_id = message.get("id")
+        valid_id = isinstance(request_id, (int, str)) and not isinstance(request_id, bool)
+        answer_id = request_id if valid_id else None
+        if message.get("jsonrpc") != "2.0":
+            return _malformed(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', answer_id)
+        method = message.get("method")
+        if method is None and valid_id and ("result" in message or "error" in message):
+            return Ignored()
+        if not isinstance(method, str):
+            return _malformed(INVALID_REQUEST, f"expected method as a string, received {_kind(method)}", answer_id)
+        if "id" in message and not valid_id:
+            return _malformed(INVALID_REQUEST, f"expected id as a string or whole number, received {_kind(request_id)}")
+        params = message.get("params")
+        if params is not None and not isinstance(params, dict):
+            problem = f"{method}: expected params as an object, received {_kind(params)}"
+            return Ignored() if request_id is None else Reply(error_response(request_id, INVALID_PARAMS, problem))
+        arguments = cast("JsonObject", params or {})
+        if request_id is None:
+            return self._notified(method, arguments)
+        return self._requested(cast(RequestId, request_id), method, arguments)
+
+    def _notified(self, method: str, params: JsonObject) -> Received:
+        if method == "notifications/cancelled":
+            request_id = params.get("requestId")
+            if isinstance(request_id, (int, str)) and request_id in self._running:
+                self._running.discard(request_id)
+                return CancelCall(request_id)
+            return Ignored()
+        return Notified(method, params)
+
+    def _requested(self, request_id: RequestId, method: str, params: JsonObject) -> Received:
+        try:
+            match method:
+                case "initialize":
+                    return Reply(_response(request_id, self._initialize(params)))
+                case "ping":
+                    return Reply(_response(request_id, {}))
+                case "tools/list":
+                    return Reply(_response(request_id, self._list_tools(params)))
+                case "tools/call":
+                    return self._call_tool(request_id, params)
+                case _:
+                    raise _Refused(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+        except _Refused as refused:
+            return Reply(error_response(request_id, refused.code, refused.text))
+
+    def _initialize(self, params: JsonObject) -> JsonObject:
+        if self.client is not None:
+            raise _Refused(INVALID_REQUEST, "initialize: this connection is initialized already")
+        requested = params.get("protocolVersion")
+        if not isinstance(requested, str):
+            problem = f"initialize: expected protocolVersion as a string, received {_kind(requested)}"
+            raise _Refused(INVALID_PARAMS, problem)
+        info = params.get("clientInfo")
+        known = cast("JsonObject", info if isinstance(info, dict) else {})
+        agreed = requested if requested in PROTOCOL_VERSIONS else LATEST_PROTOCOL_VERSION
+        self.client = ClientInfo(str(known.get("name", ""))[:200], str(known.get("version", ""))[:200], agreed)
+        return {
+            "protocolVersion": agreed,
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": self.name, "version": self.version},
+        }
+
+    def _list_tools(self, params: JsonObject) -> JsonObject:
+        self._require_initialized("tools/list")
+        if params.get("cursor") is not None:
+            raise _Refused(INVALID_PARAMS, "tools/list: unknown cursor, all tools are on the first page")
+        return {
+            "tools": [
+                {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+                for tool in self.tools
+            ]
+        }
+
+    def _call_tool(self, request_id: RequestId, params: JsonObject) -> Received:
+        self._require_initialized("tools/call")
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise _Refused(INVALID_PARAMS, f"tools/call: expected name as a string, received {_kind(name)}")
+        if all(tool.name != name for tool in self.tools):
+            known = ", ".join(tool.name for tool in self.tools)
+            raise _Refused(INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {known}")
+        arguments = params.get("arguments")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise _Refused(INVALID_PARAMS, f"tools/call: expected arguments as an object, received {_kind(arguments)}")
+        if request_id in self._running:
+            raise _Refused(INVALID_REQUEST, f"a request with id {request_id!r} is still running")
+        self._running.add(request_id)
+        return CallTool(request_id, name, cast("JsonObject", arguments or {}))
+
+    def _require_initialized(self, method: str) -> None:
+        if self.client is None:
+            raise _Refused(INVALID_REQUEST, f"{method}: send initialize first")
+
+
+def notification(method: str, params: JsonObject) -> Message:
+    """A notification to the client."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def error_response(request_id: RequestId | None, code: int, text: str) -> Message:
+    """An error response; ``request_id`` None when what came could not be read."""
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}
+
+
+def encode(message: JsonObject) -> bytes:
+    """One message as JSON without line breaks; ASCII only, so that unpaired surrogates pass too."""
+    return json.dumps(message, separators=(",", ":")).encode()
+
+
+def _response(request_id: RequestId, result: JsonObject) -> Message:
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def _malformed(code: int, text: str, request_id: RequestId | None = None) -> Reply:
+    return Reply(error_response(request_id, code, text), malformed=True)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
