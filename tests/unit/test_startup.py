@@ -1,0 +1,61 @@
+import json
+import subprocess
+import sys
+
+import isthmus
+
+HEAVY = frozenset(
+    {
+        "anthropic",
+        "click",
+        "google",
+        "httpx",
+        "httpx2",
+        "mcp",
+        "openai",
+        "prompt_toolkit",
+        "pydantic",
+        "rich",
+        "starlette",
+        "tree_sitter",
+        "uvicorn",
+        "yaml",
+    }
+)
+"""Packages that cost more than the whole start may: each is imported by the command that needs it, when it needs it."""
+
+REPORT = "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+
+VERSION = f"""
+import json, sys
+import isthmus.__main__
+sys.argv = ["isthmus", "--version"]
+try:
+    status = isthmus.__main__.main()
+except SystemExit as end:
+    status = end.code
+assert not status, status
+{REPORT}
+"""
+
+
+def run_python(source: str) -> list[str]:
+    """The lines that `source` prints in an interpreter of its own."""
+    result = subprocess.run([sys.executable, "-c", source], capture_output=True, encoding="utf-8", timeout=60)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def imported_packages(last_line: str) -> set[str]:
+    return {str(name) for name in json.loads(last_line)}
+
+
+def test_importing_the_entry_point_imports_nothing_heavy() -> None:
+    lines = run_python(f"import json, sys\nimport isthmus.__main__\n{REPORT}")
+    assert imported_packages(lines[-1]) & HEAVY == set()
+
+
+def test_the_version_is_printed_without_importing_anything_heavy() -> None:
+    lines = run_python(VERSION)
+    assert isthmus.__version__ in lines[0]
+    assert imported_packages(lines[-1]) & HEAVY == set()
