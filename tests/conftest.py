@@ -12,7 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from support import programs
 from support.surroundings import FOREIGN_NAMES, FOREIGN_PREFIXES, Surroundings
+
+
+def pytest_report_header() -> str:
+    """Say whether a missing program fails the run. (support.programs reads CI here, before the first test hides it.)"""
+    return f"missing programs: {'failure (CI=true)' if programs.IN_CI else 'skip'}"
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +51,8 @@ def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
         "XDG_STATE_HOME": places.home / ".local" / "state",
         "XDG_RUNTIME_DIR": places.runtime,
         "GIT_CONFIG_NOSYSTEM": "1",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
     }
     for name, value in isolated.items():
         monkeypatch.setenv(name, str(value))

@@ -14,6 +14,8 @@ import pytest
 
 NODE_PEERS = Path(__file__).resolve().parent.parent / "peers" / "node"
 """The folder with package.json and package-lock.json of the npm peers."""
+IN_CI = os.environ.get("CI", "").lower() == "true"
+"""Whether this run may not skip. Read once: the environment of a test has no CI, which changes how real CLIs behave."""
 
 
 def require(name: str) -> Path:
@@ -41,6 +43,6 @@ def node_package(name: str) -> Path:
 
 def unavailable(reason: str) -> NoReturn:
     """End the test because something it needs is missing: skipped, or failed under CI=true."""
-    if os.environ.get("CI", "").lower() == "true":
+    if IN_CI:
         pytest.fail(f"{reason} (CI=true: a skip for a missing program is a failure)", pytrace=False)
     pytest.skip(reason)

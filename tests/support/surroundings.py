@@ -29,14 +29,20 @@ FOREIGN_PREFIXES = (
 FOREIGN_NAMES = frozenset(
     {
         "ALL_PROXY",
+        # Real CLIs draw no interface when they see it; support.programs has read it before.
+        "CI",
         "COLORTERM",
+        "CONTINUOUS_INTEGRATION",
         "COLUMNS",
         "EDITOR",
         "ENABLE_IDE_INTEGRATION",
         "FORCE_COLOR",
         "FTP_PROXY",
+        "GITHUB_ACTIONS",
         "HTTPS_PROXY",
         "HTTP_PROXY",
+        "LANGUAGE",
+        "LC_MESSAGES",
         "LINES",
         "NO_COLOR",
         "NO_PROXY",

@@ -28,8 +28,8 @@ def test_a_socket_path_below_any_isolated_folder_fits_into_its_limit(surrounding
     assert len(str(surroundings.runtime / name).encode()) < 104
 
 
-def test_no_key_of_a_model_provider_and_no_editor_reaches_a_test() -> None:
-    foreign = ("GEMINI_", "ANTHROPIC_", "OPENAI_", "GOOGLE_", "NVIM")
+def test_no_key_of_a_provider_no_editor_and_no_integration_server_reaches_a_test() -> None:
+    foreign = ("GEMINI_", "ANTHROPIC_", "OPENAI_", "GOOGLE_", "NVIM", "CI")
     assert [name for name in os.environ if name.startswith(foreign)] == []
 
 
@@ -41,12 +41,12 @@ def test_the_workspace_is_empty_and_in_no_git_repository(workspace: Path) -> Non
 def test_a_missing_program_fails_in_continuous_integration_and_is_skipped_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr(programs, "IN_CI", True)
     with pytest.raises(pytest.fail.Exception, match=r"'no-such-program' is neither in .* nor on PATH"):
         programs.require("no-such-program")
     with pytest.raises(pytest.fail.Exception, match="make peers"):
         programs.node_package("@isthmus/no-such-package")
-    monkeypatch.delenv("CI")
+    monkeypatch.setattr(programs, "IN_CI", False)
     with pytest.raises(pytest.skip.Exception, match="no-such-program"):
         programs.require("no-such-program")
 
@@ -61,3 +61,15 @@ def test_a_program_of_the_virtual_environment_comes_before_one_on_the_path(
     assert programs.require("pytest") != tmp_path / "pytest"
     assert shutil.which("pytest") == str(tmp_path / "pytest")
     assert programs.require("only-on-path") == tmp_path / "only-on-path"
+
+
+def test_continuous_integration_is_recognized_by_its_variable() -> None:
+    for value, expected in (("true", "True"), ("", "False")):
+        child = subprocess.run(
+            [sys.executable, "-c", "from support import programs; print(programs.IN_CI)"],
+            env={**os.environ, "CI": value, "PYTHONPATH": str(Path(programs.__file__).parent.parent)},
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+        assert child.stdout.strip() == expected
