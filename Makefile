@@ -17,6 +17,8 @@ BIN := $(VENV)/bin
 PEERS := tests/peers/node
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
+# Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
+LEDGER_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
@@ -47,7 +49,7 @@ fmt: setup ## format and apply the safe lint fixes
 	$(BIN)/ruff format
 
 ledger: setup ## print every requirement with its state and its tests, and what is pending
-	$(BIN)/python scripts/ledger.py
+	$(BIN)/python scripts/ledger.py $(LEDGER_ARGS)
 
 ledger-update: setup ## set covered and pending in tests/requirements.toml from the marks of the tests
 	$(BIN)/python scripts/ledger.py --update
