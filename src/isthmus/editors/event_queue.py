@@ -1,0 +1,42 @@
+"""The queue behind an editor's ``changes()``: what came first goes out first, and nothing grows without limit.
+
+Decisions about reviews are kept for ever; anything else is kept once while it waits (a second "context changed" says
+nothing that the first does not). No I/O; used on one event loop.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from isthmus.ide.editor import EditorEvent
+
+
+class EventQueue:
+    """Events of an editor, for one reader at a time."""
+
+    def __init__(self) -> None:
+        self._events: dict[EditorEvent, None] = {}
+        self._ready = asyncio.Event()
+        self._ended = False
+
+    def put(self, event: EditorEvent) -> None:
+        """Add an event, unless an equal one is waiting or the queue has ended."""
+        if not self._ended:
+            self._events.setdefault(event)
+            self._ready.set()
+
+    def end(self) -> None:
+        """Nothing follows: readers get what is waiting, then stop."""
+        self._ended = True
+        self._ready.set()
+
+    async def read(self) -> AsyncIterator[EditorEvent]:
+        """The events, as they come; ends after :meth:`end`."""
+        while True:
+            await self._ready.wait()
+            while self._events:
+                event = next(iter(self._events))
+                del self._events[event]
+                yield event
+            if self._ended:
+                return
+            self._ready.clear()

@@ -1,0 +1,513 @@
+-- What Isthmus runs inside Neovim (0.8 or newer) while a companion is attached: files, focus, selection, diagnostics.
+-- Argument: our channel. Everything is kept in _G.isthmus_sessions[channel] and taken away by detach(). Nothing here
+-- waits, prompts or writes a file that the person did not name. neovim_review.lua adds the reviews to the session.
+--
+-- Positions leave and enter as {line, character}, 0-based, character in UTF-16 units; times are Unix seconds.
+
+local channel = ...
+local api, fn = vim.api, vim.fn
+local uv = vim.uv or vim.loop
+
+local NOTIFY_AFTER_MS = 15
+local MAX_FILES = 1000
+local MAX_SELECTION_BYTES = 256 * 1024
+local MAX_DIAGNOSTICS = 5000
+local VISUAL = { v = "v", V = "V", ["\22"] = "\22", s = "v", S = "V", ["\19"] = "\22" }
+
+_G.isthmus_sessions = _G.isthmus_sessions or {}
+local session = {}
+local group = api.nvim_create_augroup("isthmus_" .. channel, { clear = true })
+local focused = {} -- buffer -> Unix seconds
+local active, active_window -- the file that has, or had last, the focus
+local kept -- {buffer, selection}: a selection that ended because the person went to another window
+local pending = false
+
+local orphan
+
+local function now()
+  local seconds, microseconds = uv.gettimeofday()
+  return seconds + microseconds / 1e6
+end
+
+local function notify(...)
+  local ok = pcall(vim.rpcnotify, channel, ...)
+  if not ok and orphan then
+    vim.schedule(orphan)
+  end
+  return ok
+end
+
+local function changed()
+  if not pending then
+    pending = true
+    vim.defer_fn(function()
+      pending = false
+      notify("isthmus", "changed")
+    end, NOTIFY_AFTER_MS)
+  end
+end
+
+local function tell(text, level)
+  text = text:gsub("%s+", " ")
+  local room = math.max(20, vim.o.columns - 20) -- a longer line would make a prompt that blocks the editor
+  if fn.strdisplaywidth(text) > room then
+    text = fn.strcharpart(text, 0, room - 1) .. "…"
+  end
+  vim.notify("Isthmus: " .. text, level or vim.log.levels.INFO)
+end
+
+-- Files and positions ------------------------------------------------------------------------------------------------
+
+local function file_name(buffer)
+  if not api.nvim_buf_is_valid(buffer) or not vim.bo[buffer].buflisted or vim.bo[buffer].buftype ~= "" then
+    return nil
+  end
+  local name = api.nvim_buf_get_name(buffer)
+  if name:match("^/") or name:match("^%a:[/\\]") then
+    return name
+  end
+  return nil
+end
+
+local function find_buffer(path)
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_valid(buffer) and vim.bo[buffer].buftype == "" and api.nvim_buf_get_name(buffer) == path then
+      return buffer
+    end
+  end
+  local real = uv.fs_realpath(path)
+  for _, buffer in ipairs(real and api.nvim_list_bufs() or {}) do
+    if file_name(buffer) and uv.fs_realpath(file_name(buffer)) == real then
+      return buffer
+    end
+  end
+  return nil
+end
+
+local function utf16(line, byte)
+  byte = math.max(0, math.min(byte, #line))
+  if fn.has("nvim-0.11") == 1 then
+    return vim.str_utfindex(line, "utf-16", byte, false)
+  end
+  local _, units = vim.str_utfindex(line, byte)
+  return units
+end
+
+local function bytes(line, units)
+  if fn.has("nvim-0.11") == 1 then
+    return vim.str_byteindex(line, "utf-16", units, false)
+  end
+  local ok, byte = pcall(vim.str_byteindex, line, units, true)
+  return ok and byte or #line
+end
+
+local function line_at(buffer, row)
+  return api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
+end
+
+local function character_end(line, byte) -- the byte after the character that starts at `byte` (0-based)
+  if byte >= #line then
+    return #line
+  end
+  return byte + #fn.strcharpart(line:sub(byte + 1, byte + 64), 0, 1)
+end
+
+local function lines_text(buffer, first, last, from, to) -- whole lines between, cut at MAX_SELECTION_BYTES
+  local parts, size = {}, 0
+  for row = first, last do
+    local line = line_at(buffer, row)
+    local part = line:sub(row == first and from + 1 or 1, row == last and to or #line)
+    parts[#parts + 1] = part
+    size = size + #part + 1
+    if size > MAX_SELECTION_BYTES then
+      return fn.strcharpart(table.concat(parts, "\n"), 0, MAX_SELECTION_BYTES) .. "... [TRUNCATED]"
+    end
+  end
+  return table.concat(parts, "\n")
+end
+
+local function block_text(first, last, one, other)
+  local function left(place)
+    return place[3] > 1 and fn.virtcol({ place[2], place[3] - 1 }) + 1 or 1
+  end
+  local from = math.min(left(one), left(other))
+  local to = math.max(fn.virtcol({ one[2], one[3] }), fn.virtcol({ other[2], other[3] }))
+  if fn.winsaveview().curswant >= vim.v.maxcol then
+    to = 1000000 -- extended with $
+  end
+  local pattern = ("\\%%>%dv.*\\%%<%dv"):format(from - 1, to + 2)
+  local parts, size = {}, 0
+  for row = first, last do
+    parts[#parts + 1] = fn.matchstr(line_at(0, row), pattern)
+    size = size + #parts[#parts] + 1
+    if size > MAX_SELECTION_BYTES then
+      parts[#parts + 1] = "... [TRUNCATED]"
+      break
+    end
+  end
+  return table.concat(parts, "\n")
+end
+
+local function region(kind, one, other) -- of the current buffer; places as getpos() gives them
+  if one[2] > other[2] or (one[2] == other[2] and one[3] > other[3]) then
+    one, other = other, one
+  end
+  local first, last = one[2] - 1, other[2] - 1
+  local from, to = one[3] - 1, other[3] - 1
+  local last_line = line_at(0, last)
+  if kind == "V" then
+    from, to = 0, #last_line
+  elseif vim.o.selection ~= "exclusive" then
+    to = character_end(last_line, to)
+  end
+  to = math.min(to, #last_line)
+  local text = kind == "\22" and block_text(first, last, one, other) or lines_text(0, first, last, from, to)
+  if text == "" then
+    return nil
+  end
+  local start = { first, utf16(line_at(0, first), from) }
+  return { start = start, ["end"] = { last, utf16(last_line, to) }, text = text }
+end
+
+local function selection_now()
+  local kind = VISUAL[api.nvim_get_mode().mode:sub(1, 1)]
+  return kind and region(kind, fn.getpos("v"), fn.getpos("."))
+end
+
+local function note_focus()
+  local buffer = api.nvim_get_current_buf()
+  if file_name(buffer) then
+    focused[buffer] = now()
+    active, active_window = buffer, api.nvim_get_current_win()
+    kept = nil
+  end
+end
+
+local function cursor_of_active()
+  local window = active_window
+  if not (window and api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == active) then
+    window = fn.win_findbuf(active)[1]
+  end
+  local row, column
+  if window then
+    local place = api.nvim_win_get_cursor(window)
+    row, column = place[1], place[2]
+  elseif api.nvim_buf_is_loaded(active) then
+    local place = api.nvim_buf_get_mark(active, '"')
+    row, column = math.max(1, place[1]), place[2]
+  else
+    return nil
+  end
+  return { row - 1, utf16(line_at(active, row - 1), column) }
+end
+
+function session.state()
+  local files = {}
+  local current = api.nvim_get_current_buf()
+  if file_name(current) then
+    if active ~= current then
+      note_focus()
+    end
+    active_window = api.nvim_get_current_win()
+  end
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    local path = file_name(buffer)
+    if path and #files < MAX_FILES then
+      local file = {
+        path = path,
+        focused_at = focused[buffer] or now(),
+        is_dirty = vim.bo[buffer].modified,
+        language_id = vim.bo[buffer].filetype,
+      }
+      focused[buffer] = file.focused_at
+      if buffer == active then
+        file.is_active = true
+        file.cursor = cursor_of_active()
+        if buffer == current then
+          file.selection = selection_now()
+        elseif kept and kept.buffer == buffer then
+          file.selection = kept.selection
+        end
+      end
+      files[#files + 1] = file
+    end
+  end
+  return files
+end
+
+function session.folders()
+  local folders, seen = {}, {}
+  local function add(folder)
+    if not seen[folder] then
+      seen[folder] = true
+      folders[#folders + 1] = folder
+    end
+  end
+  add(fn.getcwd(-1, -1))
+  for number = 1, fn.tabpagenr("$") do
+    add(fn.getcwd(-1, number))
+  end
+  return folders
+end
+
+-- What the person is asked and told ----------------------------------------------------------------------------------
+
+function session.message(text)
+  vim.schedule(function()
+    tell(text)
+  end)
+end
+
+local function window_for_files()
+  local function usable(window)
+    return window
+      and api.nvim_win_is_valid(window)
+      and api.nvim_win_get_config(window).relative == ""
+      and vim.bo[api.nvim_win_get_buf(window)].buftype == ""
+      and not vim.wo[window].previewwindow
+  end
+  local candidates = api.nvim_tabpage_list_wins(0)
+  table.insert(candidates, 1, active_window or -1)
+  table.insert(candidates, 1, api.nvim_get_current_win())
+  for _, window in ipairs(candidates) do
+    if usable(window) then
+      return window
+    end
+  end
+  vim.cmd("topleft split")
+  return api.nvim_get_current_win()
+end
+
+local function place_cursor(buffer, range)
+  local function place(position)
+    local row = math.max(0, math.min(position[1], api.nvim_buf_line_count(buffer) - 1))
+    return row, bytes(line_at(buffer, row), position[2])
+  end
+  local row, column = place(range[1])
+  local last_row, last_column = place(range[2])
+  api.nvim_win_set_cursor(0, { row + 1, column })
+  if last_row < row or (last_row == row and last_column <= column) then
+    return
+  end
+  if last_column == 0 and last_row > row then -- up to a line's start: the line before, whole
+    last_row = last_row - 1
+    last_column = #line_at(buffer, last_row)
+  end
+  vim.cmd("normal! v")
+  api.nvim_win_set_cursor(0, { last_row + 1, math.max(0, last_column - 1) })
+end
+
+function session.open_file(path, range, focus)
+  local buffer = find_buffer(path) or fn.bufadd(path)
+  vim.bo[buffer].buflisted = true
+  focused[buffer] = now()
+  if not focus then
+    changed()
+    return
+  end
+  if api.nvim_get_mode().mode:match("^[iRvVsS\22\19t]") then
+    vim.cmd("stopinsert")
+    vim.cmd("normal! \27")
+  end
+  local swap = api.nvim_create_autocmd("SwapExists", {
+    group = group,
+    callback = function()
+      vim.v.swapchoice = "o" -- the question would block the editor: open read-only, as its careful answer does
+    end,
+  })
+  api.nvim_set_current_win(window_for_files())
+  local ok, problem = pcall(vim.cmd, "buffer " .. buffer)
+  if not ok then
+    ok, problem = pcall(vim.cmd, "sbuffer " .. buffer)
+  end
+  api.nvim_del_autocmd(swap)
+  if not ok then
+    error(problem, 0)
+  end
+  if range then
+    place_cursor(buffer, range)
+  end
+  changed()
+end
+
+function session.close_file(path)
+  local buffer = find_buffer(path)
+  if not buffer or not vim.bo[buffer].buflisted then
+    return
+  end
+  if vim.bo[buffer].modified then
+    error("it has unsaved changes", 0)
+  end
+  vim.cmd("bdelete " .. buffer)
+  changed()
+end
+
+function session.is_dirty(path)
+  local buffer = find_buffer(path)
+  if not buffer or not vim.bo[buffer].buflisted then
+    return vim.NIL
+  end
+  return vim.bo[buffer].modified
+end
+
+local function changed_on_disk(buffer) -- Neovim's own check, with the answer that asks nobody
+  local reason = vim.b[buffer].isthmus_changed_on_disk
+  local watch = api.nvim_create_autocmd("FileChangedShell", {
+    group = group,
+    buffer = buffer,
+    callback = function()
+      reason = vim.v.fcs_reason
+      vim.v.fcs_choice = ""
+    end,
+  })
+  pcall(vim.cmd, "checktime " .. buffer)
+  api.nvim_del_autocmd(watch)
+  if reason == "time" or reason == "mode" then
+    reason = nil
+  end
+  vim.b[buffer].isthmus_changed_on_disk = reason -- Neovim tells once; the writing itself would ask again
+  return reason
+end
+
+function session.save(path)
+  local buffer = find_buffer(path)
+  if not buffer or not api.nvim_buf_is_loaded(buffer) then
+    error("it is not open", 0)
+  end
+  if not vim.bo[buffer].modified then
+    return
+  end
+  if vim.bo[buffer].readonly then
+    error("it is read-only", 0)
+  end
+  local reason = changed_on_disk(buffer)
+  if reason then
+    error("the file changed on disk since Neovim read it (" .. reason .. "); decide in Neovim with :w! or :e!", 0)
+  end
+  api.nvim_buf_call(buffer, function()
+    vim.cmd("silent write")
+  end)
+  changed()
+end
+
+function session.diagnostics(path)
+  local only = path ~= vim.NIL and path or nil
+  local buffer = only and find_buffer(only)
+  if only and not buffer then
+    return {}
+  end
+  local found = {}
+  for _, item in ipairs(vim.diagnostic.get(buffer)) do
+    local name = file_name(item.bufnr)
+    if name and #found < MAX_DIAGNOSTICS then
+      local function place(row, column)
+        return { row, utf16(line_at(item.bufnr, row), column) }
+      end
+      found[#found + 1] = {
+        path = only or name,
+        start = place(item.lnum, item.col),
+        ["end"] = place(item.end_lnum or item.lnum, item.end_col or item.col),
+        severity = item.severity,
+        message = item.message,
+        source = item.source,
+        code = item.code ~= nil and tostring(item.code) or nil,
+      }
+    end
+  end
+  return found
+end
+
+-- Watching the editor ------------------------------------------------------------------------------------------------
+
+local function on(events, callback, pattern)
+  api.nvim_create_autocmd(events, { group = group, pattern = pattern, callback = callback })
+end
+
+on("VimLeavePre", function()
+  session.reject_reviews()
+  notify("isthmus", "leaving")
+end)
+on({ "BufEnter", "WinEnter", "FocusGained", "VimResume" }, function()
+  note_focus()
+  changed()
+end)
+on({ "BufAdd", "BufFilePost" }, function(event)
+  focused[event.buf] = focused[event.buf] or now()
+  changed()
+end)
+on({ "BufReadPost", "BufWritePost" }, function(event)
+  vim.b[event.buf].isthmus_changed_on_disk = nil
+  changed()
+end)
+on({ "CursorMoved", "CursorMovedI", "BufModifiedSet", "ShellCmdPost", "FileChangedShellPost", "BufHidden" }, changed)
+on({ "BufDelete", "BufWipeout" }, function(event)
+  focused[event.buf] = nil -- a number is never given to another buffer
+  vim.schedule(changed)
+end)
+on("ModeChanged", function()
+  local before = VISUAL[vim.v.event.old_mode:sub(1, 1)]
+  if before and not VISUAL[vim.v.event.new_mode:sub(1, 1)] then
+    local buffer = api.nvim_get_current_buf()
+    local ok, selection = pcall(region, before, fn.getpos("'<"), fn.getpos("'>"))
+    kept = ok and selection and { buffer = buffer, selection = selection } or nil
+    vim.schedule(function()
+      if kept and kept.buffer == buffer and api.nvim_get_current_buf() == buffer then
+        kept = nil
+      end
+    end)
+  end
+  changed()
+end)
+on("DirChanged", function()
+  notify("isthmus", "folders")
+end)
+on("DiagnosticChanged", function(event)
+  local name = file_name(event.buf)
+  if name then
+    notify("isthmus", "diagnostics", name)
+  end
+end)
+api.nvim_create_user_command("IsthmusMention", function(command)
+  local name = file_name(api.nvim_get_current_buf())
+  if not name then
+    tell("this buffer is no file on disk", vim.log.levels.WARN)
+  elseif command.range == 0 then
+    notify("isthmus", "mentioned", name)
+  else
+    notify("isthmus", "mentioned", name, command.line1 - 1, command.line2 - 1)
+  end
+end, { range = true, force = true, desc = "Show this file, or these lines, to the agent" })
+
+local function forget()
+  pcall(api.nvim_del_augroup_by_id, group)
+  _G.isthmus_sessions[channel] = nil
+  if next(_G.isthmus_sessions) == nil then
+    pcall(api.nvim_del_user_command, "IsthmusMention")
+  end
+end
+
+function session.detach()
+  session.close_reviews()
+  forget()
+end
+
+-- The companion is gone without detach(): what the person typed stays, everything else goes.
+orphan = function()
+  if _G.isthmus_sessions[channel] ~= session then
+    return
+  end
+  forget()
+  session.keep_reviews()
+  tell("the companion is gone", vim.log.levels.WARN)
+end
+
+for _, buffer in ipairs(api.nvim_list_bufs()) do
+  local info = fn.getbufinfo(buffer)[1]
+  focused[buffer] = info and info.lastused > 0 and info.lastused or now() - 1
+end
+note_focus()
+
+session.group, session.notify, session.changed, session.tell = group, notify, changed, tell
+session.find_buffer, session.VISUAL = find_buffer, VISUAL
+_G.isthmus_sessions[channel] = session
+return session

@@ -1,0 +1,317 @@
+"""A running Neovim (0.8 or newer) as an :class:`~isthmus.ide.editor.Editor`, over its own RPC, without a plugin.
+
+What has to happen inside Neovim is in neovim.lua and neovim_review.lua, injected at attach and taken away again at
+close; here are the connection, the deadlines and the port's types. Neovim answers nothing while it waits
+at a prompt, so every request has a deadline and the last known files stand in meanwhile. No process is started here.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from isthmus.editors import msgpack_rpc
+from isthmus.editors.event_queue import EventQueue
+from isthmus.editors.msgpack_rpc import Notification, RpcClosedError, RpcConnection, RpcError, RpcTimeoutError
+from isthmus.editors.neovim_text import BufferText
+from isthmus.editors.neovim_wire import decode_diagnostics, decode_files, encode_range
+from isthmus.errors import DecodeError
+from isthmus.ide.editor import (
+    Capability,
+    ContextChanged,
+    Diagnostic,
+    DiagnosticsChanged,
+    DiffAccepted,
+    DiffRejected,
+    EditorError,
+    EditorEvent,
+    EditorGoneError,
+    EditorIdentity,
+    FileMentioned,
+    OpenFile,
+    Range,
+    WorkspaceChanged,
+)
+from isthmus.ide.review import DiffReview
+
+OLDEST_VERSION: Final = (0, 8, 0)
+MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
+
+_CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
+_START: Final = """
+local channel, files, reviews = ...
+local session = assert(loadstring(files, "=neovim.lua"))(channel)
+assert(loadstring(reviews, "=neovim_review.lua"))(session)
+return { pid = vim.fn.getpid(), folders = session.folders() }
+"""
+_COMMAND_SECONDS: Final = 10.0
+_SNAPSHOT_SECONDS: Final = 0.5
+
+
+def default_address(environment: Mapping[str, str]) -> str:
+    """The address of the Neovim in whose terminal we run.
+
+    Raises:
+        EditorError: there is none.
+    """
+    address = environment.get("NVIM") or environment.get("NVIM_LISTEN_ADDRESS")
+    if not address:
+        raise EditorError(
+            "no Neovim found: $NVIM is not set. Start this inside Neovim's :terminal, or name the address that "
+            "`:echo v:servername` shows with --address"
+        )
+    return address
+
+
+async def attach(address: str, *, timeout: float = 10.0) -> "NeovimEditor":
+    """Attach to the Neovim that listens at ``address``: the path of a Unix socket, or host:port.
+
+    Raises:
+        EditorError: nobody listens there, it is no Neovim, it is older than 0.8, or it did not answer in ``timeout``
+            seconds (it waits at a prompt).
+    """
+    editor = NeovimEditor(address)
+    try:
+        await editor.start(timeout)
+    except BaseException:
+        await editor.aclose()
+        raise
+    return editor
+
+
+class NeovimEditor:
+    """Made by :func:`attach`."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._identity = EditorIdentity("neovim", "Neovim", os.getpid())
+        self._connection: RpcConnection | None = None
+        self._channel = 0
+        self._events = EventQueue()
+        self._reviews: dict[str, DiffReview] = {}
+        self._files: tuple[OpenFile, ...] = ()
+        self._folders: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> EditorIdentity:
+        """``neovim``, with the process id of the Neovim that holds the buffers."""
+        return self._identity
+
+    @property
+    def unavailable(self) -> Mapping[Capability, str]:
+        """Neovim can do everything."""
+        return MappingProxyType({})
+
+    async def start(self, timeout: float) -> None:
+        """Connect and put the script in place; see :func:`attach`."""
+        try:
+            self._connection = await msgpack_rpc.connect(self._address, self._notified, self._events.end)
+            channel, api = await self._connection.request("nvim_get_api_info", timeout=timeout)
+            _require_version(api)
+            self._channel = channel
+            scripts = [_script("neovim.lua"), _script("neovim_review.lua")]
+            started = await self._connection.request("nvim_exec_lua", _START, [channel, *scripts], timeout=timeout)
+            self._identity = EditorIdentity("neovim", "Neovim", int(started["pid"]))
+            self._folders = tuple(started["folders"])
+        except RpcTimeoutError as error:
+            raise EditorError(f"Neovim at {self._address} does not answer: {_WAITS}") from error
+        except (RpcError, RpcClosedError) as error:
+            raise EditorError(f"cannot attach to Neovim: {error}") from error
+        except (TypeError, ValueError, KeyError) as error:
+            raise EditorError(f"{self._address} does not answer as Neovim does: {error}") from error
+
+    def changes(self) -> AsyncIterator[EditorEvent]:
+        """See the port."""
+        return self._events.read()
+
+    async def workspace_folders(self) -> tuple[str, ...]:
+        """The working directories of Neovim and of its tab pages."""
+        self._require_alive()
+        with suppress(RpcTimeoutError):
+            self._folders = tuple(await self._call("folders", timeout=_SNAPSHOT_SECONDS))
+        return self._folders
+
+    async def open_files(self) -> tuple[OpenFile, ...]:
+        """The listed buffers whose file exists; while Neovim waits at a prompt, those that were known last."""
+        self._require_alive()
+        with suppress(RpcTimeoutError):
+            self._files = decode_files(await self._call("state", timeout=_SNAPSHOT_SECONDS))
+        return await asyncio.to_thread(_existing, self._files)
+
+    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
+        """See the port. A file with a swap file of another Neovim is opened read-only instead of asking."""
+        if not await asyncio.to_thread(os.path.isfile, path):
+            raise EditorError(f"{path}: no such file")
+        await self._command(path, "open_file", path, encode_range(at), focus)
+
+    async def close_file(self, path: str) -> None:
+        """See the port."""
+        await self._command(path, "close_file", path)
+
+    async def open_diff(self, review: DiffReview) -> None:
+        """Show the review in a tab page of its own; ``:w`` accepts, ``:q`` rejects.
+
+        While the person is typing, the tab page opens behind the current one and a message tells of it.
+        """
+        current, note = await asyncio.to_thread(_read, review.file_path)
+        label = self._label(review)
+        options = {
+            "path": review.file_path,
+            "label": label,
+            "note": note,
+            "current": current.to_neovim(),
+            "proposed": BufferText.of(review.proposed).to_neovim(),
+        }
+        self._reviews[review.id] = review
+        try:
+            await self._command(review.file_path, "open_diff", review.id, options)
+        except BaseException:
+            # The request may still be carried out when Neovim gets to it: this one comes right after it.
+            self._reviews.pop(review.id, None)
+            if self._connection is not None:
+                self._connection.notify("nvim_exec_lua", _CALL, [self._channel, "close_diff", review.id])
+            raise
+
+    async def close_diff(self, review_id: str) -> str | None:
+        """See the port. A Neovim that waits at a prompt closes the view later; the answer then is the proposal."""
+        review = self._reviews.get(review_id)
+        if review is None:
+            return None
+        try:
+            closed = await self._command(review.file_path, "close_diff", review_id)
+        except EditorGoneError:
+            raise
+        except EditorError:
+            if self._reviews.pop(review_id, None) is None:
+                return None
+            return review.proposed
+        if closed is None:
+            return None
+        self._reviews.pop(review_id, None)
+        return _final_text(review, closed.get("text"))
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        """What ``vim.diagnostic`` has."""
+        return decode_diagnostics(await self._command(path or "diagnostics", "diagnostics", path))
+
+    async def is_dirty(self, path: str) -> bool | None:
+        """See the port."""
+        dirty = await self._command(path, "is_dirty", path)
+        return dirty if isinstance(dirty, bool) else None
+
+    async def save(self, path: str) -> None:
+        """``:write``, with the autocommands of the person. Never over a file that changed on disk meanwhile."""
+        await self._command(path, "save", path)
+
+    async def show_message(self, text: str) -> None:
+        """One line at the bottom of the screen, cut to its width; it is in ``:messages``."""
+        await self._command("message", "message", text)
+
+    async def aclose(self) -> None:
+        """Close our views, take the script out of Neovim, disconnect."""
+        connection, self._connection = self._connection, None
+        self._events.end()
+        if connection is None:
+            return
+        if self._channel and not connection.is_closed:
+            with suppress(RpcError, RpcTimeoutError, RpcClosedError):
+                await connection.request("nvim_exec_lua", _CALL, [self._channel, "detach"], timeout=2.0)
+        await connection.aclose()
+
+    def _require_alive(self) -> RpcConnection:
+        if self._connection is None or self._connection.is_closed:
+            raise EditorGoneError("Neovim has quit, or the connection to it is lost")
+        return self._connection
+
+    async def _call(self, name: str, *arguments: object, timeout: float) -> Any:
+        connection = self._require_alive()
+        try:
+            return await connection.request("nvim_exec_lua", _CALL, [self._channel, name, *arguments], timeout=timeout)
+        except RpcClosedError as error:
+            raise EditorGoneError("Neovim has quit, or the connection to it is lost") from error
+        except RpcError as error:
+            raise EditorError(str(error)) from error
+
+    async def _command(self, subject: str, name: str, *arguments: object) -> Any:
+        try:
+            return await self._call(name, *arguments, timeout=_COMMAND_SECONDS)
+        except RpcTimeoutError as error:
+            raise EditorError(f"{subject}: Neovim does not answer: {_WAITS}") from error
+        except EditorGoneError:
+            raise
+        except EditorError as error:
+            raise EditorError(f"{subject}: {error}") from error
+
+    def _label(self, review: DiffReview) -> str:
+        folders = self._folders
+        path = Path(review.file_path)
+        relative = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), path)
+        return f"{relative} ({review.title})" if review.title else str(relative)
+
+    def _notified(self, message: Notification) -> None:
+        match message.params:
+            case ("changed",):
+                self._events.put(ContextChanged())
+            case ("folders",):
+                self._events.put(WorkspaceChanged())
+            case ("diagnostics", str(path)):
+                self._events.put(DiagnosticsChanged((path,)))
+            case ("mentioned", str(path), *lines):
+                first, last = lines if len(lines) == 2 else (None, None)
+                self._events.put(FileMentioned(path, first, last))
+            case ("accepted", str(review_id), text) if review_id in self._reviews:
+                review = self._reviews.pop(review_id)
+                self._events.put(DiffAccepted(review_id, _final_text(review, text)))
+            case ("rejected", str(review_id)) if review_id in self._reviews:
+                del self._reviews[review_id]
+                self._events.put(DiffRejected(review_id))
+            case ("leaving",):
+                self._events.end()
+            case _:
+                pass
+
+
+_WAITS: Final = "it waits at a prompt, or is busy; answer it there and try again"
+
+
+def _script(name: str) -> str:
+    return resources.files("isthmus.editors").joinpath(name).read_text("utf-8")
+
+
+def _require_version(api: Mapping[str, Any]) -> None:
+    version = api["version"]
+    found = (int(version["major"]), int(version["minor"]), int(version["patch"]))
+    if found < OLDEST_VERSION:
+        shown = ".".join(str(number) for number in found)
+        raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim 0.8 or newer")
+
+
+def _existing(files: tuple[OpenFile, ...]) -> tuple[OpenFile, ...]:
+    return tuple(file for file in files if Path(file.path).is_file())
+
+
+def _read(path: str) -> tuple[BufferText, str]:
+    """The file as it is on disk, and what to call that side of the view. Bytes that are not UTF-8 are kept."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAXIMUM_SHOWN_BYTES + 1)
+    except FileNotFoundError:
+        return BufferText.of(""), "new file"
+    except OSError as error:
+        raise EditorError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > MAXIMUM_SHOWN_BYTES:
+        raise EditorError(f"{path}: too large for a diff view (more than {MAXIMUM_SHOWN_BYTES >> 20} MiB)")
+    return BufferText.of(data.decode("utf-8", "surrogateescape")), "on disk"
+
+
+def _final_text(review: DiffReview, text: object) -> str:
+    """The text in the view; what the person did not touch is the proposal itself, character by character."""
+    if text is None:
+        return review.proposed
+    with suppress(DecodeError):
+        return BufferText.from_neovim(text).text()
+    return review.proposed

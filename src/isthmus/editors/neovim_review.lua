@@ -1,0 +1,358 @@
+-- Reviews inside Neovim: a tab page with the file on disk beside the proposal. `:w` accepts what is in the proposal,
+-- closing it in any way rejects; nothing is written to the file. Argument: the session that neovim.lua made.
+--
+-- A decision leaves as a notification, once; taken back by the client (close_diff) none follows.
+
+local session = ...
+local api, fn = vim.api, vim.fn
+local uv = vim.uv or vim.loop
+local group, notify, tell, find_buffer = session.group, session.notify, session.tell, session.find_buffer
+
+local reviews = {} -- id -> review, while undecided
+local leaving = false
+
+local function on(events, callback, pattern)
+  api.nvim_create_autocmd(events, { group = group, pattern = pattern, callback = callback })
+end
+
+local function fill(buffer, text)
+  local bo = vim.bo[buffer]
+  bo.modifiable, bo.readonly = true, false
+  local levels = bo.undolevels
+  bo.undolevels = -1 -- undo must not lead to an empty proposal
+  api.nvim_buf_set_lines(buffer, 0, -1, false, text.lines)
+  bo.undolevels = levels
+  bo.fileformat, bo.bomb = text.fileformat, text.bomb
+  bo.fixendofline = false
+  bo.endofline = text.endofline
+end
+
+local function text_of(review) -- nil: nobody touched it
+  local buffer = review.proposed
+  if not api.nvim_buf_is_loaded(buffer) then
+    return nil
+  end
+  local bo = vim.bo[buffer]
+  local text = {
+    lines = api.nvim_buf_get_lines(buffer, 0, -1, false),
+    fileformat = bo.fileformat,
+    bomb = bo.bomb,
+    endofline = bo.endofline,
+  }
+  local proposal = review.options.proposed
+  local same = bo.fileformat == proposal.fileformat
+    and bo.bomb == proposal.bomb
+    and bo.endofline == proposal.endofline
+    and vim.deep_equal(text.lines, proposal.lines)
+  return not same and text or nil
+end
+
+local function new_buffer(review, side, text)
+  local buffer = api.nvim_create_buf(false, side == "current")
+  api.nvim_buf_set_name(buffer, ("isthmus://%s/%s%s"):format(side, review.id, review.options.path))
+  vim.bo[buffer].swapfile = false
+  vim.bo[buffer].bufhidden = "hide"
+  fill(buffer, text)
+  local target = find_buffer(review.options.path)
+  local filetype = target and vim.bo[target].filetype or ""
+  if filetype == "" and vim.filetype then
+    filetype = vim.filetype.match({ filename = review.options.path, buf = buffer }) or ""
+  end
+  vim.bo[buffer].syntax = filetype -- not 'filetype': language servers and plugins have no business here
+  if target and api.nvim_buf_is_loaded(target) then
+    for _, name in ipairs({ "expandtab", "shiftwidth", "softtabstop", "tabstop", "textwidth" }) do
+      vim.bo[buffer][name] = vim.bo[target][name]
+    end
+  end
+  return buffer
+end
+
+local function each_window(review, action)
+  for _, buffer in ipairs({ review.current, review.proposed }) do
+    for _, window in ipairs(api.nvim_buf_is_valid(buffer) and fn.win_findbuf(buffer) or {}) do
+      action(window)
+    end
+  end
+end
+
+local function close_view(review, attempts)
+  if review.closed then
+    return
+  end
+  if fn.getcmdwintype() ~= "" and (attempts or 0) < 600 then -- nothing can be closed while the command-line window is open
+    vim.defer_fn(function()
+      close_view(review, (attempts or 0) + 1)
+    end, 100)
+    return
+  end
+  review.closed = true
+  local current = api.nvim_get_current_buf()
+  local inside = current == review.current or current == review.proposed
+  if inside then
+    vim.cmd("stopinsert")
+    if session.VISUAL[api.nvim_get_mode().mode:sub(1, 1)] then
+      vim.cmd("normal! \27")
+    end
+  end
+  each_window(review, function(window)
+    if not pcall(api.nvim_win_close, window, true) then -- the last window of all
+      pcall(api.nvim_set_option_value, "winfixbuf", false, { win = window, scope = "local" })
+      api.nvim_win_call(window, function()
+        pcall(vim.cmd, "diffoff")
+        pcall(vim.cmd, "setlocal winbar=")
+        pcall(vim.cmd, "enew!")
+      end)
+    end
+  end)
+  for _, buffer in ipairs({ review.current, review.proposed }) do
+    pcall(api.nvim_buf_delete, buffer, { force = true })
+  end
+  if inside and api.nvim_win_is_valid(review.came_from) then
+    api.nvim_set_current_win(review.came_from)
+  end
+end
+
+local function decided(review)
+  reviews[review.id] = nil
+  if api.nvim_buf_is_valid(review.proposed) then
+    vim.bo[review.proposed].modified = false
+  end
+end
+
+local function reload_when_written(path)
+  local poll, waited = uv.new_fs_poll(), uv.new_timer()
+  local function stop()
+    for _, handle in ipairs({ poll, waited }) do
+      if not handle:is_closing() then
+        handle:close()
+      end
+    end
+  end
+  poll:start(path, 200, vim.schedule_wrap(function()
+    stop()
+    local buffer = find_buffer(path)
+    if buffer and api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified and vim.o.autoread then
+      pcall(vim.cmd, "silent! checktime " .. buffer)
+    end
+  end))
+  waited:start(60000, 0, stop)
+end
+
+local function accept(review)
+  local text = text_of(review)
+  if not notify("isthmus", "accepted", review.id, text or vim.NIL) then
+    return
+  end
+  decided(review)
+  reload_when_written(review.options.path)
+  vim.schedule(function()
+    close_view(review)
+    tell("accepted " .. review.options.label)
+  end)
+end
+
+local function reject(review)
+  if reviews[review.id] ~= review then
+    return
+  end
+  notify("isthmus", "rejected", review.id)
+  decided(review)
+  vim.schedule(function()
+    close_view(review)
+    tell("rejected " .. review.options.label)
+  end)
+end
+
+-- An undecided proposal counts as modified, so that :x and ZZ write it and nothing discards it unasked. A quitting
+-- command has to find it unmodified; if it does not quit after all, the mark comes back.
+local function let_go(review)
+  vim.bo[review.proposed].modified = false
+  vim.schedule(function()
+    if reviews[review.id] == review and api.nvim_buf_is_valid(review.proposed) and not leaving then
+      vim.bo[review.proposed].modified = true
+    end
+  end)
+end
+
+local function write(review, event)
+  if event.match ~= api.nvim_buf_get_name(review.proposed) then -- :w OTHERFILE keeps a copy and decides nothing
+    if uv.fs_stat(event.match) and vim.v.cmdbang == 0 then
+      error("E13: File exists (add ! to override)", 0)
+    end
+    local lines = api.nvim_buf_get_lines(review.proposed, 0, -1, false)
+    if vim.bo[review.proposed].endofline then
+      lines[#lines + 1] = ""
+    end
+    fn.writefile(lines, event.match, "b")
+  elseif reviews[review.id] ~= review then
+    vim.bo[review.proposed].modified = false
+  elseif fn.win_gettype() == "autocmd" then -- :wall elsewhere, or a plugin that saves everything
+    let_go(review)
+    tell("the review of " .. review.options.label .. " is not decided: :w in its own window accepts")
+  else
+    accept(review)
+  end
+end
+
+local function watch(review)
+  local function inside(events, buffer, callback)
+    api.nvim_create_autocmd(events, { group = group, buffer = buffer, callback = callback })
+  end
+  inside("BufWriteCmd", review.proposed, function(event)
+    write(review, event)
+  end)
+  inside("BufReadCmd", review.proposed, function() -- :e! brings the proposal back
+    fill(review.proposed, review.options.proposed)
+    vim.bo[review.proposed].modified = true
+  end)
+  inside("BufModifiedSet", review.proposed, function()
+    if not vim.bo[review.proposed].modified and reviews[review.id] == review then
+      let_go(review)
+    end
+  end)
+  inside({ "BufUnload", "BufWipeout" }, review.proposed, function()
+    reject(review)
+  end)
+  inside("QuitPre", review.current, function()
+    review.quitting = true
+    vim.schedule(function()
+      review.quitting = false
+    end)
+  end)
+end
+
+local function bar(window, highlight, name, label, hint)
+  local text = ("%%#%s# %s %%* %s%%=%s"):format(highlight, name, label:gsub("%%", "%%%%"), hint)
+  api.nvim_set_option_value("winbar", text, { win = window, scope = "local" })
+end
+
+local function show(review)
+  local options = review.options
+  local function arrange(window, buffer, highlight, name, hint)
+    api.nvim_win_set_buf(window, buffer)
+    api.nvim_win_call(window, function()
+      vim.cmd("diffthis")
+    end)
+    bar(window, highlight, name, options.label, hint)
+    pcall(api.nvim_set_option_value, "winfixbuf", true, { win = window, scope = "local" }) -- since 0.10
+  end
+  vim.cmd("tab split")
+  local left = api.nvim_get_current_win()
+  pcall(api.nvim_set_option_value, "winfixbuf", false, { win = left, scope = "local" })
+  api.nvim_win_set_buf(left, review.current)
+  vim.cmd("rightbelow vsplit")
+  local right = api.nvim_get_current_win()
+  arrange(left, review.current, "DiffDelete", options.note, "")
+  arrange(right, review.proposed, "DiffAdd", "proposed", "%#Title# :w%* accept  %#Title#:q%* reject ")
+  vim.cmd("wincmd =")
+  api.nvim_win_call(right, function()
+    vim.cmd("normal! gg")
+    if fn.diff_hlID(1, 1) == 0 then
+      pcall(vim.cmd, "normal! ]c")
+    end
+  end)
+  api.nvim_set_current_win(right)
+end
+
+function session.open_diff(id, options)
+  local review = { id = id, options = options, came_from = api.nvim_get_current_win() }
+  review.current = new_buffer(review, "current", options.current)
+  vim.bo[review.current].modifiable = false
+  vim.bo[review.current].readonly = true
+  review.proposed = new_buffer(review, "proposed", options.proposed)
+  vim.bo[review.proposed].buftype = "acwrite"
+  vim.bo[review.proposed].modified = true
+  local mode = api.nvim_get_mode().mode
+  local typing = not (mode == "n" or mode == "nt" or mode == "t")
+  local ok, problem = pcall(show, review)
+  if not ok then
+    close_view(review)
+    error(problem, 0)
+  end
+  reviews[id] = review
+  watch(review)
+  if typing then -- keys that are under way must not land in the proposal
+    local number = api.nvim_tabpage_get_number(0)
+    api.nvim_set_current_win(review.came_from)
+    if session.VISUAL[mode:sub(1, 1)] then
+      vim.cmd("normal! gv")
+    end
+    vim.schedule(function()
+      tell(("review of %s waits in tab %d (%dgt)"):format(options.label, number, number))
+    end)
+  end
+  session.changed()
+end
+
+function session.close_diff(id)
+  local review = reviews[id]
+  if not review then
+    return vim.NIL
+  end
+  local text = text_of(review)
+  decided(review)
+  close_view(review)
+  return { text = text or vim.NIL }
+end
+
+on("QuitPre", function()
+  for _, review in pairs(reviews) do
+    let_go(review)
+  end
+end)
+on("CmdlineLeave", function() -- :bd and :bw refuse a modified buffer; typed here they mean "reject"
+  local review
+  for _, candidate in pairs(reviews) do
+    review = candidate.proposed == api.nvim_get_current_buf() and candidate or review
+  end
+  if not review or vim.v.event.abort then
+    return
+  end
+  local ok, command = pcall(api.nvim_parse_cmd, fn.getcmdline(), {})
+  if ok and (command.cmd == "bdelete" or command.cmd == "bwipeout" or command.cmd == "bunload") then
+    let_go(review)
+  end
+end, ":")
+on({ "WinClosed", "BufWinLeave" }, function()
+  vim.schedule(function()
+    for _, review in pairs(reviews) do
+      local hidden = #fn.win_findbuf(review.proposed) == 0
+      if hidden or (review.quitting and #fn.win_findbuf(review.current) == 0) then
+        reject(review)
+      end
+    end
+  end)
+end)
+
+function session.reject_reviews() -- Neovim quits
+  leaving = true
+  for id in pairs(reviews) do
+    notify("isthmus", "rejected", id)
+  end
+  reviews = {}
+end
+
+function session.close_reviews()
+  for _, review in pairs(reviews) do
+    decided(review)
+    close_view(review)
+  end
+end
+
+function session.keep_reviews() -- nobody waits any more: what the person typed stays, the other views go
+  for _, review in pairs(reviews) do
+    local touched = text_of(review) ~= nil
+    decided(review)
+    if touched then
+      vim.bo[review.proposed].buftype = ""
+      vim.bo[review.proposed].buflisted = true
+      api.nvim_buf_set_name(review.proposed, "")
+      vim.bo[review.proposed].modified = true
+      for _, window in ipairs(fn.win_findbuf(review.proposed)) do
+        bar(window, "WarningMsg", "nobody waits for this any more", review.options.label, "your text: :w FILE keeps it ")
+      end
+    else
+      close_view(review)
+    end
+  end
+end

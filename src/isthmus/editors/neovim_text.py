@@ -1,0 +1,58 @@
+"""A text as Neovim holds it: lines and how they end; and the way back without losing a byte.
+
+Pure. What a buffer cannot show as line ends (a lone CR in a file of LF, mixed ends) stays in the lines.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from isthmus.codec import from_json
+
+BYTE_ORDER_MARK = "\ufeff"
+_LINE_ENDS = {"unix": "\n", "dos": "\r\n", "mac": "\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class BufferText:
+    """``fileformat``, ``endofline`` and ``bomb`` are Neovim's options; there is always at least one line."""
+
+    lines: tuple[str, ...]
+    fileformat: str = "unix"
+    endofline: bool = True
+    bomb: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> "BufferText":
+        """The buffer that shows ``text``. An empty text is one empty line without an end."""
+        bomb = text.startswith(BYTE_ORDER_MARK)
+        text = text.removeprefix(BYTE_ORDER_MARK)
+        fileformat = "dos" if "\n" in text and text.count("\n") == text.count("\r\n") else "unix"
+        end = _LINE_ENDS[fileformat]
+        endofline = text.endswith(end)
+        return cls(tuple(text.removesuffix(end).split(end)), fileformat, endofline, bomb)
+
+    @classmethod
+    def from_neovim(cls, value: object) -> "BufferText":
+        """Out of the table that the script in Neovim sends.
+
+        Raises:
+            DecodeError: it is something else.
+        """
+        return from_json(cls, value)
+
+    def to_neovim(self) -> dict[str, Any]:
+        """The table for the script in Neovim."""
+        return {
+            "lines": list(self.lines),
+            "fileformat": self.fileformat,
+            "endofline": self.endofline,
+            "bomb": self.bomb,
+        }
+
+    def text(self) -> str:
+        """The text as Neovim would write it. A buffer whose only line is empty is an empty text."""
+        if self.lines == ("",):
+            return BYTE_ORDER_MARK if self.bomb else ""
+        end = _LINE_ENDS.get(self.fileformat, "\n")
+        body = end.join(self.lines) + (end if self.endofline else "")
+        return (BYTE_ORDER_MARK if self.bomb else "") + body

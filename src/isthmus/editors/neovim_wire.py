@@ -1,0 +1,64 @@
+"""The tables that neovim.lua sends, as types of the Editor port. Pure.
+
+Positions travel as ``[line, character]``, 0-based, in UTF-16 units, as the port has them: Neovim itself converts.
+"""
+
+from typing import Any, Final, cast
+
+from isthmus.ide.editor import Diagnostic, OpenFile, Position, Range, Selection, Severity
+
+_SEVERITIES: Final = {1: Severity.ERROR, 2: Severity.WARNING, 3: Severity.INFORMATION, 4: Severity.HINT}
+
+
+def encode_range(at: Range | None) -> list[list[int]] | None:
+    """``[start, end]``."""
+    if at is None:
+        return None
+    return [[at.start.line, at.start.character], [at.end.line, at.end.character]]
+
+
+def decode_files(value: object) -> tuple[OpenFile, ...]:
+    """The open files out of the script's ``state``."""
+    return tuple(_file(item) for item in _tables(value))
+
+
+def decode_diagnostics(value: object) -> tuple[Diagnostic, ...]:
+    """The diagnostics out of the script's ``diagnostics``."""
+    return tuple(_diagnostic(item) for item in _tables(value))
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    # An empty Lua table arrives as a list; anything else that is no list is nothing.
+    return cast("list[dict[str, Any]]", value) if isinstance(value, list) else []
+
+
+def _file(item: dict[str, Any]) -> OpenFile:
+    selection = item.get("selection")
+    return OpenFile(
+        path=item["path"],
+        focused_at=float(item["focused_at"]),
+        is_active=item.get("is_active", False),
+        cursor=_position(item["cursor"]) if "cursor" in item else None,
+        selection=Selection(_range(selection), selection["text"]) if selection else None,
+        is_dirty=item["is_dirty"],
+        language_id=item["language_id"] or None,
+    )
+
+
+def _diagnostic(item: dict[str, Any]) -> Diagnostic:
+    return Diagnostic(
+        path=item["path"],
+        range=_range(item),
+        severity=_SEVERITIES.get(item["severity"], Severity.INFORMATION),
+        message=item["message"],
+        source=item.get("source"),
+        code=item.get("code"),
+    )
+
+
+def _range(item: dict[str, Any]) -> Range:
+    return Range(_position(item["start"]), _position(item["end"]))
+
+
+def _position(pair: list[int]) -> Position:
+    return Position(int(pair[0]), int(pair[1]))

@@ -1,0 +1,87 @@
+"""A real Neovim for tests: headless, without configuration, driven as a person drives it, over a connection of its own."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isthmus.editors.msgpack_rpc import RpcClosedError, RpcConnection, connect
+from support.programs import require
+from support.waiting import eventually_async
+
+
+@dataclass(slots=True)
+class RunningNeovim:
+    """The person at the keyboard. `address` is where a companion attaches."""
+
+    process: asyncio.subprocess.Process
+    address: str
+    connection: RpcConnection
+
+    async def command(self, *commands: str) -> None:
+        """Run Ex commands, as `:` does."""
+        for command in commands:
+            await self.connection.request("nvim_command", command, timeout=10)
+
+    async def type(self, keys: str) -> None:
+        """Type keys (`<Esc>`, `<C-v>`, ... as Neovim writes them) and wait until Neovim has taken them all."""
+        await self.connection.request("nvim_input", keys, timeout=10)
+        # A request is answered in its turn, after the keys that came before it.
+        await self.lua("return 0")
+
+    async def lua(self, code: str, *arguments: object) -> Any:
+        """Run Lua and return what it returns."""
+        return await self.connection.request("nvim_exec_lua", code, list(arguments), timeout=10)
+
+    async def mode(self) -> str:
+        """The mode as `:help mode()` names it."""
+        mode: dict[str, Any] = await self.connection.request("nvim_get_mode", timeout=10)
+        return mode["mode"]
+
+    async def lines(self) -> list[str]:
+        """The lines of the current buffer."""
+        return await self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)")
+
+    async def set_lines(self, *lines: str) -> None:
+        """Change the current buffer to these lines, as typing would."""
+        await self.lua("vim.api.nvim_buf_set_lines(0, 0, -1, true, ...)", list(lines))
+
+    async def tabs(self) -> int:
+        """How many tab pages there are."""
+        return await self.lua("return vim.fn.tabpagenr('$')")
+
+    async def buffers(self) -> list[str]:
+        """The names of all buffers, hidden ones too."""
+        return await self.lua("return vim.tbl_map(vim.api.nvim_buf_get_name, vim.api.nvim_list_bufs())")
+
+    async def quit(self, command: str = "qall!") -> None:
+        """Leave Neovim, and wait until it is gone."""
+        try:
+            await self.command(command)
+        except RpcClosedError:
+            pass
+        await asyncio.wait_for(self.process.wait(), 10)
+
+
+@asynccontextmanager
+async def running_neovim(folder: Path, *arguments: str) -> AsyncGenerator[RunningNeovim]:
+    """Start Neovim with `folder` as its working directory; it is killed at the end."""
+    address = str(Path(tempfile.mkdtemp(prefix="nvim-")) / "socket")
+    process = await asyncio.create_subprocess_exec(
+        require("nvim"), "--headless", "--clean", "-n", "--listen", address, *arguments,
+        cwd=folder, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        await eventually_async(lambda: Path(address).is_socket(), what="Neovim listens")
+        connection = await connect(address, lambda _: None, lambda: None)
+        try:
+            yield RunningNeovim(process, address, connection)
+        finally:
+            await connection.aclose()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
