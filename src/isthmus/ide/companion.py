@@ -99,6 +99,10 @@ class Companion:
     async def detach(self, client_id: str) -> None:
         """Forget a client and close its views; nobody is told a decision."""
         self._clients.pop(client_id, None)
+        await self.close_reviews(client_id)
+
+    async def close_reviews(self, client_id: str) -> None:
+        """Close the views of a client that is gone; nobody is told a decision."""
         for review in self.reviews.all(client_id):
             self.reviews.close(review.id)
             await self._close_view(review.id)

@@ -1,0 +1,286 @@
+"""The headless editor: no editor program at all. It keeps the open files, the cursor and the diffs itself.
+
+The person acts through commands (``isthmus ide ...``) or through the methods at the end of the class, which are what
+the hands do in a real editor. Bytes of files are kept: what is saved has the line ends and the byte order mark it had.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isthmus.ide.editor import (
+    Capability,
+    ContextChanged,
+    Diagnostic,
+    DiagnosticsChanged,
+    DiffAccepted,
+    DiffRejected,
+    EditorError,
+    EditorEvent,
+    EditorGoneError,
+    EditorIdentity,
+    FileMentioned,
+    OpenFile,
+    Position,
+    Range,
+    Selection,
+)
+from isthmus.ide.review import DiffReview
+
+MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Buffer:
+    focused_at: float
+    at: Range = field(default_factory=lambda: Range(Position(0, 0), Position(0, 0)))
+    unsaved: str | None = None
+
+
+@dataclass(slots=True)
+class _View:
+    review: DiffReview
+    text: str
+
+
+class HeadlessEditor:
+    """An :class:`~isthmus.ide.editor.Editor` without a screen; ``messages`` keeps what the person was told."""
+
+    def __init__(self, folders: Sequence[str], *, clock: Callable[[], float] = time.time) -> None:
+        self.messages: list[str] = []
+        self._folders = tuple(folders)
+        self._clock = clock
+        self._buffers: dict[str, _Buffer] = {}
+        self._views: dict[str, _View] = {}
+        self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
+        self._active: str | None = None
+        self._events: asyncio.Queue[EditorEvent | None] = asyncio.Queue()
+        self._gone = False
+
+    @property
+    def identity(self) -> EditorIdentity:
+        """The companion is the editor: its pid is the one to be found by."""
+        return EditorIdentity("headless", "Isthmus (headless)", os.getpid())
+
+    @property
+    def unavailable(self) -> Mapping[Capability, str]:
+        """Nothing is missing."""
+        return {}
+
+    async def changes(self) -> AsyncIterator[EditorEvent]:
+        """What the person does, until :meth:`quit`."""
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    async def workspace_folders(self) -> tuple[str, ...]:
+        """The folders it was started with."""
+        self._require_present()
+        return self._folders
+
+    async def open_files(self) -> tuple[OpenFile, ...]:
+        """The files that the person, or an agent, opened."""
+        self._require_present()
+        return tuple(self._snapshot(path, buffer) for path, buffer in self._buffers.items())
+
+    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
+        """Add to the open files, focus, move the cursor."""
+        self._require_present()
+        path = _absolute(path)
+        text = self._text(path)  # raises when it cannot be read
+        buffer = self._buffers.setdefault(path, _Buffer(self._now()))
+        if at is not None:
+            buffer.at = _clamp(text, at)
+        if focus:
+            buffer.focused_at = self._now()
+            self._active = path
+        self._tell(ContextChanged())
+
+    async def close_file(self, path: str) -> None:
+        """Remove from the open files; the file that was focused before it becomes the active one."""
+        self._require_present()
+        path = _absolute(path)
+        buffer = self._buffers.get(path)
+        if buffer is None:
+            return
+        if buffer.unsaved is not None:
+            raise EditorError(f"{path} has unsaved changes; save it first")
+        del self._buffers[path]
+        if self._active == path:
+            self._active = max(self._buffers, key=lambda other: self._buffers[other].focused_at, default=None)
+        self._tell(ContextChanged())
+
+    async def open_diff(self, review: DiffReview) -> None:
+        """Keep the review until it is answered."""
+        self._require_present()
+        self._views[review.id] = _View(review, review.proposed)
+
+    async def close_diff(self, review_id: str) -> str | None:
+        """Forget the review; its text is returned."""
+        self._require_present()
+        view = self._views.pop(review_id, None)
+        return view.text if view is not None else None
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        """What the person set with ``isthmus ide diagnostics``."""
+        self._require_present()
+        if path is not None:
+            return self._diagnostics.get(_absolute(path), ())
+        return tuple(diagnostic for found in self._diagnostics.values() for diagnostic in found)
+
+    async def is_dirty(self, path: str) -> bool | None:
+        """Whether :meth:`edit` changed it since it was saved."""
+        self._require_present()
+        buffer = self._buffers.get(_absolute(path))
+        return buffer.unsaved is not None if buffer is not None else None
+
+    async def save(self, path: str) -> None:
+        """Write the unsaved text."""
+        self._require_present()
+        path = _absolute(path)
+        buffer = self._buffers.get(path)
+        if buffer is None:
+            raise EditorError(f"{path} is not open; open it first")
+        if buffer.unsaved is None:
+            return
+        try:
+            _write(Path(path), buffer.unsaved)
+        except OSError as error:
+            raise EditorError(f"{path} could not be written: {error.strerror}") from error
+        buffer.unsaved = None
+        self._tell(ContextChanged())
+
+    async def show_message(self, text: str) -> None:
+        """Keep it for ``isthmus ide status``; the newest twenty stay."""
+        self._require_present()
+        self.messages.append(text)
+        del self.messages[:-20]
+
+    async def aclose(self) -> None:
+        """Close the views and stop."""
+        self._views.clear()
+        self.quit()
+
+    # The person's hands.
+
+    def edit(self, path: str, text: str) -> None:
+        """Type a new text into an open file, without saving it."""
+        self._buffers[_absolute(path)].unsaved = text
+        self._tell(ContextChanged())
+
+    def edit_diff(self, review_id: str, text: str) -> None:
+        """Change the proposed text in a diff view."""
+        self._views[review_id].text = text
+
+    def accept_diff(self, review_id: str) -> None:
+        """Accept the text in a diff view."""
+        view = self._views.pop(review_id)
+        self._tell(DiffAccepted(review_id, view.text))
+
+    def reject_diff(self, review_id: str) -> None:
+        """Close a diff view without accepting."""
+        del self._views[review_id]
+        self._tell(DiffRejected(review_id))
+
+    def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
+        """Point the agent to a file; lines 0-based, both included."""
+        self._tell(FileMentioned(_absolute(path), start_line, end_line))
+
+    def set_diagnostics(self, path: str, found: Sequence[Diagnostic]) -> None:
+        """Replace the diagnostics of one file; none: it is clean."""
+        path = _absolute(path)
+        self._diagnostics.pop(path, None)
+        if found:
+            self._diagnostics[path] = tuple(found)
+        self._tell(DiagnosticsChanged((path,)))
+
+    def quit(self) -> None:
+        """Close the editor. What happened before is still told."""
+        if not self._gone:
+            self._gone = True
+            self._events.put_nowait(None)
+
+    def _tell(self, event: EditorEvent) -> None:
+        if not self._gone:
+            self._events.put_nowait(event)
+
+    def _require_present(self) -> None:
+        if self._gone:
+            raise EditorGoneError("the headless editor has quit; start the companion again")
+
+    def _now(self) -> float:
+        """The time, but never the same twice: the order of focus has to stay clear."""
+        return max([self._clock(), *(buffer.focused_at + 0.001 for buffer in self._buffers.values())])
+
+    def _snapshot(self, path: str, buffer: _Buffer) -> OpenFile:
+        is_active = path == self._active
+        selection = None
+        if is_active and buffer.at.start != buffer.at.end:
+            selection = self._selection(path, buffer)
+        cursor = buffer.at.end if selection is not None else buffer.at.start
+        return OpenFile(path, buffer.focused_at, is_active, cursor, selection, buffer.unsaved is not None)
+
+    def _selection(self, path: str, buffer: _Buffer) -> Selection | None:
+        try:
+            text = self._text(path)
+        except EditorError:
+            return None  # deleted meanwhile
+        start, end = _offset(text, buffer.at.start), _offset(text, buffer.at.end)
+        return Selection(buffer.at, text[start:end]) if end > start else None
+
+    def _text(self, path: str) -> str:
+        buffer = self._buffers.get(path)
+        if buffer is not None and buffer.unsaved is not None:
+            return buffer.unsaved
+        try:
+            if Path(path).stat().st_size > MAXIMUM_FILE_BYTES:
+                raise EditorError(f"{path} is larger than {MAXIMUM_FILE_BYTES} bytes")
+            return Path(path).read_bytes().decode("utf-8", "surrogateescape")
+        except OSError as error:
+            raise EditorError(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow symlinks, Path.absolute keeps ".."
+
+
+def _line_start(text: str, line: int) -> int:
+    start = 0
+    for _ in range(line):
+        newline = text.find("\n", start)
+        if newline < 0:
+            return start
+        start = newline + 1
+    return start
+
+
+def _line_count(text: str) -> int:
+    return text.count("\n") + 1
+
+
+def _offset(text: str, position: Position) -> int:
+    start = _line_start(text, position.line)
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    head = line.encode("utf-16-le", "surrogatepass")[: position.character * 2]
+    return start + len(head.decode("utf-16-le", "ignore"))
+
+
+def _clamp(text: str, at: Range) -> Range:
+    start, end = _clamped(text, at.start), _clamped(text, at.end)
+    ordered = sorted((start, end), key=lambda position: (position.line, position.character))
+    return Range(*ordered)
+
+
+def _clamped(text: str, position: Position) -> Position:
+    line = min(position.line, _line_count(text) - 1)
+    start = _line_start(text, line)
+    end = text.find("\n", start)
+    units = len(text[start : end if end >= 0 else len(text)].encode("utf-16-le", "surrogatepass")) // 2
+    return Position(line, min(position.character, units))

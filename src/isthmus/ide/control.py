@@ -1,0 +1,127 @@
+"""The person's own channel to a running companion: a Unix socket that no agent is given.
+
+One JSON object a line each way. A 0600 file in our runtime folder names the socket and holds the person's token; it is
+also how ``isthmus ide`` and ``isthmus companion exec`` find the companions that run. Decisions from below an attached
+agent are refused. What the commands mean is in :mod:`person`.
+"""
+
+import asyncio
+import hmac
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.ide import lineage
+from isthmus.ide.companion import Companion
+from isthmus.ide.person import COMMANDS, DECISIONS, CommandError
+from isthmus.ide.places import make_private_directory, write_private
+
+MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
+MAXIMUM_SOCKET_PATH_BYTES = 100
+"""The system's limit is 104 (macOS) or 108 (Linux)."""
+
+
+class ControlServer:
+    """Listens between :meth:`start` and :meth:`stop`."""
+
+    def __init__(
+        self, companion: Companion, folder: Path, port: int, *, allow_agent_accept: bool, stop: Callable[[], None]
+    ) -> None:
+        self._companion = companion
+        self._folder = folder
+        self._port = port
+        self._allow_agent_accept = allow_agent_accept
+        self._stop = stop
+        self._token = secrets.token_urlsafe(32)
+        self._file = folder / f"companion-{os.getpid()}.json"
+        self._socket = folder / f"companion-{os.getpid()}.sock"
+        self._own_folder: str | None = None
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen; nobody can know of it before :meth:`announce`."""
+        make_private_directory(self._folder)
+        if len(os.fsencode(self._socket)) > MAXIMUM_SOCKET_PATH_BYTES:
+            self._own_folder = tempfile.mkdtemp(prefix="isthmus-", dir="/tmp")
+            self._socket = Path(self._own_folder) / "s"
+        with suppress(FileNotFoundError):
+            self._socket.unlink()
+        self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=MAXIMUM_LINE_BYTES)
+        self._socket.chmod(0o600)
+
+    def announce(self, folders: Sequence[str], discovery_file: str) -> None:
+        """Write the file by which the person's commands find this companion."""
+        content = {
+            "pid": os.getpid(),
+            "port": self._port,
+            "editor": self._companion.editor.identity.name,
+            "workspace_folders": list(folders),
+            "discovery_file": discovery_file,
+            "socket": str(self._socket),
+            "token": self._token,
+        }
+        write_private(self._file, json.dumps(content))
+
+    async def stop(self) -> None:
+        """Remove file and socket; commands that still wait are cut off."""
+        for path in (self._file, self._socket):
+            with suppress(OSError):
+                path.unlink()
+        if self._own_folder is not None:
+            shutil.rmtree(self._own_folder, ignore_errors=True)
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                answer = await self._answer(line, writer)
+                writer.write(json.dumps(answer).encode() + b"\n")
+                await writer.drain()
+        except (ConnectionError, ValueError):
+            pass  # gone, or a line over the cap
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> JsonObject:
+        try:
+            return {"ok": True, "result": await self._run(line, writer)}
+        except IsthmusError as error:
+            return {"ok": False, "error": str(error)}
+
+    async def _run(self, line: bytes, writer: asyncio.StreamWriter) -> JsonObject:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise CommandError(f"expected one JSON object a line: {error}") from error
+        request = cast("JsonObject", value if isinstance(value, dict) else {})
+        if not hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
+            raise CommandError("Unauthorized: expected the person's token of this companion")
+        name = request.get("command")
+        if name == "stop":
+            self._stop()
+            return {}
+        command = COMMANDS.get(name) if isinstance(name, str) else None
+        if command is None:
+            raise CommandError(f"unknown command {name!r}; expected one of {', '.join(COMMANDS)}")
+        if name in DECISIONS and not self._allow_agent_accept:
+            await self._refuse_agents(writer)
+        return await command(self._companion, request)
+
+    async def _refuse_agents(self, writer: asyncio.StreamWriter) -> None:
+        pid = lineage.peer_process(writer.get_extra_info("socket"))
+        agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._port) if pid is not None else None
+        if agent is not None:
+            raise CommandError(
+                f"refused: this command runs below {agent}, an agent that is attached to this companion, and an agent "
+                "does not answer its own question. Answer from a terminal of your own, or start the companion with "
+                "--allow-agent-accept."
+            )

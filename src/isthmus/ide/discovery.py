@@ -1,0 +1,59 @@
+"""The discovery file of spec 1 section I.2, and the variables that real clients read beside it.
+
+Writing and removing only; finding a companion as its client is the business of the peer.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from isthmus.ide.editor import EditorIdentity
+from isthmus.ide.places import make_private_directory, node_temporary_directory, write_private
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class DiscoveryFile:
+    """One companion's file; it exists between :meth:`write` and :meth:`remove`."""
+
+    def __init__(self, identity: EditorIdentity, port: int, environment: Mapping[str, str] = os.environ) -> None:
+        self._identity = identity
+        self._port = port
+        folder = node_temporary_directory(environment) / "gemini" / "ide"
+        self.path = folder / f"gemini-ide-server-{identity.pid}-{port}.json"
+
+    def write(self, folders: Sequence[str], token: str) -> None:
+        """Write it, or replace it when the workspace changed. 0600 and whole at every moment.
+
+        Raises:
+            OSError: the folder cannot be made or written to.
+        """
+        make_private_directory(self.path.parent)
+        content = {
+            "port": self._port,
+            "workspacePath": os.pathsep.join(folders),
+            "authToken": token,
+            "ideInfo": {"name": self._identity.name, "displayName": self._identity.display_name},
+        }
+        write_private(self.path, json.dumps(content))
+
+    def remove(self) -> None:
+        """Remove it; a file that is gone already is no error."""
+        with suppress(OSError):
+            self.path.unlink()
+
+
+def agent_environment(
+    port: int, token: str, folders: Sequence[str], pid: int, base: Mapping[str, str]
+) -> dict[str, str]:
+    """``base`` with all that a real client reads, and loopback excepted from any proxy."""
+    environment = dict(base)
+    environment["GEMINI_CLI_IDE_SERVER_PORT"] = str(port)
+    environment["GEMINI_CLI_IDE_WORKSPACE_PATH"] = os.pathsep.join(folders)
+    environment["GEMINI_CLI_IDE_AUTH_TOKEN"] = token
+    environment["GEMINI_CLI_IDE_PID"] = str(pid)
+    for name in ("NO_PROXY", "no_proxy"):
+        listed = [entry.strip() for entry in environment.get(name, "").split(",") if entry.strip()]
+        environment[name] = ",".join([*listed, *(host for host in LOOPBACK if host not in listed)])
+    return environment

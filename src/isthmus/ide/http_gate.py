@@ -1,0 +1,93 @@
+"""Which HTTP requests may reach the MCP endpoint: token, Host, Origin, path, method, in that order. No I/O.
+
+Decided on the head of a request alone, before any of its body is read. The answers to what is refused are the real
+companion's where it has one.
+"""
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from isthmus.codec import JsonObject
+
+ENDPOINT = "/mcp"
+METHODS = ("GET", "POST", "DELETE")
+HOSTS = ("localhost", "127.0.0.1", "[::1]", "host.docker.internal")
+"""Names under which a client on this machine, or in a container on it, reaches the loopback interface."""
+MAXIMUM_BODY_BYTES = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Answer with ``status`` and ``body`` as JSON."""
+
+    status: int
+    body: JsonObject
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a request that was let in. Header values are None when absent."""
+
+    method: str
+    session_id: str | None
+    last_event_id: str | None
+    protocol_version: str | None
+    accept: str | None
+    content_type: str | None
+    content_length: int | None
+
+
+class Gate:
+    """Checks requests against one token and one port."""
+
+    def __init__(self, token: str, port: int) -> None:
+        self._token = token.encode()
+        self._hosts = frozenset(f"{host}:{port}".encode() for host in HOSTS)
+        self._expected_hosts = ", ".join(f"{host}:{port}" for host in HOSTS)
+
+    def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | Refusal:
+        """The head of an allowed request, or how to refuse it. Header names are lowercase, as ASGI has them."""
+        fields: dict[bytes, bytes] = {}
+        repeated: set[bytes] = set()
+        for name, value in headers:
+            if name in fields:
+                repeated.add(name)
+            fields[name] = value
+        if b"authorization" in repeated or not self._authorized(fields.get(b"authorization", b"")):
+            challenge = (("www-authenticate", "Bearer"),)
+            return Refusal(
+                401, {"error": "Unauthorized: expected Authorization: Bearer with this server's token"}, challenge
+            )
+        if fields.get(b"host", b"").lower() not in self._hosts:
+            return Refusal(403, {"error": "Invalid Host header", "expected": self._expected_hosts})
+        if b"origin" in fields:
+            return Refusal(403, {"error": "Request denied by CORS policy.", "expected": "no Origin header"})
+        if path != ENDPOINT:
+            return Refusal(404, {"error": f"Not found; the only endpoint is {ENDPOINT}"})
+        if method not in METHODS:
+            allowed = ", ".join(METHODS)
+            return Refusal(405, {"error": f"Method not allowed; expected {allowed}"}, (("allow", allowed),))
+        return _head(method, fields)
+
+    def _authorized(self, value: bytes) -> bool:
+        scheme, _, token = value.partition(b" ")
+        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
+
+
+def _head(method: str, fields: dict[bytes, bytes]) -> Head:
+    def text(name: bytes) -> str | None:
+        value = fields.get(name)
+        return value.decode("latin-1") if value is not None else None
+
+    length = fields.get(b"content-length", b"")
+    return Head(
+        method,
+        text(b"mcp-session-id"),
+        text(b"last-event-id"),
+        text(b"mcp-protocol-version"),
+        text(b"accept"),
+        text(b"content-type"),
+        int(length) if length.isdigit() and len(length) < 20 else None,
+    )

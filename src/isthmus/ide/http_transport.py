@@ -1,0 +1,257 @@
+"""Streamable HTTP for the companion: a thin shell over the gate, the sessions and the MCP peer.
+
+What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`mcp_peer` and :mod:`gemini`; this file only
+moves bytes, with starlette's responses and uvicorn. Starlette's StreamingResponse notices clients that go away, and
+:class:`Server` ends the streams properly at shutdown, so that real clients come back by themselves.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import TYPE_CHECKING, assert_never
+
+import uvicorn
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from isthmus.ide import gemini, mcp_peer
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import EditorError
+from isthmus.ide.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
+from isthmus.ide.session import Session, SessionTable
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+KEEP_ALIVE_SECONDS = 15.0
+BODY_SECONDS = 30.0
+MAXIMUM_CONNECTIONS = 256
+
+
+class McpEndpoint:
+    """The ASGI application. ``sessions_changed`` is called when a client came or went."""
+
+    def __init__(
+        self,
+        companion: Companion,
+        sessions: SessionTable,
+        gate: Gate,
+        sessions_changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._companion = companion
+        self._sessions = sessions
+        self._gate = gate
+        self._sessions_changed = sessions_changed
+        self._calls: dict[tuple[str, mcp_peer.RequestId], asyncio.Task[object]] = {}
+        self._closing = False
+
+    def close(self) -> None:
+        """End every stream after what is queued for it has been sent."""
+        self._closing = True
+        for session in self._sessions.all():
+            session.wake.set()
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return
+        head = self._gate.check(scope["method"], scope["path"], scope["headers"])
+        if isinstance(head, Refusal):
+            response = _json(head.status, mcp_peer.encode(head.body), dict(head.headers))
+        else:
+            response = await self._answer(head, Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def _answer(self, head: Head, request: Request) -> Response:
+        version = head.protocol_version
+        if version is not None and version not in mcp_peer.PROTOCOL_VERSIONS:
+            supported = ", ".join(mcp_peer.PROTOCOL_VERSIONS)
+            return _error(400, f"Bad Request: unsupported mcp-protocol-version {version[:50]!r}; expected {supported}")
+        if head.method == "POST":
+            return await self._post(head, request)
+        session = self._sessions.get(head.session_id)
+        if session is None:
+            return _no_session(head)
+        if head.method == "GET":
+            if head.accept is not None and not _accepts(head.accept, "text/event-stream"):
+                return _error(406, "Not Acceptable: a GET opens an event stream; expected accept: text/event-stream")
+            self._companion.attach(session)
+            headers = {"cache-control": "no-cache, no-transform", "mcp-session-id": session.id}
+            stream = self._stream(session, head.last_event_id)
+            return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+        self._sessions.remove(session.id)
+        session.stream = None
+        session.wake.set()
+        await self._companion.detach(session.id)
+        self._sessions_changed()
+        return Response(status_code=200)
+
+    async def _post(self, head: Head, request: Request) -> Response:
+        if head.content_type is None or head.content_type.split(";")[0].strip().lower() != "application/json":
+            return _error(415, "Unsupported Media Type: expected content-type: application/json")
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read(head, request)
+        except TimeoutError:
+            return _error(408, f"Request Timeout: the body was not complete after {BODY_SECONDS:.0f} s")
+        if body is None:
+            return _error(413, f"Payload Too Large: expected at most {MAXIMUM_BODY_BYTES} bytes")
+        session = self._sessions.get(head.session_id)
+        if session is None:
+            return await self._first(head, body)
+        return await self._received(session, body)
+
+    async def _first(self, head: Head, body: bytes) -> Response:
+        """A message outside of any session: only initialize makes one."""
+        candidate = Session("", "", 0)
+        match candidate.peer.receive(body):
+            case mcp_peer.Reply(message, malformed=True):
+                return _json(400, mcp_peer.encode(message))
+            case mcp_peer.Reply(message) if message.get("error", {}).get("code") == mcp_peer.INVALID_PARAMS:
+                return _json(200, mcp_peer.encode(message))
+            case _ if candidate.peer.client is None or head.session_id is not None:
+                return _no_session(head)
+            case _:
+                session = self._sessions.create()
+        if session is None:
+            return _error(503, "Service Unavailable: too many sessions; end one with DELETE or try again later")
+        response = await self._received(session, body)
+        response.headers["mcp-session-id"] = session.id
+        self._sessions_changed()
+        return response
+
+    async def _received(self, session: Session, body: bytes) -> Response:
+        received = session.peer.receive(body)
+        match received:
+            case mcp_peer.Reply(message, malformed):
+                return _json(400 if malformed else 200, mcp_peer.encode(message))
+            case mcp_peer.CallTool(request_id):
+                self._companion.attach(session)
+                key = (session.id, request_id)
+                task = self._calls[key] = asyncio.create_task(self._call(session, received))
+                try:
+                    result = await asyncio.shield(task)
+                except asyncio.CancelledError:
+                    if not task.cancelled():
+                        raise
+                    result = mcp_peer.ToolResult()
+                finally:
+                    self._calls.pop(key, None)
+                message = session.peer.finish(request_id, result)
+                return Response(status_code=202) if message is None else _json(200, mcp_peer.encode(message))
+            case mcp_peer.CancelCall(request_id):
+                if (running := self._calls.get((session.id, request_id))) is not None:
+                    running.cancel()
+                return Response(status_code=202)
+            case mcp_peer.Notified() | mcp_peer.Ignored():
+                return Response(status_code=202)
+            case _:
+                assert_never(received)
+
+    async def _call(self, session: Session, call: mcp_peer.CallTool) -> mcp_peer.ToolResult:
+        try:
+            if call.name == gemini.OPEN_DIFF:
+                opened = gemini.open_diff_request(call.arguments)
+                await self._companion.open_diff(session, opened.file_path, opened.new_content)
+                return mcp_peer.ToolResult()
+            request = gemini.close_diff_request(call.arguments)
+            closed = await self._companion.close_diff(session, request.file_path)
+            return gemini.close_diff_result(request, session.client_name, closed)
+        except (gemini.ArgumentError, EditorError) as error:
+            return mcp_peer.ToolResult.error(str(error))
+
+    async def _stream(self, session: Session, last_event_id: str | None) -> AsyncGenerator[bytes, None]:
+        log = session.log
+        key = self._sessions.attach_stream(session)
+        try:
+            position = log.position(last_event_id)
+            session.context(await self._companion.context())
+            while True:
+                session.wake.clear()
+                for position, data in log.after(position):  # noqa: B020 - the position moves on with each event
+                    yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
+                    log.sent = max(log.sent, position)
+                if self._closing or session.stream is not key:
+                    return
+                try:
+                    async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                        await session.wake.wait()
+                except TimeoutError:
+                    yield b": keep-alive\n\n"
+        finally:
+            self._sessions.detach_stream(session, key)
+
+
+async def _read(head: Head, request: Request) -> bytes | None:
+    """The body, or None when it is too large."""
+    if head.content_length is not None and head.content_length > MAXIMUM_BODY_BYTES:
+        return None
+    chunks: list[bytes] = []
+    size = 0
+    with contextlib.suppress(ClientDisconnect):
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > MAXIMUM_BODY_BYTES:
+                return None
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _accepts(accept: str, media_type: str) -> bool:
+    offered = {item.split(";")[0].strip().lower() for item in accept.split(",")}
+    return not offered.isdisjoint({media_type, media_type.split("/")[0] + "/*", "*/*"})
+
+
+def _no_session(head: Head) -> Response:
+    if head.session_id is None:
+        return _error(400, "Bad Request: No valid session ID provided for non-initialize request.")
+    return _error(404, "Session not found: it is unknown or was ended; send initialize to begin a new one")
+
+
+def _error(status: int, text: str) -> Response:
+    return _json(status, mcp_peer.encode(mcp_peer.error_response(None, -32000, text)))
+
+
+def _json(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
+    return Response(body, status, headers, "application/json")
+
+
+class Server(uvicorn.Server):
+    """uvicorn on a socket that is bound already; leaves signals alone and ends the streams before it waits for them."""
+
+    def __init__(self, endpoint: McpEndpoint, listener: socket.socket) -> None:
+        super().__init__(
+            uvicorn.Config(
+                endpoint,
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                limit_concurrency=MAXIMUM_CONNECTIONS,
+                timeout_graceful_shutdown=2,
+            )
+        )
+        self._endpoint = endpoint
+        self._listener = listener
+        self.listening = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Nothing: whoever runs the server decides what a signal means."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, then say so."""
+        await super().startup(sockets)
+        self.listening.set()
+
+    async def run_until_stopped(self) -> None:
+        """Serve until ``should_exit`` is set; returns when every connection is closed."""
+        await self.serve([self._listener])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then what uvicorn does."""
+        self._endpoint.close()
+        await super().shutdown(sockets)

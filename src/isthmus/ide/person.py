@@ -1,0 +1,240 @@
+"""What the person can do from another terminal: the commands of the control channel, as data in and data out.
+
+Each command takes the companion and a JSON object and gives a JSON object. Positions in this JSON are 1-based, as
+people and spec 1 count; characters are UTF-16 units. The socket is in :mod:`control`.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.ide import context
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Diagnostic, NotAvailableError, Position, Range, Severity
+from isthmus.ide.review import DiffReview
+
+LONGEST_WAIT_SECONDS = 3600.0
+
+T = TypeVar("T")
+
+
+class CommandError(IsthmusError):
+    """The command cannot be done as asked; the text says what to do instead."""
+
+
+@runtime_checkable
+class Hands(Protocol):
+    """What only an editor without a screen lets the person do from outside."""
+
+    def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
+        """Point the agent to a file."""
+        ...
+
+    def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
+        """Replace the diagnostics of a file."""
+        ...
+
+
+async def status(companion: Companion, request: JsonObject) -> JsonObject:
+    """Who is there, and what agents are told."""
+    editor = companion.editor
+    identity = editor.identity
+    return {
+        "editor": {"name": identity.name, "display_name": identity.display_name, "pid": identity.pid},
+        "workspace_folders": list(await editor.workspace_folders()),
+        "agents": [{"id": client.id, "title": client.title} for client in companion.clients],
+        "diffs": [_review(review) for review in companion.reviews.all()],
+        "context": context.to_json(await companion.context()),
+        "messages": list(getattr(editor, "messages", ())),
+    }
+
+
+async def open_file(companion: Companion, request: JsonObject) -> JsonObject:
+    """Open and focus a file, with the cursor at a place."""
+    path = _path(request)
+    line = _number(request, "line")
+    at = None if line is None else _point(line, _number(request, "character") or 1)
+    await companion.editor.open_file(path, at, focus=request.get("background") is not True)
+    return await _seen(companion)
+
+
+async def close_file(companion: Companion, request: JsonObject) -> JsonObject:
+    """Close a file."""
+    await companion.editor.close_file(_path(request))
+    return await _seen(companion)
+
+
+async def select(companion: Companion, request: JsonObject) -> JsonObject:
+    """Open a file and select from one place up to another."""
+    start = _point(_required(_number(request, "line"), "line"), _number(request, "character") or 1)
+    end_line = _required(_number(request, "end_line"), "end_line")
+    end = _point(end_line, _required(_number(request, "end_character"), "end_character"))
+    await companion.editor.open_file(_path(request), Range(start.start, end.start))
+    return await _seen(companion)
+
+
+async def mention(companion: Companion, request: JsonObject) -> JsonObject:
+    """Point the agent to a file or to lines of it: they are selected, and told to agents that have a message for it."""
+    path, first, last = _path(request), _number(request, "line"), _number(request, "end_line")
+    last = first if last is None else last
+    if first is None or last is None:
+        await companion.editor.open_file(path)
+    else:
+        if last < first:
+            raise CommandError(f"expected the last line not before the first, received {first}-{last}")
+        await companion.editor.open_file(path, Range(Position(first - 1, 0), Position(last, 0)))
+    if isinstance(companion.editor, Hands):
+        companion.editor.mention(path, None if first is None else first - 1, None if last is None else last - 1)
+    return await _seen(companion)
+
+
+async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
+    """The diagnostics of a file or of all; with ``set`` they are replaced first (headless only)."""
+    path = _path(request) if request.get("path") is not None else None
+    entries = request.get("set")
+    if entries is not None:
+        if path is None or not isinstance(entries, list):
+            raise CommandError("expected a file and a list of diagnostics")
+        editor = companion.editor
+        if not isinstance(editor, Hands):
+            raise NotAvailableError(editor.identity, "its diagnostics come from its own linters and language servers")
+        editor.set_diagnostics(path, tuple(_diagnostic(path, entry) for entry in cast("list[object]", entries)))
+    return {"diagnostics": [_diagnostic_to_json(found) for found in await companion.editor.diagnostics(path)]}
+
+
+async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
+    """The open reviews; with ``wait`` seconds, as soon as there is one."""
+    wait = request.get("wait")
+    if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > 0:
+        reviews = await companion.wait_for_reviews(min(float(wait), LONGEST_WAIT_SECONDS))
+    else:
+        reviews = companion.reviews.all()
+    return {"diffs": [_review(review, whole=True) for review in reviews]}
+
+
+async def accept(companion: Companion, request: JsonObject) -> JsonObject:
+    """Accept a review, with the text in its view or with ``content``. The agent writes the file, not we."""
+    content = request.get("content")
+    if content is not None and not isinstance(content, str):
+        raise CommandError("expected content as a string")
+    review = _find(companion, request)
+    decided = await companion.accept(review.id, content)
+    return _decided(review, decided, "accepted")
+
+
+async def reject(companion: Companion, request: JsonObject) -> JsonObject:
+    """Reject a review."""
+    review = _find(companion, request)
+    return _decided(review, await companion.reject(review.id), "rejected")
+
+
+COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]] = {
+    "status": status,
+    "open": open_file,
+    "close": close_file,
+    "select": select,
+    "mention": mention,
+    "diagnostics": diagnostics,
+    "diffs": diffs,
+    "accept": accept,
+    "reject": reject,
+}
+
+DECISIONS = frozenset({"accept", "reject"})
+"""The commands that answer in the person's place."""
+
+
+async def _seen(companion: Companion) -> JsonObject:
+    return {"context": context.to_json(await companion.context())}
+
+
+def _find(companion: Companion, request: JsonObject) -> DiffReview:
+    path = _path(request)
+    named = os.path.realpath(path)
+    reviews = companion.reviews.all()
+    found = [
+        r
+        for r in reviews
+        if r.id == request.get("path") or path == r.file_path or named == os.path.realpath(r.file_path)
+    ]
+    if not found:
+        waiting = ", ".join(review.file_path for review in reviews) or "none"
+        raise CommandError(f"no diff is open for {path}; open diffs: {waiting}")
+    return found[0]  # the oldest: two agents that propose the same file are answered in the order they asked
+
+
+def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
+    if decided is None:
+        raise CommandError(f"the diff of {review.file_path} was answered elsewhere a moment ago; nothing was changed")
+    return {"file": review.file_path, "decision": decision}
+
+
+def _review(review: DiffReview, *, whole: bool = False) -> JsonObject:
+    shown: dict[str, Any] = {"id": review.id, "file": review.file_path, "agent": review.title}
+    if whole:
+        shown["new_content"] = review.proposed
+    return shown
+
+
+def _path(request: JsonObject) -> str:
+    path = request.get("path")
+    if not isinstance(path, str) or not path:
+        raise CommandError("expected the path of a file")
+    return path
+
+
+def _number(request: JsonObject, name: str) -> int | None:
+    value = request.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise CommandError(f"expected {name} as a whole number from 1 on, received {value!r}")
+    return value
+
+
+def _required(value: T | None, name: str) -> T:
+    if value is None:
+        raise CommandError(f"expected {name}")
+    return value
+
+
+def _point(line: int, character: int) -> Range:
+    position = Position(line - 1, character - 1)
+    return Range(position, position)
+
+
+def _diagnostic(path: str, entry: object) -> Diagnostic:
+    if not isinstance(entry, dict):
+        raise CommandError("expected each diagnostic as an object with line, message and optionally severity")
+    fields = cast(JsonObject, entry)
+    message, severity = fields.get("message"), fields.get("severity", "error")
+    if not isinstance(message, str) or severity not in set(Severity):
+        raise CommandError(f"expected message as text and severity as one of {', '.join(Severity)}")
+    start = _point(_required(_number(fields, "line"), "line"), _number(fields, "character") or 1).start
+    end_line, end_character = _number(fields, "end_line"), _number(fields, "end_character")
+    end = Position((end_line or start.line + 1) - 1, (end_character or start.character + 1) - 1)
+    source, code = fields.get("source"), fields.get("code")
+    return Diagnostic(
+        path,
+        Range(start, max(start, end, key=lambda position: (position.line, position.character))),
+        Severity(severity),
+        message,
+        str(source) if source is not None else None,
+        str(code) if code is not None else None,
+    )
+
+
+def _diagnostic_to_json(found: Diagnostic) -> JsonObject:
+    shown: dict[str, Any] = {
+        "file": found.path,
+        "line": found.range.start.line + 1,
+        "character": found.range.start.character + 1,
+        "end_line": found.range.end.line + 1,
+        "end_character": found.range.end.character + 1,
+        "severity": found.severity.value,
+        "message": found.message,
+    }
+    optional = {"source": found.source, "code": found.code}
+    return shown | {name: value for name, value in optional.items() if value is not None}

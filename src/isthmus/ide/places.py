@@ -1,0 +1,68 @@
+"""Where the companion's own files lie, and how a file that holds a secret is written: 0600 from its first moment.
+
+Not for the files of a workspace; those keep their modes and bytes elsewhere.
+"""
+
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+
+def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The platform's folder for our data; not made here."""
+    base = environment.get("XDG_DATA_HOME")
+    if base:
+        return Path(base) / "isthmus"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "isthmus"
+    return Path.home() / ".local" / "share" / "isthmus"
+
+
+def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The platform's folder for sockets and what lives no longer than a login; not made here."""
+    base = environment.get("XDG_RUNTIME_DIR")
+    return Path(base) / "isthmus" if base else Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
+
+
+def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash."""
+    named = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
+    return Path(named.rstrip("/") or "/")
+
+
+def make_private_directory(path: Path) -> None:
+    """Make a folder and its missing parents, for this user alone."""
+    for folder in (*reversed(path.parents), path):
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file atomically; nobody else can read it at any moment. Its folder must exist."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def process_is_alive(pid: int) -> bool:
+    """Whether a process with this id exists, whoever owns it."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,182 @@
+"""MCP sessions over streamable HTTP: who is attached, and what still has to reach them. No sockets and no clock.
+
+A session outlives its streams: decisions wait in its log until a stream has carried them, and after a restart a
+client is taken up again under its old id. Only the newest context is kept, older ones are of no use to anybody.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import lru_cache
+from uuid import uuid4
+
+from isthmus import __version__
+from isthmus.ide import gemini
+from isthmus.ide.context import IdeContext
+from isthmus.ide.mcp_peer import ClientInfo, McpPeer, encode
+from isthmus.ide.review import DiffReview
+
+MAXIMUM_SESSIONS = 64
+KEPT_EVENTS = 256
+IDLE_SECONDS = 600.0
+"""A session without a stream and without requests is forgotten after this."""
+LOST_STREAM_SECONDS = 30.0
+"""A client that lost its stream comes back within seconds; after this its views are closed."""
+
+
+class EventLog:
+    """Numbered events of one session. Ids are ``EPOCH-NUMBER``; an id of another epoch is before everything here."""
+
+    def __init__(self, epoch: str) -> None:
+        self._epoch = epoch
+        self._last = 0
+        self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_EVENTS)
+        self._latest: tuple[int, bytes] | None = None
+        self.sent = 0
+        """The number of the newest event that any stream has carried."""
+
+    def append(self, data: bytes) -> None:
+        """Add an event that must arrive."""
+        self._last += 1
+        self._kept.append((self._last, data))
+
+    def replace(self, data: bytes) -> None:
+        """Add an event that makes the one added this way before worthless."""
+        self._last += 1
+        self._latest = (self._last, data)
+
+    def position(self, last_event_id: str | None) -> int:
+        """Where a stream starts: after the event that the client names, else after the last one sent to it."""
+        if last_event_id is None:
+            return self.sent
+        epoch, _, number = last_event_id.rpartition("-")
+        return int(number) if epoch == self._epoch and number.isdigit() and len(number) < 20 else 0
+
+    def after(self, position: int) -> list[tuple[int, bytes]]:
+        """What comes after a position, oldest first."""
+        events = [event for event in self._kept if event[0] > position]
+        if self._latest is not None and self._latest[0] > position:
+            events.append(self._latest)
+            events.sort()
+        return events
+
+    def event_id(self, number: int) -> str:
+        """The SSE id of an event."""
+        return f"{self._epoch}-{number}"
+
+
+class Session:
+    """One agent CLI: its MCP connection and its event log. A :class:`~isthmus.ide.companion.Client`."""
+
+    def __init__(self, session_id: str, epoch: str, now: float, client: ClientInfo | None = None) -> None:
+        self.peer = McpPeer("isthmus-companion", __version__, gemini.TOOLS, client)
+        self.log = EventLog(epoch)
+        self.wake = asyncio.Event()
+        self.stream: object | None = None
+        """The stream that is attached now; a new one takes the place of the old one."""
+        self.seen = now
+        self.stream_lost: float | None = None
+        self._id = session_id
+
+    @property
+    def id(self) -> str:
+        """The MCP session id."""
+        return self._id
+
+    @property
+    def client_name(self) -> str:
+        """``clientInfo.name``."""
+        return self.peer.client.name if self.peer.client else ""
+
+    @property
+    def title(self) -> str:
+        """The client as a person knows it."""
+        return gemini.client_title(self.client_name)
+
+    def context(self, context: IdeContext) -> None:
+        """Queue the context; it takes the place of one that is still queued."""
+        self.log.replace(_encoded(context))
+        self.wake.set()
+
+    def decided(self, review: DiffReview) -> str | None:
+        """Queue the decision; the text, if any, is to be shown to the person."""
+        decision = gemini.decision_notification(review, self.client_name)
+        if decision is None:
+            return None
+        self.log.append(encode(decision.message))
+        self.wake.set()
+        return decision.warning
+
+
+@lru_cache(maxsize=1)
+def _encoded(context: IdeContext) -> bytes:
+    return encode(gemini.context_notification(context))
+
+
+class SessionTable:
+    """The sessions by id. ``restorable`` holds those of the companion's former life; they come back when asked for."""
+
+    def __init__(self, epoch: str, restorable: dict[str, ClientInfo], clock: Callable[[], float]) -> None:
+        self._epoch = epoch
+        self._restorable = restorable
+        self._clock = clock
+        self._sessions: dict[str, Session] = {}
+
+    def create(self) -> Session | None:
+        """A new session with a random id; None when there is no room."""
+        if len(self._sessions) >= MAXIMUM_SESSIONS:
+            return None
+        session = Session(str(uuid4()), self._epoch, self._clock())
+        self._sessions[session.id] = session
+        return session
+
+    def get(self, session_id: str | None) -> Session | None:
+        """A session that a client names; None when it is unknown or was ended."""
+        if session_id is None:
+            return None
+        session = self._sessions.get(session_id)
+        if session is None and (client := self._restorable.pop(session_id, None)) is not None:
+            session = Session(session_id, self._epoch, self._clock(), client)
+            self._sessions[session_id] = session
+        if session is not None:
+            session.seen = self._clock()
+        return session
+
+    def remove(self, session_id: str) -> None:
+        """End a session; its id is unknown from now on."""
+        self._sessions.pop(session_id, None)
+
+    def all(self) -> tuple[Session, ...]:
+        """The live sessions."""
+        return tuple(self._sessions.values())
+
+    def clients(self) -> dict[str, ClientInfo]:
+        """What to keep for a next life: every session that has been initialized, by id."""
+        live = {session.id: session.peer.client for session in self._sessions.values() if session.peer.client}
+        return self._restorable | live
+
+    def attach_stream(self, session: Session) -> object:
+        """A stream opens; the key by which it recognises that another one took its place."""
+        session.stream = key = object()
+        session.stream_lost = None
+        session.wake.set()
+        return key
+
+    def detach_stream(self, session: Session, key: object) -> None:
+        """A stream ended."""
+        if session.stream is key:
+            session.stream = None
+            session.seen = session.stream_lost = self._clock()
+
+    def gone(self) -> tuple[Session, ...]:
+        """Sessions that lost their stream a while ago: their views are to be closed. Each is named once."""
+        limit = self._clock() - LOST_STREAM_SECONDS
+        lost = [s for s in self._sessions.values() if s.stream_lost is not None and s.stream_lost < limit]
+        for session in lost:
+            session.stream_lost = None
+        return tuple(lost)
+
+    def expired(self) -> tuple[Session, ...]:
+        """Sessions to forget."""
+        limit = self._clock() - IDLE_SECONDS
+        return tuple(s for s in self._sessions.values() if s.stream is None and s.seen < limit)
