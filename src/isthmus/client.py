@@ -63,8 +63,9 @@ class PromptMessage:
 
     Without ``task_id`` it makes a new task, in the session ``context_id`` or in a new one; with ``task_id`` it
     continues that task. ``settings`` are the AgentSettings as received (at least ``workspace_path``); the first
-    message of a session needs them. ``may_continue_completed`` says that the client speaks the development-tool
-    extension, where a completed task can go on (Appendix A, step 10).
+    message of a session needs them, unless the agent has a default workspace and ``requires_settings`` is False.
+    ``may_continue_completed`` and ``requires_settings`` are both set for clients that speak the development-tool
+    extension: there a completed task can go on (Appendix A, step 10), and a session begins with its settings.
     """
 
     text: str
@@ -73,6 +74,7 @@ class PromptMessage:
     context_id: str | None = None
     settings: JsonObject | None = None
     may_continue_completed: bool = True
+    requires_settings: bool = False
 
 
 @dataclass(frozen=True, slots=True)

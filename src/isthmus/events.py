@@ -289,14 +289,19 @@ class TaskState(StrEnum):
 class Prompt:
     """A person's message, as it starts or continues a task.
 
-    ``context`` is what the editor showed at that moment, already in the form that goes to the model. ``settings`` are
-    the AgentSettings that came with the message, as received.
+    ``settings`` are the AgentSettings that came with the message, as received.
     """
 
     message_id: str
     text: str
-    context: str | None = None
     settings: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditorContext:
+    """What the person's editor showed when the last prompt was taken up, as text for the model. Not shown to clients."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +385,7 @@ class ToolResultRecorded:
 
 AgentEvent: TypeAlias = (
     Prompt
+    | EditorContext
     | StateChange
     | ToolCallUpdate
     | TextContent

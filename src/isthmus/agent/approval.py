@@ -1,0 +1,176 @@
+"""The approval policy: may this tool call run, must a person be asked, or is it refused?
+
+A pure function of the call, the mode and what was granted before. Also the choices that a question offers, and what
+each choice grants for the rest of the session. Deliberately not here: asking, and running.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from isthmus.agent.shell_command import ShellAnalysis, analyse
+from isthmus.events import ConfirmationOption
+from isthmus.tools.base import ToolKind
+
+
+class ApprovalMode(StrEnum):
+    """How much is asked, as Gemini CLI names it."""
+
+    DEFAULT = "default"
+    """Reading is free; edits and commands are asked."""
+    AUTO_EDIT = "auto_edit"
+    """Edits are free too."""
+    PLAN = "plan"
+    """Read-only: whatever has an effect is refused."""
+    YOLO = "yolo"
+    """Everything is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolGrant:
+    """A tool may run without being asked."""
+
+    tool_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixGrant:
+    """Shell commands that begin with these words may run without being asked."""
+
+    prefix: tuple[str, ...]
+
+
+Grant: TypeAlias = ToolGrant | PrefixGrant
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What holds for a session. ``may_ask`` is False where nobody is there to answer (headless)."""
+
+    mode: ApprovalMode = ApprovalMode.DEFAULT
+    grants: frozenset[Grant] = frozenset()
+    may_ask: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The call may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A person decides, by one of these options."""
+
+    options: tuple[ConfirmationOption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The call is refused; ``reason`` is for the model and the person and says what would allow it."""
+
+    reason: str
+
+
+Decision: TypeAlias = Allow | Ask | Deny
+
+PROCEED_ONCE = "proceed_once"
+PROCEED_ALWAYS_TOOL = "proceed_always_tool"
+PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
+CANCEL = "cancel"
+
+
+def decide(policy: Policy, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any]) -> Decision:
+    """Whether the call may run now."""
+    if kind is ToolKind.READ:
+        return Allow()
+    if policy.mode is ApprovalMode.PLAN:
+        return Deny(f"{tool_name} changes things, and plan mode is read-only. Describe the change instead.")
+    if policy.mode is ApprovalMode.YOLO or ToolGrant(tool_name) in policy.grants:
+        return Allow()
+    if kind is ToolKind.EDIT and policy.mode is ApprovalMode.AUTO_EDIT:
+        return Allow()
+    analysis = analyse(_command(arguments)) if kind is ToolKind.EXECUTE else None
+    if analysis is not None and _all_granted(analysis, policy.grants):
+        return Allow()
+    if not policy.may_ask:
+        return Deny(_how_to_allow(tool_name, kind, analysis))
+    return Ask(_options(tool_name, kind, analysis))
+
+
+def grants_of(option_id: str, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any]) -> frozenset[Grant]:
+    """What the answer ``option_id`` to a call's question allows from now on."""
+    if option_id == PROCEED_ALWAYS_TOOL:
+        return frozenset({ToolGrant(tool_name)})
+    if option_id == PROCEED_ALWAYS_PREFIX and kind is ToolKind.EXECUTE:
+        analysis = analyse(_command(arguments))
+        return frozenset() if analysis is None else frozenset(PrefixGrant(prefix) for prefix in analysis.prefixes)
+    return frozenset()
+
+
+def grants_from_settings(entries: Iterable[str]) -> frozenset[Grant]:
+    """The grants of an allow-list such as ``["write_file", "run_shell_command(git status)"]``."""
+    grants: set[Grant] = set()
+    for entry in entries:
+        name, bracket, rest = entry.strip().partition("(")
+        if not bracket:
+            grants.add(ToolGrant(name))
+        else:
+            grants.add(PrefixGrant(tuple(rest.removesuffix(")").split())))
+    return frozenset(grants)
+
+
+def _command(arguments: Mapping[str, Any]) -> str:
+    command = arguments.get("command")
+    return command if isinstance(command, str) else ""
+
+
+def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant]) -> bool:
+    prefixes = [grant.prefix for grant in grants if isinstance(grant, PrefixGrant)]
+    return (
+        bool(analysis.commands)
+        and not analysis.writes_files
+        and all(any(_begins(command.words, prefix) for prefix in prefixes) for command in analysis.commands)
+    )
+
+
+def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
+    return tuple(words[: len(prefix)]) == tuple(prefix)
+
+
+def _how_to_allow(tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None) -> str:
+    entry = tool_name
+    if kind is ToolKind.EXECUTE and analysis is not None and analysis.prefixes:
+        entry = f"{tool_name}({' '.join(analysis.prefixes[0])})"
+    mode = "--approval-mode auto_edit" if kind is ToolKind.EDIT else "--approval-mode yolo"
+    return (
+        f"{tool_name} needs a person's permission and nobody can be asked here, so it was not run. "
+        f"Allow it with {mode} or --allowed-tools '{entry}'."
+    )
+
+
+def _options(tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None) -> tuple[ConfirmationOption, ...]:
+    always: tuple[ConfirmationOption, ...] = ()
+    if kind is ToolKind.EXECUTE:
+        if analysis is not None and analysis.prefixes and not analysis.writes_files:
+            prefixes = ", ".join(" ".join(prefix) for prefix in analysis.prefixes)
+            always = (
+                ConfirmationOption(
+                    PROCEED_ALWAYS_PREFIX,
+                    f"Always allow {prefixes} …",
+                    "For the rest of this session, commands that begin with these words run without asking",
+                ),
+            )
+    else:
+        always = (
+            ConfirmationOption(
+                PROCEED_ALWAYS_TOOL,
+                f"Always allow {tool_name}",
+                "For the rest of this session, this tool runs without asking",
+            ),
+        )
+    return (
+        ConfirmationOption(PROCEED_ONCE, "Allow once"),
+        *always,
+        ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told"),
+    )

@@ -1,0 +1,18 @@
+"""Turns the thinking text of a model into an AgentThought with subject and description (spec 2, Agent Thoughts)."""
+
+import re
+
+from isthmus.events import AgentThought
+
+_BOLD_SUBJECT = re.compile(r"\s*\*\*(?P<subject>[^*\n]+)\*\*\s*(?P<description>.*)", re.DOTALL)
+_SUBJECT_LENGTH = 80
+
+
+def thought_of(text: str) -> AgentThought:
+    """``**Subject** description`` as Gemini writes it; else the first line, shortened, is the subject."""
+    if found := _BOLD_SUBJECT.fullmatch(text):
+        return AgentThought(found["subject"].strip(), found["description"].strip())
+    whole = text.strip()
+    first, _, _ = whole.partition("\n")
+    subject = first if len(first) <= _SUBJECT_LENGTH else first[: _SUBJECT_LENGTH - 1].rstrip() + "…"
+    return AgentThought(subject, whole)

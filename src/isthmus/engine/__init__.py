@@ -1,0 +1,5 @@
+"""Takes leases and runs the next segment of a task; serves those who follow it."""
+
+from isthmus.engine.engine import Engine, EngineOptions
+
+__all__ = ["Engine", "EngineOptions"]

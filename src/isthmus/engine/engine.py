@@ -1,0 +1,381 @@
+"""The engine: an AgentClient in process, over the journal.
+
+It makes tasks, takes answers by compare-and-set, runs segments while somebody works, and lets any number of
+subscribers follow. A task that waits for a person is only rows: no thread, no asyncio task, no lease. Deliberately not
+here: what the agent does, and any wire.
+"""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from isthmus.agent.session import Session
+from isthmus.client import (
+    Delivery,
+    HistoryMessage,
+    InvalidRequest,
+    PromptMessage,
+    TaskNotCancelable,
+    TaskNotFound,
+    TaskNotResumable,
+    TaskSnapshot,
+    Turn,
+)
+from isthmus.engine.feed import TaskFeed
+from isthmus.engine.owner import is_gone, this_owner
+from isthmus.engine.questions import QuestionBoard
+from isthmus.engine.segment import Agent, Segment
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    ModelReply,
+    Prompt,
+    StateChange,
+    TaskState,
+    ToolCall,
+    ToolCallConfirmation,
+)
+from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease, Taken, TaskRow
+from isthmus.models.base import text_of
+from isthmus.models.message import message_from_json
+
+HISTORY_MESSAGES = 50
+"""Messages of a snapshot when the asker names no number."""
+REPLAY_ROWS = 256
+"""Rows read from the journal at a time."""
+TITLE_CHARACTERS = 80
+OTHERS_POLL_SECONDS = 0.2
+"""How often a task that another process runs is looked at by those who follow it here."""
+CANCEL_SECONDS = 20.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """``workspaces`` says where agents may work; ``model_name`` is shown with events."""
+
+    workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
+    model_name: Callable[[], str] = str
+    lease_seconds: float = 20.0
+
+
+class Engine:
+    """Runs an agent's tasks in this process. Implements :class:`isthmus.client.AgentClient`."""
+
+    def __init__(self, agent: Agent, journal: Journal, options: EngineOptions | None = None) -> None:
+        self._agent = agent
+        self._journal = journal
+        self._options = options or EngineOptions()
+        self._owner = this_owner()
+        self._segments: dict[str, Segment] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._upkeep: asyncio.Task[None] | None = None
+        self.questions = QuestionBoard()
+
+    async def start(self) -> None:
+        """Take over what an ended process left working, and look after leases from now on."""
+        for row in await self._journal.tasks(10_000, (TaskState.INPUT_REQUIRED,)):
+            self.questions.opened(row.task_id, row.context_id, row.workspace, row.pending)
+        await self._sweep()
+        self._upkeep = asyncio.create_task(self._look_after_leases(), name="isthmus-leases")
+
+    # --- AgentClient ---
+
+    async def prompt(self, message: PromptMessage) -> Turn:
+        """See :meth:`isthmus.client.AgentClient.prompt`."""
+        if not message.text.strip():
+            raise InvalidRequest("the message has no text; expected a prompt in a text part")
+        if message.task_id is not None:
+            return await self._continue(message.task_id, message)
+        context_id = message.context_id or str(uuid.uuid4())
+        known = await self._journal.workspace_of(context_id) if message.context_id else None
+        workspace = self._options.workspaces.choose(message.settings, known, required=message.requires_settings)
+        settings = {**(message.settings or {}), "workspace_path": workspace}
+        task = NewTask(str(uuid.uuid4()), context_id, workspace, _title(message.text))
+        prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text, settings)
+        taken = await self._journal.create(task, [prompt], self._owner, self._options.lease_seconds)
+        turn = self._turn(taken.row, taken.row.seq, is_new=True, history=(_history_of(taken.deliveries)))
+        self._start_segment(taken)
+        return turn
+
+    async def answer(
+        self,
+        task_id: str,
+        confirmations: Sequence[ToolCallConfirmation],
+        *,
+        answered_by: str,
+        context_id: str | None = None,
+    ) -> Turn:
+        """See :meth:`isthmus.client.AgentClient.answer`."""
+        row = await self._row(task_id, context_id)
+        pending = await self._pending(row)
+        for confirmation in confirmations:
+            _check_answer(row, pending, confirmation)
+        events = [ConfirmationAccepted(confirmation, answered_by) for confirmation in confirmations]
+        if row.state is TaskState.INPUT_REQUIRED:
+            taken = await self._claim(task_id, [TaskState.INPUT_REQUIRED], events)
+            if taken is not None:
+                turn = self._turn(taken.row, taken.row.seq)
+                self._start_segment(taken)
+                return turn
+            row = await self._row(task_id, context_id)
+            pending = await self._pending(row)
+            for confirmation in confirmations:
+                _check_answer(row, pending, confirmation)
+        return await self._hand_over(row, events)
+
+    async def follow(self, task_id: str, after: int | None = None) -> Turn:
+        """See :meth:`isthmus.client.AgentClient.follow`."""
+        snapshot = await self.get(task_id)
+        if after is not None and not 0 <= after <= snapshot.seq:
+            raise InvalidRequest(f"event {after} of task {task_id} does not exist; it has events 1 to {snapshot.seq}")
+        start = snapshot.seq if after is None else after
+        return Turn(snapshot, self._deliver(task_id, start, snapshot.seq))
+
+    async def cancel(self, task_id: str) -> TaskSnapshot:
+        """See :meth:`isthmus.client.AgentClient.cancel`."""
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self._cancel(task_id)
+        except TimeoutError as error:
+            raise TaskNotCancelable(f"task {task_id} did not stop within {CANCEL_SECONDS:g} s; try again") from error
+        return await self.get(task_id)
+
+    async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
+        """See :meth:`isthmus.client.AgentClient.get`."""
+        row = await self._row(task_id)
+        limit = HISTORY_MESSAGES if history_length is None else max(0, history_length)
+        messages = await self._journal.messages(task_id, limit) if limit else ()
+        return self._snapshot(row, _history_of(messages))
+
+    async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
+        """See :meth:`isthmus.client.AgentClient.tasks`."""
+        return [self._snapshot(row) for row in await self._journal.tasks(limit)]
+
+    async def aclose(self) -> None:
+        """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
+        tasks = [*self._running.values(), *([self._upkeep] if self._upkeep else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._journal.aclose()
+
+    # --- continuing ---
+
+    async def _continue(self, task_id: str, message: PromptMessage) -> Turn:
+        row = await self._row(task_id, message.context_id)
+        if row.state is TaskState.COMPLETED and not message.may_continue_completed:
+            raise TaskNotResumable(f"task {task_id} is completed; start a new one in context {row.context_id}")
+        if row.state in (TaskState.FAILED, TaskState.CANCELED):
+            raise TaskNotResumable(f"task {task_id} has {row.state}; start a new one in context {row.context_id}")
+        if message.settings is not None:
+            self._options.workspaces.choose(message.settings, row.workspace, required=False)
+        prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text)
+        taken = await self._claim(task_id, [TaskState.COMPLETED, TaskState.INPUT_REQUIRED], [prompt])
+        if taken is None:
+            return await self._hand_over(row, [prompt])
+        turn = self._turn(taken.row, taken.row.seq)
+        self._start_segment(taken)
+        return turn
+
+    async def _hand_over(self, row: TaskRow, events: Sequence[AgentEvent]) -> Turn:
+        """Leave events for whoever runs the task now."""
+        try:
+            for event in events:
+                await self._journal.post(row.task_id, event)
+        except StaleLease as error:
+            raise InvalidRequest(f"task {row.task_id} changed at the same moment; look at it and try again") from error
+        # The work under way must not look like the end of what was just sent.
+        return self._turn(row, row.seq)
+
+    async def _claim(self, task_id: str, expected: Sequence[TaskState], events: Sequence[AgentEvent]) -> Taken | None:
+        taken = await self._journal.claim(task_id, expected, events, self._owner, self._options.lease_seconds)
+        if taken is not None:
+            self.questions.closed(task_id)
+        return taken
+
+    async def _pending(self, row: TaskRow) -> Sequence[ToolCall]:
+        if row.state is not TaskState.WORKING:
+            return row.pending
+        segment = self._segments.get(row.task_id)
+        session = segment.session if segment is not None else await self._fold(Session(row.context_id))
+        return session.waiting
+
+    async def _cancel(self, task_id: str) -> None:
+        while (row := await self._row(task_id)).state is not TaskState.CANCELED:
+            if row.state.is_terminal:
+                raise TaskNotCancelable(f"task {task_id} is {row.state}; only one that works or waits can be cancelled")
+            if (running := self._running.get(task_id)) is not None:
+                self._segments[task_id].cancel()
+                running.cancel()
+                await asyncio.wait([running])
+            elif (taken := await self._take_idle(row)) is not None:
+                self._start_segment(taken).cancel()
+            else:
+                # Another process runs it, and looks into the inbox when its segment ends or its lease is renewed.
+                with contextlib.suppress(StaleLease):
+                    await self._journal.post(task_id, StateChange(TaskState.CANCELED))
+                await asyncio.sleep(OTHERS_POLL_SECONDS)
+
+    async def _take_idle(self, row: TaskRow) -> Taken | None:
+        """Take a task that waits, or whose process has ended."""
+        if row.state is TaskState.INPUT_REQUIRED:
+            return await self._claim(row.task_id, [TaskState.INPUT_REQUIRED], [])
+        if row.owner is None or row.lease_until < self._journal.now() or is_gone(row.owner):
+            return await self._journal.take_over(row, self._owner, self._options.lease_seconds)
+        return None
+
+    # --- running ---
+
+    def _start_segment(self, taken: Taken) -> Segment:
+        row = taken.row
+        # The feed is there before anything is written, so that nobody who follows misses the beginning.
+        feed = TaskFeed(row.seq)
+        segment = Segment(self._agent, self._journal, feed, taken.lease, Session(row.context_id), self._fold)
+        self._segments[row.task_id] = segment
+        self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
+        return segment
+
+    async def _run(self, segment: Segment, row: TaskRow) -> None:
+        try:
+            end = await segment.run()
+            if end.state is TaskState.INPUT_REQUIRED:
+                self.questions.opened(row.task_id, row.context_id, row.workspace, segment.session.waiting)
+        except StaleLease as error:
+            log.warning("%s", error)
+        except JournalError:
+            log.exception("task %s cannot go on", row.task_id)
+        finally:
+            self._segments.pop(row.task_id, None)
+            self._running.pop(row.task_id, None)
+            segment.feed.close()
+
+    async def _fold(self, session: Session) -> Session:
+        for task_id, delivery in await self._journal.session(session.context_id):
+            session.apply(delivery.event, task_id)
+        return session
+
+    async def _look_after_leases(self) -> None:
+        seconds = self._options.lease_seconds
+        while True:
+            await asyncio.sleep(seconds / 4)
+            try:
+                lost = await self._journal.renew([item.lease for item in self._segments.values()], seconds)
+                for lease in lost:
+                    if (running := self._running.get(lease.task_id)) is not None:
+                        running.cancel()
+                await self._sweep()
+            except JournalError:
+                log.exception("leases could not be looked after")
+
+    async def _sweep(self) -> None:
+        """Go on with tasks whose process has ended."""
+        for row in await self._journal.tasks(10_000, (TaskState.SUBMITTED, TaskState.WORKING)):
+            if row.task_id not in self._segments and (taken := await self._take_idle(row)) is not None:
+                log.info("task %s goes on after its process ended", row.task_id)
+                self._start_segment(taken)
+
+    # --- following ---
+
+    def _turn(
+        self, row: TaskRow, after: int, *, is_new: bool = False, history: tuple[HistoryMessage, ...] = ()
+    ) -> Turn:
+        return Turn(self._snapshot(row, history), self._deliver(row.task_id, after, after + 1), is_new)
+
+    async def _deliver(self, task_id: str, after: int, end_from: int) -> AsyncIterator[Delivery]:
+        """Events after ``after``, to the first state that ends a stream and has number ``end_from`` or later."""
+        at, version = after, 0
+        while True:
+            feed = segment.feed if (segment := self._segments.get(task_id)) is not None else None
+            batch = feed.after(at) if feed is not None else None
+            if batch is None:
+                batch = await self._journal.events(task_id, at, REPLAY_ROWS)
+            for delivery in batch:
+                at = delivery.seq or at
+                yield delivery
+                event = delivery.event
+                if isinstance(event, StateChange) and event.state.ends_stream and at >= end_from:
+                    return
+            if batch:
+                continue
+            if feed is not None:
+                version, progress = feed.progress_after(version)
+                for delivery in progress:
+                    yield delivery
+                if not progress and self._segments.get(task_id) is segment:
+                    await feed.changed(OTHERS_POLL_SECONDS * 50)
+                continue
+            row = await self._journal.task(task_id)
+            if row is None or (row.seq <= at and row.state.ends_stream):
+                return
+            if row.seq <= at and task_id not in self._segments:
+                await asyncio.sleep(OTHERS_POLL_SECONDS)
+
+    async def _row(self, task_id: str, context_id: str | None = None) -> TaskRow:
+        row = await self._journal.task(task_id)
+        if row is None:
+            raise TaskNotFound(f"there is no task {task_id}")
+        if context_id is not None and context_id != row.context_id:
+            raise InvalidRequest(f"task {task_id} belongs to another contextId than {context_id}")
+        return row
+
+    def _snapshot(self, row: TaskRow, history: tuple[HistoryMessage, ...] = ()) -> TaskSnapshot:
+        return TaskSnapshot(
+            row.task_id,
+            row.context_id,
+            row.state,
+            row.seq,
+            row.workspace,
+            row.created_at,
+            row.updated_at,
+            title=row.title,
+            model=self._options.model_name(),
+            error=row.error,
+            reason=row.reason,
+            pending=row.pending,
+            history=history,
+        )
+
+
+def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolCallConfirmation) -> None:
+    call = next((call for call in pending if call.tool_call_id == confirmation.tool_call_id), None)
+    if call is None or call.confirmation_request is None:
+        waiting = ", ".join(item.tool_call_id for item in pending) or "none"
+        raise InvalidRequest(
+            f"tool call {confirmation.tool_call_id} of task {row.task_id} does not wait for an answer: it was answered"
+            f" before, or never asked. Waiting now: {waiting}."
+        )
+    valid = [option.id for option in call.confirmation_request.options]
+    if confirmation.selected_option_id not in valid:
+        raise InvalidRequest(
+            f"selected_option_id {confirmation.selected_option_id!r} is not an option of tool call"
+            f" {call.tool_call_id}; expected one of {', '.join(valid)}. The question stays open."
+        )
+    if confirmation.file_details is not None and call.confirmation_request.file_edit_details is None:
+        raise InvalidRequest(
+            f"modified_details of type file_details came for tool call {call.tool_call_id}, which is no file edit"
+        )
+
+
+def _history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
+    messages: list[HistoryMessage] = []
+    for delivery in deliveries:
+        match delivery.event:
+            case Prompt(message_id, text):
+                messages.append(HistoryMessage(message_id, "user", text))
+            case ModelReply(message_id=message_id, message=message):
+                if text := text_of(message_from_json(message)):
+                    messages.append(HistoryMessage(message_id, "agent", text))
+            case _:
+                pass
+    return tuple(messages)
+
+
+def _title(text: str) -> str:
+    first = text.strip().splitlines()[0]
+    return first if len(first) <= TITLE_CHARACTERS else first[: TITLE_CHARACTERS - 1] + "…"

@@ -1,0 +1,78 @@
+"""What a running task just said, for those who follow it.
+
+A subscriber is a cursor, not a queue: it holds the number of the last event it has, and takes what is after it, from
+here while it is recent and from the journal otherwise. So a slow reader costs nothing and loses nothing. Progress that
+replaces itself is kept as its latest value only.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+
+from isthmus.client import Delivery
+from isthmus.events import ToolCallUpdate
+
+RECENT = 512
+"""Kept events that a feed remembers; older ones are read from the journal."""
+
+
+class TaskFeed:
+    """The recent events of one running task. ``seq`` is the number of the last kept event before it."""
+
+    def __init__(self, seq: int) -> None:
+        self._recent: deque[Delivery] = deque(maxlen=RECENT)
+        self._last = seq
+        self._progress: dict[str, tuple[int, Delivery]] = {}
+        self._version = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    def publish(self, deliveries: Sequence[Delivery]) -> None:
+        """Add kept events, in order."""
+        for delivery in deliveries:
+            self._recent.append(delivery)
+            self._last = delivery.seq or self._last
+            if isinstance(delivery.event, ToolCallUpdate):
+                self._progress.pop(delivery.event.tool_call.tool_call_id, None)
+        self._wake()
+
+    def publish_progress(self, call_id: str, delivery: Delivery) -> None:
+        """Replace the progress of a call."""
+        self._version += 1
+        self._progress[call_id] = (self._version, delivery)
+        self._wake()
+
+    def after(self, seq: int) -> Sequence[Delivery] | None:
+        """The kept events after number ``seq``; None when they are older than what is remembered."""
+        missing = self._last - seq
+        if missing <= 0:
+            return ()
+        if missing > len(self._recent):
+            return None
+        return list(islice(reversed(self._recent), missing))[::-1]
+
+    def progress_after(self, version: int) -> tuple[int, Sequence[Delivery]]:
+        """The latest progress of each call that changed after ``version``, and the version now."""
+        changed = [delivery for at, delivery in self._progress.values() if at > version]
+        return self._version, changed
+
+    async def changed(self, seconds: float) -> None:
+        """Wait for the next event, at most ``seconds``."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiter)
+        try:
+            await asyncio.wait_for(waiter, seconds)
+        except TimeoutError:
+            pass
+        finally:
+            self._waiting.discard(waiter)
+
+    def close(self) -> None:
+        """Let everybody look again: the segment has ended."""
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiting.clear()

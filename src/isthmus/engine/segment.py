@@ -1,0 +1,210 @@
+"""One segment: runs the agent on a leased task until it asks or ends, and keeps what it says.
+
+The journal is written before anything is sent. Text is kept in increments of a few words, progress not at all; what
+must be on the disk before the agent goes on is awaited (DESIGN, section 2). Deliberately not here: who starts segments.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from isthmus.agent.calls import cancelled_calls
+from isthmus.agent.session import Session
+from isthmus.client import Delivery
+from isthmus.engine.feed import TaskFeed
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    Prompt,
+    StateChange,
+    TaskState,
+    TextContent,
+    ToolCallStatus,
+    ToolCallUpdate,
+)
+from isthmus.journal.base import Journal, Lease
+
+TEXT_SECONDS = 0.03
+"""How long text is gathered into one row."""
+TEXT_CHARACTERS = 1024
+"""How much text is gathered into one row at the most."""
+UNAWAITED_ROWS = 256
+"""Rows that may be on their way to the journal before the agent waits for them."""
+
+log = logging.getLogger(__name__)
+
+
+class Agent(Protocol):
+    """What the engine runs: an async generator of events for a session, ending with a state that ends the stream."""
+
+    def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]: ...
+
+
+class Segment:
+    """A task while it is leased to this process."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        journal: Journal,
+        feed: TaskFeed,
+        lease: Lease,
+        session: Session,
+        fold: Callable[[Session], Awaitable[Session]],
+    ) -> None:
+        self.lease = lease
+        self.session = session
+        self.feed = feed
+        self._agent = agent
+        self._journal = journal
+        self._fold = fold
+        self._is_folded = False
+        self._cancelled = False
+        self._failure: BaseException | None = None
+        self._text: list[str] = []
+        self._text_of = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._rows_under_way = 0
+        self._last_write: asyncio.Future[Sequence[Delivery]] | None = None
+
+    async def run(self) -> StateChange:
+        """Run to the end of the segment; returns how it ended.
+
+        When its asyncio task is cancelled after :meth:`cancel`, the task ends in ``canceled``; else it is left as it
+        is, to be taken over. Raises StaleLease when another process has the task.
+        """
+        while True:
+            if self._cancelled:
+                return await self.end_cancelled()
+            try:
+                await self._fold_once()
+                end = await self._run_agent()
+            except asyncio.CancelledError:
+                if not self._cancelled:
+                    raise
+                return await self.end_cancelled()
+            finishing = asyncio.ensure_future(self._finish([end]))
+            try:
+                inbox = await asyncio.shield(finishing)
+            except asyncio.CancelledError:
+                # Too late to cancel what has ended; otherwise there is more to come, and that is cancelled.
+                if not await finishing:
+                    return end
+                return await self.end_cancelled()
+            if not inbox:
+                return end
+            if not await self._take(inbox):
+                return await self.end_cancelled()
+
+    async def _fold_once(self) -> None:
+        if not self._is_folded:
+            folded = await self._fold(Session(self.session.context_id))
+            self.session, self._is_folded = folded, True
+
+    def cancel(self) -> None:
+        """End in ``canceled``: at once when the asyncio task is cancelled after this, else before the agent runs."""
+        self._cancelled = True
+
+    async def _run_agent(self) -> StateChange:
+        end: StateChange | None = None
+        try:
+            async with aclosing(self._agent.run(self.session)) as events:
+                async for event in events:
+                    if isinstance(event, StateChange) and event.state.ends_stream:
+                        end = event
+                    else:
+                        await self._keep(event)
+        except Exception as error:
+            if self._failure is not None:
+                raise
+            log.exception("the agent failed on task %s", self.lease.task_id)
+            text = f"The agent failed: {type(error).__name__}: {error}. This is a bug; the log has the details."
+            end = StateChange(TaskState.FAILED, text, "internal_error")
+        finally:
+            self._flush_text()
+        if end is None:
+            end = StateChange(TaskState.COMPLETED)
+        return end
+
+    async def _keep(self, event: AgentEvent) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if isinstance(event, TextContent):
+            if event.message_id != self._text_of:
+                self._flush_text()
+            self._text_of = event.message_id
+            self._text.append(event.text)
+            if sum(map(len, self._text)) >= TEXT_CHARACTERS:
+                self._flush_text()
+            elif self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(TEXT_SECONDS, self._flush_text)
+            return
+        self._flush_text()
+        if isinstance(event, ToolCallUpdate):
+            if event.is_ephemeral:
+                delivery = Delivery(None, time.time(), event)
+                self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
+                return
+            if event.tool_call.status is ToolCallStatus.EXECUTING:
+                await self._write([event], full_sync=True)
+                return
+        write = self._write([event])
+        if self._rows_under_way >= UNAWAITED_ROWS:
+            await write
+
+    def _flush_text(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._text:
+            text = "".join(self._text)
+            self._text.clear()
+            self._write([TextContent(self._text_of, text)])
+
+    def _write(self, events: Sequence[AgentEvent], *, full_sync: bool = False) -> "asyncio.Future[Sequence[Delivery]]":
+        future = asyncio.ensure_future(self._journal.append(self.lease, events, full_sync=full_sync))
+        self._rows_under_way += 1
+        future.add_done_callback(self._written)
+        return future
+
+    def _written(self, future: "asyncio.Future[Sequence[Delivery]]") -> None:
+        self._rows_under_way -= 1
+        if future.cancelled():
+            return
+        if (error := future.exception()) is not None:
+            self._failure = self._failure or error
+        else:
+            self.feed.publish(future.result())
+
+    async def _finish(self, events: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
+        finished = await self._journal.finish(self.lease, events, self.session.waiting)
+        self.feed.publish(finished.deliveries)
+        return finished.inbox
+
+    async def _take(self, inbox: Sequence[AgentEvent]) -> bool:
+        """Keep what came in while the segment ran; False when it was a cancellation."""
+        for event in inbox:
+            match event:
+                case StateChange(state=TaskState.CANCELED):
+                    return False
+                case ConfirmationAccepted(confirmation):
+                    if all(call.tool_call_id != confirmation.tool_call_id for call in self.session.waiting):
+                        continue
+                case _:
+                    pass
+            if isinstance(event, (Prompt, ConfirmationAccepted)):
+                await self._write([self.session.apply(event)])
+        return True
+
+    async def end_cancelled(self) -> StateChange:
+        """Record that the task and its open calls are cancelled, and let go of it."""
+        await self._fold_once()
+        end = StateChange(TaskState.CANCELED)
+        events = [self.session.apply(event) for event in cancelled_calls(self.session)]
+        # Whatever is in the inbox came too late: it is emptied by the first try.
+        while await self._finish([*events, end]):
+            pass
+        return end

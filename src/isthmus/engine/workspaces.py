@@ -1,0 +1,45 @@
+"""Which folder a session works in: what its AgentSettings say, held against what this server allows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.client import InvalidRequest
+from isthmus.events import JsonObject
+
+KEY = "workspace_path"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRule:
+    """``default`` is used by sessions that name none; ``roots``, when not empty, are the only places allowed."""
+
+    default: Path | None = None
+    roots: tuple[Path, ...] = ()
+
+    def choose(self, settings: JsonObject | None, known: str | None, *, required: bool) -> str:
+        """The absolute workspace path of a session; ``known`` is what the session has already.
+
+        Raises:
+            InvalidRequest: ``workspace_path`` is missing, relative, no folder, not allowed, or differs from ``known``.
+        """
+        named = None if settings is None else settings.get(KEY, settings.get("workspacePath"))
+        if named is None:
+            if known is not None:
+                return known
+            if self.default is None or required:
+                raise InvalidRequest(
+                    f"{KEY} is missing: the first message of a session carries AgentSettings with the absolute path"
+                    " of its workspace in the message's metadata"
+                )
+            return str(self.default)
+        if not isinstance(named, str) or not Path(named).is_absolute():
+            raise InvalidRequest(f"{KEY} is {named!r}; expected an absolute path")
+        path = Path(named).resolve()
+        if not path.is_dir():
+            raise InvalidRequest(f"{KEY} {named} is not a folder on this machine; name one that exists")
+        if self.roots and not any(path.is_relative_to(root.resolve()) for root in self.roots):
+            allowed = ", ".join(str(root) for root in self.roots)
+            raise InvalidRequest(f"{KEY} {named} is not allowed on this server; allowed are {allowed} and below")
+        if known is not None and str(path) != known:
+            raise InvalidRequest(f"{KEY} {named} differs from this session's workspace {known}; start a new session")
+        return str(path)

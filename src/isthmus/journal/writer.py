@@ -1,0 +1,111 @@
+"""One thread that owns the writing connection and commits in groups.
+
+Whatever is queued while a commit runs goes into the next one, so that many small writes cost one. A group that holds a
+write which must be on the disk is committed with ``synchronous=FULL``. Deliberately not here: what is written.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from isthmus.journal.base import JournalError
+
+T = TypeVar("T")
+GROUP_LIMIT = 512
+"""Writes in one commit at the most; bounds how long the first of a group waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Write(Generic[T]):
+    work: Callable[[sqlite3.Connection], T]
+    future: "asyncio.Future[T]"
+    full_sync: bool
+
+
+class GroupWriter:
+    """Runs functions on a connection, each group in one transaction, and resolves their futures after the commit.
+
+    A function that raises :class:`JournalError` must not have written anything; the others of its group go on.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection = connection
+        self._loop = loop
+        self._queue: SimpleQueue[_Write[Any] | None] = SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="isthmus-journal", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[sqlite3.Connection], T], *, full_sync: bool = False) -> "asyncio.Future[T]":
+        """Queue ``work``; the future is done when its group is committed.
+
+        Raises:
+            JournalError: the writer is closed.
+        """
+        if self._closed:
+            raise JournalError("the journal is closed; nothing more can be written")
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(_Write(work, future, full_sync))
+        return future
+
+    async def aclose(self) -> None:
+        """Commit what is queued and end the thread."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        closing = False
+        while not closing:
+            group: list[_Write[Any]] = []
+            item = self._queue.get()
+            while item is not None:
+                group.append(item)
+                if len(group) >= GROUP_LIMIT or self._queue.empty():
+                    break
+                item = self._queue.get()
+            closing = item is None
+            if group:
+                outcomes = self._commit(group)
+                self._loop.call_soon_threadsafe(_resolve, group, outcomes)
+        self._connection.close()
+
+    def _commit(self, group: "list[_Write[Any]]") -> list[Any]:
+        connection = self._connection
+        full_sync = any(write.full_sync for write in group)
+        try:
+            if full_sync:
+                connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            outcomes: list[Any] = []
+            for write in group:
+                try:
+                    outcomes.append(write.work(connection))
+                except JournalError as error:
+                    outcomes.append(error)
+            connection.execute("COMMIT")
+            return outcomes
+        except Exception as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            failure = JournalError(f"the journal could not be written ({error}); nothing of this step was kept")
+            failure.__cause__ = error
+            return [failure] * len(group)
+        finally:
+            if full_sync:
+                connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _resolve(group: "list[_Write[Any]]", outcomes: list[Any]) -> None:
+    for write, outcome in zip(group, outcomes, strict=True):
+        if write.future.cancelled():
+            continue
+        if isinstance(outcome, Exception):
+            write.future.set_exception(outcome)
+        else:
+            write.future.set_result(outcome)
