@@ -1,0 +1,110 @@
+"""Writing files so that no reader ever sees half of one.
+
+The new content goes to a temporary file in the same folder and takes the place of the old one in a single step; a
+symbolic link is written through, and the mode stays. What the content is does not matter here.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from isthmus.errors import IsthmusError
+
+
+class FileChangedError(IsthmusError):
+    """The file is not what it was expected to be; nothing was written."""
+
+
+def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Write `data` to `path`, whatever was there. `mode` is that of a new or replaced file; None keeps the old one.
+
+    Raises:
+        OSError: as of writing in place; also PermissionError for a file whose mode lets nobody write.
+    """
+    _write(path, data, mode, lambda _target: None)
+
+
+def write_if_unchanged(path: Path, data: bytes, expected: bytes | None) -> None:
+    """Write `data` to `path` if its content is still `expected`; None: if there is still no such file.
+
+    The comparison is made right before the file takes its place; a file made meanwhile is never overwritten.
+
+    Raises:
+        FileChangedError: somebody else changed, made or removed the file.
+        OSError: as in :func:`write_atomic`.
+    """
+
+    def check(target: Path) -> None:
+        try:
+            current = target.read_bytes()
+        except FileNotFoundError:
+            current = None
+        if current != expected:
+            happened = "was removed" if current is None else "appeared" if expected is None else "changed"
+            raise FileChangedError(f"{path} {happened} meanwhile; nothing was written")
+
+    _write(path, data, None, check, is_new=expected is None)
+
+
+def _write(path: Path, data: bytes, mode: int | None, check: Callable[[Path], None], *, is_new: bool = False) -> None:
+    target = path.resolve()
+    previous = _status(target)
+    if previous is not None and stat.S_ISDIR(previous.st_mode):
+        raise IsADirectoryError(f"{path} is a folder")
+    if previous is not None and not (previous.st_mode & 0o222 and os.access(target, os.W_OK)):
+        raise PermissionError(f"{path} is read-only")
+    # A fixed short name: one made from a long file name may be too long for the file system.
+    temporary = target.parent / f".isthmus-{secrets.token_hex(8)}.tmp"
+    created_mode = mode if mode is not None else 0o666
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, created_mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            elif previous is not None:
+                _keep_owner_and_mode(file.fileno(), previous)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        check(target)
+        if is_new:
+            try:
+                # Unlike a rename, a link fails when the name was taken since the check.
+                os.link(temporary, target)
+            except FileExistsError as error:
+                raise FileChangedError(f"{path} appeared meanwhile; nothing was written") from error
+            except OSError:
+                # A file system without hard links.
+                temporary.replace(target)
+        else:
+            temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
+def _status(target: Path) -> os.stat_result | None:
+    try:
+        return target.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _keep_owner_and_mode(descriptor: int, previous: os.stat_result) -> None:
+    made = os.fstat(descriptor)
+    if (made.st_uid, made.st_gid) != (previous.st_uid, previous.st_gid):
+        # Only the superuser gives files away; the content matters more than the owner.
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, previous.st_uid, previous.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(previous.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,334 @@
+"""Text as people, editors and models see it: forms of text files, newlines, unified diffs and UTF-16 offsets.
+
+A :class:`TextFile` is the text of a file together with the form its bytes have (encoding, byte order mark), so that an
+edit changes nothing it does not touch. Texts keep their own newlines, ``\\r\\n`` too. Deliberately not here: files on
+disk (:mod:`isthmus.files`), and what to do with a diff.
+"""
+
+import codecs
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import Enum
+from typing import TypeAlias
+
+from isthmus.errors import IsthmusError
+
+
+class BinaryContentError(IsthmusError):
+    """The bytes are not text."""
+
+
+class UnencodableTextError(IsthmusError):
+    """A text has a character that the encoding of its file cannot hold."""
+
+
+# --- The form of a text file ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How text is kept as bytes: a Python codec name that writes no mark, and the byte order mark in front."""
+
+    encoding: str = "utf-8"
+    mark: bytes = b""
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of `text` in this form.
+
+        Raises:
+            UnencodableTextError: a character does not exist in the encoding (in Unicode ones: a lone surrogate).
+        """
+        try:
+            return self.mark + text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            character = text[error.start]
+            raise UnencodableTextError(
+                f"the file's encoding is {self.encoding}, which has no U+{ord(character):04X} "
+                f"(at offset {error.start} of the text); use other characters or convert the file first"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """The text of a file, with its own newlines and without its byte order mark, and the form of its bytes."""
+
+    text: str
+    form: TextForm = TextForm()
+
+
+_MARKS = (
+    # The longer marks first: the one of UTF-32 begins with the one of UTF-16.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BINARY_CONTROLS = frozenset(range(32)) - {8, 9, 10, 11, 12, 13, 26, 27}
+"""Control characters that no text has; backspace, tab, newlines, form feed, Ctrl-Z and escape do occur in some."""
+
+
+def decode_text(data: bytes) -> TextFile:
+    """The text in `data`: UTF-8, what its byte order mark says, else Latin-1, which keeps every byte as it is.
+
+    Raises:
+        BinaryContentError: a NUL or other control bytes, or bytes that do not fit the byte order mark.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            try:
+                text = data[len(mark) :].decode(encoding)
+            except UnicodeDecodeError as error:
+                raise BinaryContentError(f"the bytes begin like {encoding} and are not: {error.reason}") from error
+            form = TextForm(encoding, mark)
+            break
+    else:
+        try:
+            text, form = data.decode("utf-8"), TextForm()
+        except UnicodeDecodeError:
+            text, form = data.decode("latin-1"), TextForm("latin-1")
+            if not _BINARY_CONTROLS.isdisjoint(data):
+                raise BinaryContentError("the bytes are neither UTF-8 nor another text encoding") from None
+    if "\0" in text:
+        raise BinaryContentError("the content has a NUL byte")
+    return TextFile(text, form)
+
+
+# --- Newlines -------------------------------------------------------------------------------------------------------
+
+
+class Newlines(Enum):
+    """Which newlines a text has."""
+
+    NONE = "none"
+    LF = "lf"
+    CRLF = "crlf"
+    MIXED = "mixed"
+
+
+def newlines_of(text: str) -> Newlines:
+    """The newlines in `text`. A carriage return without a line feed is an ordinary character."""
+    crlf = text.count("\r\n")
+    lf = text.count("\n") - crlf
+    if crlf and lf:
+        return Newlines.MIXED
+    if crlf:
+        return Newlines.CRLF
+    return Newlines.LF if lf else Newlines.NONE
+
+
+def with_newlines_of(old: str, new: str) -> str:
+    r"""`new`, written by someone who sees only ``\n``, with the newlines that its place in `old` has.
+
+    In a CRLF text every line gets CRLF. In a mixed one a line that stayed keeps its own newline, and a changed line
+    gets the one of the line before it. A text without CRLF takes `new` as it is.
+    """
+    match newlines_of(old):
+        case Newlines.NONE | Newlines.LF:
+            return new
+        case Newlines.CRLF:
+            return new.replace("\r\n", "\n").replace("\n", "\r\n")
+        case Newlines.MIXED:
+            return _with_aligned_newlines(split_lines(old), split_lines(new))
+
+
+def _with_aligned_newlines(old: Sequence[str], new: Sequence[str]) -> str:
+    bare_old = [line.removesuffix("\n").removesuffix("\r") for line in old]
+    bare_new = [line.removesuffix("\n").removesuffix("\r") for line in new]
+    result: list[str] = []
+    newline = "\r\n" if old and old[0].endswith("\r\n") else "\n"
+    for tag, old_start, _, new_start, new_end in line_opcodes(bare_old, bare_new):
+        for offset, line in enumerate(new[new_start:new_end]):
+            counterpart = old[old_start + offset] if tag == "equal" else ""
+            if counterpart.endswith("\n"):
+                newline = "\r\n" if counterpart.endswith("\r\n") else "\n"
+            if line.endswith("\n") and not line.endswith("\r\n"):
+                line = line[:-1] + newline
+            elif line.endswith("\r\n") and counterpart.endswith("\n"):
+                line = line[:-2] + newline
+            result.append(line)
+    return "".join(result)
+
+
+def split_lines(text: str) -> list[str]:
+    r"""The lines of `text`, each with its ``\n``; unlike ``str.splitlines``, nothing else ends a line."""
+    lines = text.split("\n")
+    last = lines.pop()
+    result = [line + "\n" for line in lines]
+    if last:
+        result.append(last)
+    return result
+
+
+# --- Unified diffs --------------------------------------------------------------------------------------------------
+
+Opcode: TypeAlias = tuple[str, int, int, int, int]
+"""As in difflib: ``equal``, ``replace``, ``delete`` or ``insert``, and the half-open line ranges in old and new."""
+
+_SMALL = 4_000
+"""Lines on both sides that difflib compares within a fraction of a second; longer stretches are split first."""
+CONTEXT_LINES = 3
+MAXIMUM_DIFF_CHARACTERS = 1_000_000
+
+
+def unified_diff(old: str | None, new: str, path: str) -> str:
+    """The unified diff from `old` to `new`, empty when they are equal; `old` is None for a file that does not exist.
+
+    `path` is shown with the prefixes ``a/`` and ``b/``, with forward slashes. A missing final newline is marked as in
+    diff(1). The cost grows about linearly with the text. A diff of more than a million characters is cut at a line,
+    and its last line says so.
+    """
+    if old == new:
+        return ""
+    old_lines, new_lines = split_lines(old or ""), split_lines(new)
+    old_name = "/dev/null" if old is None else f"a/{path}"
+    pieces = [f"--- {old_name}\n+++ b/{path}\n"]
+    size = 0
+    for line in _hunk_lines(old_lines, new_lines):
+        size += len(line)
+        if size > MAXIMUM_DIFF_CHARACTERS:
+            pieces.append(f"\\ The diff is cut here: it has more than {MAXIMUM_DIFF_CHARACTERS} characters.\n")
+            break
+        pieces.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
+    return "".join(pieces)
+
+
+def line_opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
+    """How to come from `old` to `new`, whole lines, in order and without gaps."""
+    result: list[Opcode] = []
+    for opcode in _opcodes(old, new, 0, len(old), 0, len(new), may_split=True):
+        tag, old_start, old_end, new_start, new_end = opcode
+        if result and (result[-1][0] == "equal") == (tag == "equal"):
+            before = result.pop()
+            old_start, new_start = before[1], before[3]
+            tag = "equal" if tag == "equal" else _change_tag(old_start, old_end, new_start, new_end)
+        result.append((tag, old_start, old_end, new_start, new_end))
+    return result
+
+
+def _opcodes(
+    old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int, *, may_split: bool
+) -> Iterator[Opcode]:
+    """Opcodes of ``old[start:end]`` and ``new[new_start:new_end]``; neighbours may have the same tag."""
+    first, new_first = start, new_start
+    while start < end and new_start < new_end and old[start] == new[new_start]:
+        start, new_start = start + 1, new_start + 1
+    if start > first:
+        yield "equal", first, start, new_first, new_start
+    last, new_last = end, new_end
+    while start < end and new_start < new_end and old[end - 1] == new[new_end - 1]:
+        end, new_end = end - 1, new_end - 1
+    if start == end or new_start == new_end:
+        if start < end or new_start < new_end:
+            yield _change_tag(start, end, new_start, new_end), start, end, new_start, new_end
+    elif end - start + new_end - new_start <= _SMALL:
+        matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end])
+        for tag, a, b, c, d in matcher.get_opcodes():
+            yield tag, start + a, start + b, new_start + c, new_start + d
+    else:
+        anchors = _anchors(old, new, start, end, new_start, new_end) if may_split else []
+        if not anchors:
+            yield "replace", start, end, new_start, new_end
+        else:
+            a, c = start, new_start
+            for b, d in anchors:
+                yield from _opcodes(old, new, a, b, c, d, may_split=False)
+                yield "equal", b, b + 1, d, d + 1
+                a, c = b + 1, d + 1
+            yield from _opcodes(old, new, a, end, c, new_end, may_split=False)
+    if end < last:
+        yield "equal", end, last, new_end, new_last
+
+
+def _anchors(
+    old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
+) -> list[tuple[int, int]]:
+    """The longest rising run of lines that both sides have exactly once (as in a patience diff)."""
+    old_counts, new_counts = Counter(old[start:end]), Counter(new[new_start:new_end])
+    places = {old[index]: index for index in range(start, end) if old_counts[old[index]] == 1}
+    tails: list[int] = []
+    heads: list[tuple[int, int]] = []
+    previous: dict[tuple[int, int], tuple[int, int] | None] = {}
+    for new_index in range(new_start, new_end):
+        line = new[new_index]
+        old_index = places.get(line)
+        if old_index is None or new_counts[line] != 1:
+            continue
+        pair = (old_index, new_index)
+        length = bisect_left(tails, old_index)
+        previous[pair] = heads[length - 1] if length else None
+        if length == len(tails):
+            tails.append(old_index)
+            heads.append(pair)
+        else:
+            tails[length] = old_index
+            heads[length] = pair
+    run: list[tuple[int, int]] = []
+    last = heads[-1] if heads else None
+    while last is not None:
+        run.append(last)
+        last = previous[last]
+    return run[::-1]
+
+
+def _change_tag(start: int, end: int, new_start: int, new_end: int) -> str:
+    if start == end:
+        return "insert"
+    return "delete" if new_start == new_end else "replace"
+
+
+class _Comparison(SequenceMatcher[str]):
+    """Known opcodes, for difflib's grouping of them into hunks."""
+
+    def __init__(self, opcodes: list[Opcode]) -> None:
+        super().__init__()
+        self._opcodes = opcodes
+
+    def get_opcodes(self) -> "list[Opcode]":  # type: ignore[override]
+        return self._opcodes
+
+
+def _hunk_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    for group in _Comparison(line_opcodes(old, new)).get_grouped_opcodes(CONTEXT_LINES):
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                yield from (" " + line for line in old[start:end])
+            else:
+                yield from ("-" + line for line in old[start:end])
+                yield from ("+" + line for line in new[new_start:new_end])
+
+
+def _range(start: int, end: int) -> str:
+    """A line range as in a hunk's header: 1-based start and length; an empty one names the line before it."""
+    length = end - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"
+
+
+# --- Offsets --------------------------------------------------------------------------------------------------------
+
+
+def utf16_length(text: str) -> int:
+    """The length of `text` in UTF-16 code units."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def utf16_offset(text: str, offset: int) -> int:
+    """The offset in UTF-16 code units of the code point offset `offset`, which is cut to the text."""
+    return utf16_length(text[: max(offset, 0)])
+
+
+def offset_from_utf16(text: str, units: int) -> int:
+    """The offset in code points of an offset in UTF-16 code units; inside a surrogate pair it means its start."""
+    passed = 0
+    for index, character in enumerate(text):
+        passed += 2 if character > "\uffff" else 1
+        if passed > units:
+            return index
+    return len(text)
