@@ -1,0 +1,125 @@
+"""The settings, frozen: Gemini CLI's files as they are, and what is ours alone under the key ``isthmus``.
+
+Read from ``~/.gemini/settings.json`` and the project's ``.gemini/settings.json``; project over user, key by key. A
+project's file cannot widen what runs without being asked: approval mode and allowed tools count only from the user's
+own file. No services here, and no defaults of the programs that use them.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from isthmus.errors import IsthmusError
+from isthmus.jsonc import JsoncError, parse
+
+T = TypeVar("T", str, int, bool)
+
+
+class SettingsError(IsthmusError):
+    """A settings file cannot be used; its text names the file, and line and column or the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the files say; None where they say nothing.
+
+    ``model`` is ``isthmus.model`` or ``model.name``. ``approval_mode`` is ``general.defaultApprovalMode``,
+    ``allowed_tools`` is ``tools.allowed``, ``max_model_turns`` is ``model.maxSessionTurns`` (-1 there: no limit),
+    ``ide_enabled`` is ``ide.enabled``.
+    """
+
+    model: str | None = None
+    approval_mode: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    max_model_turns: int | None = None
+    ide_enabled: bool | None = None
+    files: tuple[Path, ...] = ()
+
+
+def user_settings_path(home: Path) -> Path:
+    """``~/.gemini/settings.json``."""
+    return home / ".gemini" / "settings.json"
+
+
+def project_settings_path(project: Path) -> Path:
+    """``.gemini/settings.json`` of a project."""
+    return project / ".gemini" / "settings.json"
+
+
+def load_settings(project: Path, home: Path) -> Settings:
+    """The settings for work in ``project`` by the person whose home folder is ``home``.
+
+    Raises:
+        SettingsError: a file is not JSON (line and column are named), or a value has the wrong type.
+    """
+    user_path, project_path = user_settings_path(home), project_settings_path(project)
+    user = _read(user_path)
+    own = None if _is_same(user_path, project_path) else _read(project_path)
+    both = [_Source(path, found) for path, found in ((project_path, own), (user_path, user)) if found is not None]
+    personal = [source for source in both if source.path == user_path]
+    limit = _first(both, "model.maxSessionTurns", int)
+    return Settings(
+        model=_first(both, "isthmus.model", str) or _first(both, "model.name", str),
+        approval_mode=_first(personal, "general.defaultApprovalMode", str),
+        allowed_tools=tuple(_strings(personal, "tools.allowed")),
+        max_model_turns=None if limit is None or limit < 0 else limit,
+        ide_enabled=_first(both, "ide.enabled", bool),
+        files=tuple(source.path for source in both),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    path: Path
+    values: Mapping[str, Any]
+
+    def get(self, key: str) -> object:
+        found: object = self.values
+        for name in key.split("."):
+            found = cast("Mapping[str, object]", found).get(name) if isinstance(found, Mapping) else None
+        return found
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    try:
+        value = parse(text) if text.strip() else {}
+    except JsoncError as error:
+        raise SettingsError(f"{path}, {error}. Mend the file, or move it away.") from error
+    if not isinstance(value, dict):
+        raise SettingsError(f"{path}: expected an object {{...}} at the top, found {type(value).__name__}")
+    return cast("Mapping[str, Any]", value)
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    return os.path.realpath(first) == os.path.realpath(second)
+
+
+def _first(sources: Sequence[_Source], key: str, kind: type[T]) -> T | None:
+    for source in sources:
+        value = source.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            expected = {str: "a string", int: "a whole number", bool: "true or false"}[kind]
+            raise SettingsError(f"{source.path}: {key} is {value!r}; expected {expected}")
+        return value
+    return None
+
+
+def _strings(sources: Sequence[_Source], key: str) -> Sequence[str]:
+    for source in sources:
+        value: object = source.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
+            raise SettingsError(f"{source.path}: {key} is {value!r}; expected a list of strings")
+        return cast("list[str]", value)
+    return ()
