@@ -155,7 +155,8 @@ class ToolRequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """A request failed in a way that may pass; the next try starts after ``delay`` seconds."""
+    """A request failed in a way that may pass; try number ``attempt`` (2 is the first again) of ``attempts`` starts
+    after ``delay`` seconds."""
 
     attempt: int
     attempts: int
@@ -196,16 +197,23 @@ class ModelError(IsthmusError):
     """A model gave no usable answer, after the retries that made sense.
 
     The text is for a person and never holds a key. ``status`` is the HTTP status where there was one; ``retry_after``
-    is in seconds.
+    is in seconds; ``final`` says that trying again cannot help although the kind would allow it (a used-up quota).
     """
 
     def __init__(
-        self, kind: ModelErrorKind, message: str, *, status: int | None = None, retry_after: float | None = None
+        self,
+        kind: ModelErrorKind,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        final: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status
         self.retry_after = retry_after
+        self.final = final
 
 
 @dataclass(frozen=True, slots=True)
