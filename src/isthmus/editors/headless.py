@@ -4,13 +4,14 @@ The person acts through commands (``isthmus ide ...``) or through the methods at
 the hands do in a real editor. Bytes of files are kept: what is saved has the line ends and the byte order mark it had.
 """
 
-import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from isthmus.editors.event_queue import EventQueue
+from isthmus.files import write_atomic
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -28,7 +29,16 @@ from isthmus.ide.editor import (
     Range,
     Selection,
 )
+from isthmus.ide.places import absolute
 from isthmus.ide.review import DiffReview
+from isthmus.text import (
+    BinaryContentError,
+    TextFile,
+    UnencodableTextError,
+    decode_text,
+    offset_from_utf16,
+    utf16_length,
+)
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 
@@ -37,7 +47,7 @@ MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 class _Buffer:
     focused_at: float
     at: Range = field(default_factory=lambda: Range(Position(0, 0), Position(0, 0)))
-    unsaved: str | None = None
+    unsaved: TextFile | None = None
 
 
 @dataclass(slots=True)
@@ -57,7 +67,7 @@ class HeadlessEditor:
         self._views: dict[str, _View] = {}
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._active: str | None = None
-        self._events: asyncio.Queue[EditorEvent | None] = asyncio.Queue()
+        self._events = EventQueue()
         self._gone = False
 
     @property
@@ -70,10 +80,9 @@ class HeadlessEditor:
         """Nothing is missing."""
         return {}
 
-    async def changes(self) -> AsyncIterator[EditorEvent]:
+    def changes(self) -> AsyncIterator[EditorEvent]:
         """What the person does, until :meth:`quit`."""
-        while (event := await self._events.get()) is not None:
-            yield event
+        return self._events.read()
 
     async def workspace_folders(self) -> tuple[str, ...]:
         """The folders it was started with."""
@@ -88,8 +97,8 @@ class HeadlessEditor:
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
         """Add to the open files, focus, move the cursor."""
         self._require_present()
-        path = _absolute(path)
-        text = self._text(path)  # raises when it cannot be read
+        path = absolute(path)
+        text = self._text(path).text  # raises when it cannot be read
         buffer = self._buffers.setdefault(path, _Buffer(self._now()))
         if at is not None:
             buffer.at = _clamp(text, at)
@@ -101,7 +110,7 @@ class HeadlessEditor:
     async def close_file(self, path: str) -> None:
         """Remove from the open files; the file that was focused before it becomes the active one."""
         self._require_present()
-        path = _absolute(path)
+        path = absolute(path)
         buffer = self._buffers.get(path)
         if buffer is None:
             return
@@ -127,28 +136,30 @@ class HeadlessEditor:
         """What the person set with ``isthmus ide diagnostics``."""
         self._require_present()
         if path is not None:
-            return self._diagnostics.get(_absolute(path), ())
+            return self._diagnostics.get(absolute(path), ())
         return tuple(diagnostic for found in self._diagnostics.values() for diagnostic in found)
 
     async def is_dirty(self, path: str) -> bool | None:
         """Whether :meth:`edit` changed it since it was saved."""
         self._require_present()
-        buffer = self._buffers.get(_absolute(path))
+        buffer = self._buffers.get(absolute(path))
         return buffer.unsaved is not None if buffer is not None else None
 
     async def save(self, path: str) -> None:
         """Write the unsaved text."""
         self._require_present()
-        path = _absolute(path)
+        path = absolute(path)
         buffer = self._buffers.get(path)
         if buffer is None:
             raise EditorError(f"{path} is not open; open it first")
         if buffer.unsaved is None:
             return
         try:
-            _write(Path(path), buffer.unsaved)
+            write_atomic(Path(path), buffer.unsaved.form.encode(buffer.unsaved.text))
         except OSError as error:
-            raise EditorError(f"{path} could not be written: {error.strerror}") from error
+            raise EditorError(f"{path} could not be written: {error.strerror or error}") from error
+        except UnencodableTextError as error:
+            raise EditorError(f"{path} could not be written: {error}") from error
         buffer.unsaved = None
         self._tell(ContextChanged())
 
@@ -167,7 +178,8 @@ class HeadlessEditor:
 
     def edit(self, path: str, text: str) -> None:
         """Type a new text into an open file, without saving it."""
-        self._buffers[_absolute(path)].unsaved = text
+        path = absolute(path)
+        self._buffers[path].unsaved = TextFile(text, self._text(path).form)
         self._tell(ContextChanged())
 
     def edit_diff(self, review_id: str, text: str) -> None:
@@ -186,11 +198,11 @@ class HeadlessEditor:
 
     def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
         """Point the agent to a file; lines 0-based, both included."""
-        self._tell(FileMentioned(_absolute(path), start_line, end_line))
+        self._tell(FileMentioned(absolute(path), start_line, end_line))
 
     def set_diagnostics(self, path: str, found: Sequence[Diagnostic]) -> None:
         """Replace the diagnostics of one file; none: it is clean."""
-        path = _absolute(path)
+        path = absolute(path)
         self._diagnostics.pop(path, None)
         if found:
             self._diagnostics[path] = tuple(found)
@@ -200,11 +212,10 @@ class HeadlessEditor:
         """Close the editor. What happened before is still told."""
         if not self._gone:
             self._gone = True
-            self._events.put_nowait(None)
+            self._events.end()
 
     def _tell(self, event: EditorEvent) -> None:
-        if not self._gone:
-            self._events.put_nowait(event)
+        self._events.put(event)
 
     def _require_present(self) -> None:
         if self._gone:
@@ -224,63 +235,52 @@ class HeadlessEditor:
 
     def _selection(self, path: str, buffer: _Buffer) -> Selection | None:
         try:
-            text = self._text(path)
+            text = self._text(path).text
         except EditorError:
             return None  # deleted meanwhile
         start, end = _offset(text, buffer.at.start), _offset(text, buffer.at.end)
         return Selection(buffer.at, text[start:end]) if end > start else None
 
-    def _text(self, path: str) -> str:
+    def _text(self, path: str) -> TextFile:
         buffer = self._buffers.get(path)
         if buffer is not None and buffer.unsaved is not None:
             return buffer.unsaved
         try:
             if Path(path).stat().st_size > MAXIMUM_FILE_BYTES:
                 raise EditorError(f"{path} is larger than {MAXIMUM_FILE_BYTES} bytes")
-            return Path(path).read_bytes().decode("utf-8", "surrogateescape")
+            return decode_text(Path(path).read_bytes())
         except OSError as error:
             raise EditorError(f"{path} cannot be opened: {error.strerror}") from error
+        except (BinaryContentError, ValueError):
+            return TextFile("")  # an image, say: it can be open, but nothing in it can be selected
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-
-
-def _absolute(path: str) -> str:
-    return os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow symlinks, Path.absolute keeps ".."
-
-
-def _line_start(text: str, line: int) -> int:
+def _line(text: str, line: int) -> tuple[int, str]:
+    """The offset at which a line starts, and the line without its newline; past the end: the last line."""
     start = 0
     for _ in range(line):
         newline = text.find("\n", start)
         if newline < 0:
-            return start
+            break
         start = newline + 1
-    return start
-
-
-def _line_count(text: str) -> int:
-    return text.count("\n") + 1
+    end = text.find("\n", start)
+    return start, text[start : end if end >= 0 else len(text)].removesuffix("\r")
 
 
 def _offset(text: str, position: Position) -> int:
-    start = _line_start(text, position.line)
-    end = text.find("\n", start)
-    line = text[start : end if end >= 0 else len(text)]
-    head = line.encode("utf-16-le", "surrogatepass")[: position.character * 2]
-    return start + len(head.decode("utf-16-le", "ignore"))
+    start, line = _line(text, position.line)
+    return start + offset_from_utf16(line, position.character)
 
 
 def _clamp(text: str, at: Range) -> Range:
-    start, end = _clamped(text, at.start), _clamped(text, at.end)
-    ordered = sorted((start, end), key=lambda position: (position.line, position.character))
+    ordered = sorted(
+        (_clamped(text, at.start), _clamped(text, at.end)), key=lambda place: (place.line, place.character)
+    )
     return Range(*ordered)
 
 
 def _clamped(text: str, position: Position) -> Position:
-    line = min(position.line, _line_count(text) - 1)
-    start = _line_start(text, line)
-    end = text.find("\n", start)
-    units = len(text[start : end if end >= 0 else len(text)].encode("utf-16-le", "surrogatepass")) // 2
-    return Position(line, min(position.character, units))
+    line = min(position.line, text.count("\n"))
+    # A place past the last line is the end of the text.
+    character = position.character if line == position.line else len(text)
+    return Position(line, min(character, utf16_length(_line(text, line)[1])))

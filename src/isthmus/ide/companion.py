@@ -63,11 +63,13 @@ class Companion:
         self,
         editor: Editor,
         *,
+        folders: tuple[str, ...] = (),
         clock: Callable[[], float] = time.monotonic,
         workspace_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.editor = editor
         self.reviews = ReviewTable()
+        self._folders = folders
         self._clock = clock
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
@@ -81,6 +83,10 @@ class Companion:
     def clients(self) -> tuple[Client, ...]:
         """Who is attached."""
         return tuple(self._clients.values())
+
+    async def workspace_folders(self) -> tuple[str, ...]:
+        """The folders that were given, else the editor's."""
+        return self._folders or await self.editor.workspace_folders()
 
     async def run(self) -> None:
         """Follow the editor until it quits. Events that it still told before are delivered before this returns."""

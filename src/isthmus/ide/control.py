@@ -68,7 +68,7 @@ class ControlServer:
             "socket": str(self._socket),
             "token": self._token,
         }
-        write_private(self._file, json.dumps(content))
+        write_private(self._file, content)
 
     async def stop(self) -> None:
         """Remove file and socket; commands that still wait are cut off."""

@@ -43,12 +43,22 @@ class Ready:
 
 
 class CompanionHost:
-    """One companion process. ``watch`` is the id of a process with which it ends, if any."""
+    """One companion process.
+
+    ``folders`` take the place of the editor's workspace folders; ``watch`` is the id of a process with which it ends.
+    """
 
     def __init__(
-        self, editor: Editor, *, fresh: bool = False, allow_agent_accept: bool = False, watch: int | None = None
+        self,
+        editor: Editor,
+        *,
+        folders: tuple[str, ...] = (),
+        fresh: bool = False,
+        allow_agent_accept: bool = False,
+        watch: int | None = None,
     ) -> None:
         self._editor = editor
+        self._folders = folders
         self._fresh = fresh
         self._allow_agent_accept = allow_agent_accept
         self._watch = watch
@@ -66,14 +76,14 @@ class CompanionHost:
             CompanionError: it could not start; nothing is left behind.
             EditorError: the editor was gone before it began.
         """
-        folders = await self._editor.workspace_folders()
+        companion = Companion(self._editor, folders=self._folders, workspace_changed=self._workspace_changed.set)
+        folders = await companion.workspace_folders()
         identity = self._editor.identity
         life_file = LifeFile(data_directory() / "companions", identity.name, folders)
         former = life_file.take_over(fresh=self._fresh)
         listener, former = _listen(former)
         port = int(listener.getsockname()[1])
         token = former.token if former else secrets.token_urlsafe(32)
-        companion = Companion(self._editor, workspace_changed=self._workspace_changed.set)
         # The epoch tells the event ids of this life from those of the one before.
         epoch = f"{time.time_ns() // 1_000_000:x}"
         sessions = SessionTable(epoch, former.clients() if former else {}, time.monotonic)
@@ -142,7 +152,7 @@ class CompanionHost:
             self._workspace_changed.clear()
             if moved or not discovery.path.exists():
                 with suppress(OSError, EditorError):
-                    discovery.write(await self._editor.workspace_folders(), token)
+                    discovery.write(await companion.workspace_folders(), token)
             life_file.touch()
             for session in sessions.gone():
                 await companion.close_reviews(session.id)

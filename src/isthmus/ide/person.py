@@ -43,7 +43,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
     identity = editor.identity
     return {
         "editor": {"name": identity.name, "display_name": identity.display_name, "pid": identity.pid},
-        "workspace_folders": list(await editor.workspace_folders()),
+        "workspace_folders": list(await companion.workspace_folders()),
         "agents": [{"id": client.id, "title": client.title} for client in companion.clients],
         "diffs": [_review(review) for review in companion.reviews.all()],
         "context": context.to_json(await companion.context()),

@@ -1,15 +1,17 @@
-"""Where the companion's own files lie, and how a file that holds a secret is written: 0600 from its first moment.
+"""Where the companion's own files lie, and how one that holds a secret is written: 0600 from its first moment.
 
 Not for the files of a workspace; those keep their modes and bytes elsewhere.
 """
 
+import json
 import os
-import secrets
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
+
+from isthmus.codec import JsonObject
+from isthmus.files import write_atomic
 
 
 def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -41,18 +43,13 @@ def make_private_directory(path: Path) -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a file atomically; nobody else can read it at any moment. Its folder must exist."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+def write_private(path: Path, content: JsonObject) -> None:
+    """Write a JSON file atomically; nobody else can read it at any moment. Its folder must exist.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write_atomic(path, json.dumps(content).encode(), mode=0o600)
 
 
 def process_is_alive(pid: int) -> bool:
@@ -66,3 +63,8 @@ def process_is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def absolute(path: str) -> str:
+    """The absolute path without ``..``, symlinks kept: the name that the person used."""
+    return os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow symlinks, Path.absolute keeps ".."

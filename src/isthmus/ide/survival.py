@@ -90,7 +90,7 @@ class LifeFile:
             "discovery_file": discovery_file,
             "sessions": clients,
         }
-        write_private(self._path, json.dumps(content))
+        write_private(self._path, content)
 
     def touch(self) -> None:
         """A sign of life."""

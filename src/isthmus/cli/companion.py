@@ -1,0 +1,229 @@
+"""``isthmus companion``: serve an editor to agent CLIs; ``isthmus companion exec``: run an agent CLI beside it."""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.cli.place import parse_place
+
+if TYPE_CHECKING:
+    from isthmus.ide.control_client import RunningCompanion
+    from isthmus.ide.editor import Editor
+    from isthmus.ide.host import Ready
+
+START_SECONDS = 15.0
+
+_EDITOR_HELP = "The editor to serve. Default: nvim inside a Neovim terminal ($NVIM is set), else headless."
+_WORKSPACE_HELP = "A workspace folder, may be given several times. Default: Neovim's folder; headless: this one."
+_ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default: $NVIM."
+
+
+@click.group(
+    "companion",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option("--editor", type=click.Choice(["nvim", "headless"]), help=_EDITOR_HELP)
+@click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
+@click.option(
+    "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one has focus."
+)
+@click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
+@click.option("--fresh", is_flag=True, help="Never take over port and token of a companion that stopped a moment ago.")
+@click.option("--allow-agent-accept", is_flag=True, help="Let `isthmus ide accept` work also below an attached agent.")
+@click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
+@click.option("--until-exit-of", type=int, metavar="PID", hidden=True)
+@click.pass_context
+def command(
+    context: click.Context,
+    editor: str | None,
+    workspaces: tuple[str, ...],
+    opened: tuple[str, ...],
+    address: str | None,
+    fresh: bool,
+    allow_agent_accept: bool,
+    as_json: bool,
+    until_exit_of: int | None,
+) -> None:
+    """Be the IDE of agent CLIs: they see your open files and show their edits to you for review.
+
+    Runs until it is stopped or the editor quits. Agent CLIs that are started in the workspace find it by themselves
+    (in Gemini CLI: /ide enable). You act from another terminal with `isthmus ide ...`, or in Neovim directly.
+
+    \b
+    isthmus companion --editor headless --open src/main.py:12
+    isthmus companion exec -- gemini
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from isthmus.errors import IsthmusError
+
+    try:
+        folders = tuple(_folder(folder) for folder in workspaces)
+        run = _run(
+            editor or _default_editor(), folders, opened, address, fresh, allow_agent_accept, as_json, until_exit_of
+        )
+        asyncio.run(run)
+    except IsthmusError as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _run(
+    name: str,
+    folders: tuple[str, ...],
+    opened: tuple[str, ...],
+    address: str | None,
+    fresh: bool,
+    allow_agent_accept: bool,
+    as_json: bool,
+    watch: int | None,
+) -> None:
+    from isthmus.ide.host import CompanionHost
+
+    editor = await _editor(name, folders, address)
+    try:
+        for place in opened:
+            path, at = parse_place(place)
+            await editor.open_file(path, at)
+        host = CompanionHost(editor, folders=folders, fresh=fresh, allow_agent_accept=allow_agent_accept, watch=watch)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, host.stop)
+        await host.run(lambda ready: _say_ready(ready, name, as_json))
+    finally:
+        await editor.aclose()
+
+
+async def _editor(name: str, folders: tuple[str, ...], address: str | None) -> "Editor":
+    if name == "nvim":
+        from isthmus.editors import neovim
+
+        return await neovim.attach(address or neovim.default_address(os.environ))
+    if address is not None:
+        raise click.UsageError("--address belongs to --editor nvim; the headless editor has none")
+    from isthmus.editors.headless import HeadlessEditor
+
+    return HeadlessEditor(folders)
+
+
+def _say_ready(ready: "Ready", editor: str, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        line = json.dumps(
+            {
+                "port": ready.port,
+                "discovery_file": ready.discovery_file,
+                "workspace_folders": list(ready.workspace_folders),
+                "editor": editor,
+                "pid": os.getpid(),
+            }
+        )
+    else:
+        folders = os.pathsep.join(ready.workspace_folders)
+        again = ", taken over from before" if ready.taken_over else ""
+        line = (
+            f"Companion ready on port {ready.port}{again} ({editor}, {folders}); discovery file {ready.discovery_file}"
+        )
+    with suppress(OSError):  # whoever started us may not want to read it
+        print(line, flush=True)
+
+
+@command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--editor", type=click.Choice(["nvim", "headless"]), help=_EDITOR_HELP)
+@click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
+@click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
+@click.argument("arguments", metavar="-- CMD [ARGUMENTS]...", nargs=-1, required=True, type=click.UNPROCESSED)
+def exec_command(
+    editor: str | None, workspaces: tuple[str, ...], address: str | None, arguments: tuple[str, ...]
+) -> None:
+    """Run an agent CLI that is connected to this workspace's companion.
+
+    A companion that runs for the workspace is used; else one is started that ends with the agent. The agent's process
+    takes the place of this one, so its exit code and signals are its own. It gets every variable that real clients
+    read, and loopback in NO_PROXY; it does not get the token with which you accept edits.
+
+    \b
+    isthmus companion exec -- gemini
+    """
+    import shutil
+
+    from isthmus.errors import IsthmusError
+    from isthmus.ide.discovery import agent_environment, read_discovery_file
+
+    program = shutil.which(arguments[0])
+    if program is None:
+        click.echo(f"Error: there is no program {arguments[0]!r} on PATH", err=True)
+        raise SystemExit(127)
+    try:
+        companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
+        found = read_discovery_file(Path(companion.discovery_file))
+        environment = agent_environment(
+            found.port, found.auth_token, companion.workspace_folders, found.editor_pid, os.environ
+        )
+    except IsthmusError as error:
+        raise click.ClickException(str(error)) from error
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(program, list(arguments), environment)  # noqa: S606 - no shell, on purpose
+
+
+def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
+    from isthmus.ide import control_client
+
+    wanted = editor or _default_editor()
+    running = [found for found in control_client.running() if editor is None or found.editor == _identity(editor)]
+    try:
+        return control_client.choose(running, folders[0] if folders else ".", os.environ)
+    except control_client.NotFoundError:
+        return _start(wanted, folders, address)
+
+
+def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
+    import subprocess
+
+    from isthmus.ide import control_client
+    from isthmus.ide.places import data_directory, make_private_directory
+
+    arguments = [sys.executable, "-m", "isthmus", "companion", "--editor", editor]
+    arguments += ["--until-exit-of", str(os.getpid())]
+    arguments += [part for folder in folders for part in ("--workspace", folder)]
+    arguments += ["--address", address] if address else []
+    make_private_directory(data_directory())
+    log = data_directory() / "companion-exec.log"
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+    import select
+
+    if process.stdout is not None and select.select([process.stdout], [], [], START_SECONDS)[0]:
+        process.stdout.readline()
+    for companion in control_client.running():
+        if companion.pid == process.pid:
+            return companion
+    process.kill()
+    reason = (
+        log.read_text(encoding="utf-8", errors="replace").strip() or f"it was not ready after {START_SECONDS:.0f} s"
+    )
+    raise click.ClickException(f"the companion could not be started: {reason.removeprefix('Error: ')}")
+
+
+def _default_editor() -> str:
+    return "nvim" if os.environ.get("NVIM") else "headless"
+
+
+def _identity(editor: str) -> str:
+    return "neovim" if editor == "nvim" else editor
+
+
+def _folder(path: str) -> str:
+    if not Path(path).is_dir():
+        raise click.UsageError(f"--workspace: {path} is no folder; expected an existing one")
+    return os.path.realpath(path)

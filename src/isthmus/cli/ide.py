@@ -1,0 +1,266 @@
+"""``isthmus ide``: act as the person at a running companion from another terminal."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, cast
+
+import click
+
+from isthmus.cli.place import parse_range
+from isthmus.ide.places import absolute
+
+P = ParamSpec("P")
+Result = dict[str, Any]
+
+_COMMON = (
+    click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object."),
+    click.option("--port", type=int, help="The companion on this port."),
+    click.option("--workspace", metavar="DIR", help="The companion of this folder. Default: the current one."),
+)
+
+
+class Person:
+    """Asks the companion that the options name, and prints its answers."""
+
+    def __init__(self, as_json: bool, port: int | None, workspace: str | None) -> None:
+        self.as_json = as_json
+        self._port = port
+        self._directory = workspace or "."
+
+    def ask(self, command: str, *, patience: float = 0.0, **arguments: object) -> Result:
+        """Have a command done.
+
+        Raises:
+            SystemExit: it was not; the reason has been printed.
+        """
+        from isthmus.errors import IsthmusError
+        from isthmus.ide import control_client
+
+        # Who names a workspace means it, whatever this terminal's variables say.
+        environment: Mapping[str, str] = os.environ if self._directory == "." else {}
+        try:
+            companion = control_client.choose(control_client.running(), self._directory, environment, self._port)
+            return dict(control_client.ask(companion, command, patience=patience, **arguments)) | {
+                "port": companion.port
+            }
+        except IsthmusError as error:
+            self.fail(str(error))
+            raise SystemExit(1) from error
+
+    def fail(self, text: str) -> None:
+        """Say what went wrong: for people on stderr, for programs also as JSON."""
+        if self.as_json:
+            click.echo(json.dumps({"error": text}))
+        click.echo(f"Error: {text}", err=True)
+
+    def show(self, result: Result, text: str) -> None:
+        """Print an answer in the form that was asked for."""
+        click.echo(json.dumps(result) if self.as_json else text)
+
+
+def _person(function: Callable[Concatenate[Person, P], None]) -> Callable[..., None]:
+    @wraps(function)
+    def run(as_json: bool, port: int | None, workspace: str | None, *args: P.args, **kwargs: P.kwargs) -> None:
+        function(Person(as_json, port, workspace), *args, **kwargs)
+
+    decorated: Callable[..., None] = run
+    for option in _COMMON:
+        decorated = option(decorated)
+    return decorated
+
+
+@click.group("ide", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Act as the person at a running companion: open files, select text, answer proposed edits.
+
+    The companion is found by the terminal it is used in ($GEMINI_CLI_IDE_SERVER_PORT) or by the workspace; name
+    another one with --port or --workspace. Lines and characters are 1-based. An accepted edit is written by the
+    agent that proposed it, not by these commands.
+    """
+
+
+@command.command("status")
+@_person
+def status(person: Person) -> None:
+    """Show the editor, the attached agents, the open diffs and what agents are told."""
+    result = person.ask("status")
+    lines = [
+        f"Companion on port {result['port']}: {result['editor']['display_name']} (process {result['editor']['pid']})",
+        f"Workspace: {os.pathsep.join(result['workspace_folders'])}",
+        "Agents: " + (", ".join(agent["title"] for agent in result["agents"]) or "none attached"),
+        *_context_lines(result),
+        *(f"Diff waits for an answer: {review['file']} ({review['agent']})" for review in result["diffs"]),
+        *(f"Message: {text}" for text in result["messages"]),
+    ]
+    person.show(result, "\n".join(lines))
+
+
+@command.command("open")
+@click.argument("file", metavar="FILE[:LINE[:CHAR]]")
+@click.option("--background", is_flag=True, help="Do not give it the focus.")
+@_person
+def open_file(person: Person, file: str, background: bool) -> None:
+    """Open a file, or focus an open one, with the cursor at a place."""
+    path, line, character, _, _ = parse_range(file)
+    result = person.ask("open", path=path, line=line, character=character, background=background)
+    person.show(result, "\n".join(_context_lines(result)))
+
+
+@command.command("close")
+@click.argument("file", metavar="FILE")
+@_person
+def close_file(person: Person, file: str) -> None:
+    """Close a file. One that is not open is no error."""
+    result = person.ask("close", path=absolute(file))
+    person.show(result, "\n".join(_context_lines(result)))
+
+
+@command.command("select")
+@click.argument("place", metavar="FILE:LINE[:CHAR][-LINE[:CHAR]]")
+@_person
+def select(person: Person, place: str) -> None:
+    """Open a file and select text in it.
+
+    FILE:3 selects line 3, FILE:3-5 lines 3 to 5, FILE:3:1-3:8 the characters 1 to 7 of line 3 (the end is not
+    included). FILE:3:4 puts the cursor there and selects nothing.
+    """
+    path, line, character, end_line, end_character = parse_range(place)
+    if line is None:
+        raise click.UsageError(f"expected a place behind the file, as in {place}:3-5")
+    if end_line is None and character is not None:
+        end_line, end_character = line, character
+    elif end_character is None:
+        end_line, end_character = (end_line or line) + 1, 1  # up to and with the newline of the last line
+    result = person.ask(
+        "select", path=path, line=line, character=character, end_line=end_line, end_character=end_character
+    )
+    person.show(result, "\n".join(_context_lines(result)))
+
+
+@command.command("mention")
+@click.argument("place", metavar="FILE[:LINE[-LINE]]")
+@_person
+def mention(person: Person, place: str) -> None:
+    """Point the agents to a file or to lines of it: they are selected, and agents that know mentions are told."""
+    path, line, _, end_line, _ = parse_range(place)
+    result = person.ask("mention", path=path, line=line, end_line=end_line)
+    person.show(result, "\n".join(_context_lines(result)))
+
+
+@command.command("diagnostics")
+@click.argument("file", metavar="[FILE]", required=False)
+@click.option(
+    "--set", "source", metavar="FILE.json|-", help="Replace those of FILE by this JSON list (headless editor)."
+)
+@click.option("--add", nargs=2, metavar="LINE[:CHAR] MESSAGE", multiple=True, help="Add one to FILE (headless editor).")
+@click.option("--severity", type=click.Choice(["error", "warning", "information", "hint"]), default="error")
+@click.option("--clear", is_flag=True, help="Remove those of FILE first (headless editor).")
+@_person
+def diagnostics(
+    person: Person, file: str | None, source: str | None, add: tuple[tuple[str, str], ...], severity: str, clear: bool
+) -> None:
+    """Show what linters and language servers found; in the headless editor, set it.
+
+    An entry of --set is an object with line, message, and optionally character, end_line, end_character, severity
+    (of those below), source and code.
+    """
+    path = absolute(file) if file is not None else None
+    entries: list[object] | None = None
+    if source is not None or add or clear:
+        if path is None:
+            raise click.UsageError("--set, --add and --clear need a FILE")
+        if source is not None:
+            entries = _entries(source)
+        else:
+            entries = [] if clear else list(person.ask("diagnostics", path=path)["diagnostics"])
+        for place, message in add:
+            line, _, character = place.partition(":")
+            if not line.isdigit() or not (character or "1").isdigit():
+                raise click.UsageError(f"--add: expected LINE or LINE:CHAR, received {place}")
+            added = {"line": int(line), "character": int(character or 1), "message": message, "severity": severity}
+            entries.append(added)
+    result = person.ask("diagnostics", path=path, set=entries)
+    found = result["diagnostics"]
+    text = [f"{d['file']}:{d['line']}:{d['character']}: {d['severity']}: {d['message']}" for d in found]
+    person.show(result, "\n".join(text) or "no diagnostics")
+
+
+@command.command("diffs")
+@click.option("--wait", type=click.FloatRange(0), metavar="SECONDS", help="Wait up to so long until there is one.")
+@_person
+def diffs(person: Person, wait: float | None) -> None:
+    """Show the edits that wait for your answer, as unified diffs against the files on disk."""
+    result = person.ask("diffs", patience=wait or 0.0, wait=wait)
+    text = "\n".join(_shown(review) for review in result["diffs"])
+    person.show(result, text or "no diff waits for an answer")
+
+
+@command.command("accept")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--content", metavar="FILE|-", help="Accept this text instead of the proposed one; - reads standard input."
+)
+@_person
+def accept(person: Person, file: str, content: str | None) -> None:
+    """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it."""
+    text = _read(content) if content is not None else None
+    result = person.ask("accept", path=absolute(file), content=text)
+    person.show(result, f"accepted: {result['file']} (the agent writes it)")
+
+
+@command.command("reject")
+@click.argument("file", metavar="FILE")
+@_person
+def reject(person: Person, file: str) -> None:
+    """Reject the proposed edit of a file."""
+    result = person.ask("reject", path=absolute(file))
+    person.show(result, f"rejected: {result['file']}")
+
+
+def _context_lines(result: Result) -> list[str]:
+    files = result["context"].get("workspaceState", {}).get("openFiles", [])
+    lines: list[str] = []
+    for file in files:
+        line = f"{'Active' if file.get('isActive') else 'Open'}: {file['path']}"
+        if "cursor" in file:
+            line += f":{file['cursor']['line']}:{file['cursor']['character']}"
+        if "selectedText" in file:
+            line += f" ({len(file['selectedText'])} characters selected)"
+        lines.append(line)
+    return lines or ["No files are open."]
+
+
+def _shown(review: Result) -> str:
+    from isthmus.text import BinaryContentError, decode_text, unified_diff
+
+    path = Path(review["file"])
+    try:
+        old = decode_text(path.read_bytes()).text if path.exists() else None
+    except (OSError, BinaryContentError):
+        old = None
+    heading = f"{review['file']} ({review['agent']})"
+    return f"{heading}\n{unified_diff(old, review['new_content'], review['file'].lstrip('/'))}"
+
+
+def _entries(source: str) -> list[object]:
+    try:
+        value: object = json.loads(_read(source))
+    except ValueError as error:
+        raise click.UsageError(f"--set: {source} is not JSON: {error}") from error
+    if not isinstance(value, list):
+        raise click.UsageError("--set: expected a JSON list of diagnostics")
+    return cast("list[object]", value)
+
+
+def _read(source: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        return data.decode()
+    except OSError as error:
+        raise click.UsageError(f"{source} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{source} is not UTF-8 text: {error.reason} at byte {error.start}") from error

@@ -1,0 +1,117 @@
+"""Finding the companions that run on this machine, and asking one of them as the person. The other end of control.py.
+
+For short-lived commands: blocking sockets, no event loop.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from isthmus.codec import JsonObject, from_json
+from isthmus.errors import DecodeError, IsthmusError
+from isthmus.ide.control import MAXIMUM_LINE_BYTES
+from isthmus.ide.places import process_is_alive, runtime_directory
+
+ANSWER_SECONDS = 30.0
+
+
+class NotFoundError(IsthmusError):
+    """No companion fits; the text says which ones run and how to start or name one."""
+
+
+class RefusedError(IsthmusError):
+    """The companion did not do it; the text is its reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCompanion:
+    """What a companion's control file says of it."""
+
+    pid: int
+    port: int
+    editor: str
+    workspace_folders: tuple[str, ...]
+    discovery_file: str
+    socket: str
+    token: str
+
+    def describe(self) -> str:
+        """For a message to a person."""
+        return f"port {self.port} ({self.editor}, {os.pathsep.join(self.workspace_folders)})"
+
+
+def running(folder: Path | None = None) -> list[RunningCompanion]:
+    """The companions that run, newest first. Files of dead ones are removed."""
+    found: list[tuple[float, RunningCompanion]] = []
+    for path in (folder or runtime_directory()).glob("companion-*.json"):
+        try:
+            changed = path.stat().st_mtime
+            companion = from_json(RunningCompanion, json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, DecodeError):
+            continue
+        if process_is_alive(companion.pid):
+            found.append((changed, companion))
+        else:
+            for stale in (path, Path(companion.socket)):
+                with suppress(OSError):
+                    stale.unlink()
+    return [companion for _, companion in sorted(found, key=lambda entry: -entry[0])]
+
+
+def choose(
+    companions: Sequence[RunningCompanion], directory: str, environment: Mapping[str, str], port: int | None = None
+) -> RunningCompanion:
+    """The companion that is meant: by port, by the variable an editor's terminal has, else by workspace.
+
+    Of several on the workspace the one with the nearest folder is taken, then the newest.
+
+    Raises:
+        NotFoundError: none fits.
+    """
+    named = str(port) if port is not None else environment.get("GEMINI_CLI_IDE_SERVER_PORT")
+    for companion in companions:
+        if str(companion.port) == named:
+            return companion
+    if port is None:
+        here = os.path.realpath(directory)
+        scored = [(_nearness(here, companion), companion) for companion in companions]
+        best = max(scored, key=lambda entry: entry[0], default=(0, None))
+        if best[0] > 0 and best[1] is not None:
+            return best[1]
+    wanted = f"on port {port}" if port is not None else f"for {directory}"
+    others = "; ".join(companion.describe() for companion in companions)
+    hint = f"Running: {others}. Name one with --port or --workspace." if others else "None is running."
+    raise NotFoundError(f"no companion {wanted}. {hint} Start one with: isthmus companion --editor headless")
+
+
+def _nearness(here: str, companion: RunningCompanion) -> int:
+    roots = [os.path.realpath(folder) for folder in companion.workspace_folders]
+    return max((len(root) for root in roots if here == root or here.startswith(root.rstrip("/") + "/")), default=0)
+
+
+def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **arguments: object) -> JsonObject:
+    """Have a command done and return its result; ``patience`` is how many seconds it may wait on purpose.
+
+    Raises:
+        RefusedError: the companion refused, or does not answer.
+    """
+    request = {name: value for name, value in arguments.items() if value is not None}
+    line = json.dumps(request | {"command": command, "token": companion.token}).encode() + b"\n"
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(ANSWER_SECONDS + patience)
+            connection.connect(companion.socket)
+            connection.sendall(line)
+            with connection.makefile("rb") as answers:
+                received = answers.readline(MAXIMUM_LINE_BYTES)
+        answer = cast("dict[str, Any]", json.loads(received))
+    except (OSError, ValueError) as error:
+        raise RefusedError(f"the companion on {companion.describe()} does not answer: {error}") from error
+    if answer.get("ok") is not True:
+        raise RefusedError(str(answer.get("error", "refused without a reason")))
+    return cast(JsonObject, answer["result"])
