@@ -90,7 +90,7 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
     try:
-        value = parse(text) if text.strip() else {}
+        value: object = parse(text) if text.strip() else {}
     except JsoncError as error:
         raise SettingsError(f"{path}, {error}. Mend the file, or move it away.") from error
     if not isinstance(value, dict):

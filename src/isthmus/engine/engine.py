@@ -80,7 +80,7 @@ class Engine:
     async def start(self) -> None:
         """Take over what an ended process left working, and look after leases from now on."""
         for row in await self._journal.tasks(10_000, (TaskState.INPUT_REQUIRED,)):
-            self.questions.opened(row.task_id, row.context_id, row.workspace, row.pending)
+            self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending)
         await self._sweep()
         self._upkeep = asyncio.create_task(self._look_after_leases(), name="isthmus-leases")
 
@@ -196,7 +196,8 @@ class Engine:
     async def _claim(self, task_id: str, expected: Sequence[TaskState], events: Sequence[AgentEvent]) -> Taken | None:
         taken = await self._journal.claim(task_id, expected, events, self._owner, self._options.lease_seconds)
         if taken is not None:
-            self.questions.closed(task_id)
+            answered = [event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)]
+            self.questions.closed(task_id, answered or None)
         return taken
 
     async def _pending(self, row: TaskRow) -> Sequence[ToolCall]:
@@ -243,9 +244,8 @@ class Engine:
 
     async def _run(self, segment: Segment, row: TaskRow) -> None:
         try:
-            end = await segment.run()
-            if end.state is TaskState.INPUT_REQUIRED:
-                self.questions.opened(row.task_id, row.context_id, row.workspace, segment.session.waiting)
+            await segment.run()
+            self.questions.waiting(row.task_id, row.context_id, row.workspace, segment.session.waiting)
         except StaleLease as error:
             log.warning("%s", error)
         except JournalError:

@@ -4,7 +4,7 @@ A surface reads :meth:`QuestionBoard.changes` and answers like any other client.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -22,48 +22,53 @@ class QuestionOpened:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionsClosed:
-    """The questions of a task are no longer open as they were: one was answered, or the task was cancelled.
-
-    Those that stay open are opened again when the task waits again.
-    """
+class QuestionClosed:
+    """A tool call does not wait any more: it was answered somewhere, or the task went another way."""
 
     task_id: str
+    tool_call_id: str
 
 
-QuestionChange: TypeAlias = QuestionOpened | QuestionsClosed
+QuestionChange: TypeAlias = QuestionOpened | QuestionClosed
 
 
 class QuestionBoard:
     """All open questions of this engine."""
 
     def __init__(self) -> None:
-        self._open: dict[str, list[QuestionOpened]] = {}
+        self._open: dict[tuple[str, str], QuestionOpened] = {}
         self._readers: set[asyncio.Queue[QuestionChange]] = set()
 
-    def opened(self, task_id: str, context_id: str, workspace: str, calls: Sequence[ToolCall]) -> None:
-        """A task waits with these calls."""
-        self._open[task_id] = [QuestionOpened(task_id, context_id, workspace, call) for call in calls]
-        for question in self._open[task_id]:
-            self._tell(question)
+    def waiting(self, task_id: str, context_id: str, workspace: str, calls: Sequence[ToolCall]) -> None:
+        """A task waits with exactly these calls."""
+        self.closed(task_id, [key for _, key in self._of(task_id) if all(call.tool_call_id != key for call in calls)])
+        for call in calls:
+            question = QuestionOpened(task_id, context_id, workspace, call)
+            if self._open.get(key := (task_id, call.tool_call_id)) != question:
+                self._open[key] = question
+                self._tell(question)
 
-    def closed(self, task_id: str) -> None:
-        """A task does not wait any more."""
-        if self._open.pop(task_id, None) is not None:
-            self._tell(QuestionsClosed(task_id))
+    def closed(self, task_id: str, call_ids: Sequence[str] | None = None) -> None:
+        """These calls of a task do not wait any more; all of them when none are named."""
+        for key in self._of(task_id):
+            if call_ids is None or key[1] in call_ids:
+                del self._open[key]
+                self._tell(QuestionClosed(*key))
 
-    async def changes(self) -> AsyncIterator[QuestionChange]:
+    async def changes(self) -> AsyncGenerator[QuestionChange, None]:
         """What is open now, then every change."""
         queue: asyncio.Queue[QuestionChange] = asyncio.Queue()
         self._readers.add(queue)
         try:
-            for questions in list(self._open.values()):
-                for question in questions:
-                    yield question
+            for question in list(self._open.values()):
+                yield question
             while True:
                 yield await queue.get()
         finally:
             self._readers.discard(queue)
+
+    def _of(self, task_id: str) -> Sequence[tuple[str, str]]:
+        return [key for key in self._open if key[0] == task_id]
 
     def _tell(self, change: QuestionChange) -> None:
         for queue in self._readers:

@@ -1,0 +1,101 @@
+"""Shows proposed edits in the person's editor and takes the answer from there.
+
+It is one more surface beside the client that asked: the first answer wins, and a question that is answered elsewhere
+is closed here. A question that was open when the process ended is shown again when it is back. It knows editors only
+as :class:`EditorPeer`; which protocol they speak is not its business.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol, TypeAlias, assert_never
+
+from isthmus.client import AgentClient, TaskError
+from isthmus.engine.questions import QuestionBoard, QuestionClosed, QuestionOpened
+from isthmus.errors import IsthmusError
+from isthmus.events import FileDiff, ModifiedFileDetails, ToolCallConfirmation
+
+log = logging.getLogger(__name__)
+
+
+class EditorPeer(Protocol):
+    """An editor that can show a diff. ``name`` is what a person calls it."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def review(self, path: Path, new_content: str) -> str | None:
+        """Show the change and wait for the person: the accepted content, or None for a rejection.
+
+        Cancelling closes the view. Raises :class:`IsthmusError` when the editor cannot show it or is gone.
+        """
+        ...
+
+
+FindEditor: TypeAlias = Callable[[Path], Awaitable[EditorPeer | None]]
+"""The editor that has a workspace open, or None."""
+
+
+class EditorSurface:
+    """Reviews the file edits that wait in ``questions``; ``run`` it for as long as the agent lives."""
+
+    def __init__(self, agent: AgentClient, questions: QuestionBoard, find_editor: FindEditor) -> None:
+        self._agent = agent
+        self._questions = questions
+        self._find_editor = find_editor
+        self._reviews: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Follow the questions until cancelled; then close the views."""
+        try:
+            async with contextlib.aclosing(self._questions.changes()) as changes:
+                async for change in changes:
+                    match change:
+                        case QuestionOpened():
+                            self._open(change)
+                        case QuestionClosed(task_id, tool_call_id):
+                            self._close((task_id, tool_call_id))
+                        case _:
+                            assert_never(change)
+        finally:
+            reviews = list(self._reviews.values())
+            for review in reviews:
+                review.cancel()
+            await asyncio.gather(*reviews, return_exceptions=True)
+
+    def _open(self, question: QuestionOpened) -> None:
+        asked = question.tool_call.confirmation_request
+        if asked is None or asked.file_edit_details is None:
+            return
+        key = (question.task_id, question.tool_call.tool_call_id)
+        review = asyncio.create_task(self._review(question, asked.file_edit_details))
+        self._reviews[key] = review
+        review.add_done_callback(
+            lambda ended: self._reviews.pop(key, None) if self._reviews.get(key) is ended else None
+        )
+
+    def _close(self, key: tuple[str, str]) -> None:
+        if (review := self._reviews.pop(key, None)) is not None and review is not asyncio.current_task():
+            review.cancel()
+
+    async def _review(self, question: QuestionOpened, edit: FileDiff) -> None:
+        call_id = question.tool_call.tool_call_id
+        try:
+            editor = await self._find_editor(Path(question.workspace))
+            if editor is None:
+                return
+            content = await editor.review(Path(edit.file_path), edit.new_content)
+        except IsthmusError as error:
+            log.warning("%s is not reviewed in the editor: %s", edit.file_path, error)
+            return
+        if content is None:
+            answer = ToolCallConfirmation(call_id, "cancel")
+        else:
+            modified = None if content == edit.new_content else ModifiedFileDetails(content)
+            answer = ToolCallConfirmation(call_id, "proceed_once", modified)
+        try:
+            await self._agent.answer(question.task_id, [answer], answered_by=editor.name)
+        except TaskError as error:
+            log.info("the answer from %s came too late: %s", editor.name, error)

@@ -1,0 +1,260 @@
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    ConfirmationOption,
+    ConfirmationRequest,
+    ExecuteDetails,
+    Prompt,
+    StateChange,
+    TaskState,
+    TextContent,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+)
+from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease
+from isthmus.journal.sqlite import SqliteJournal
+
+pytestmark = pytest.mark.anyio
+
+LEASE = 20.0
+QUESTION = ToolCall(
+    "call-1",
+    ToolCallStatus.PENDING,
+    "run_shell_command",
+    {"command": "ls", "count": 9007199254740993},
+    confirmation_request=ConfirmationRequest(
+        (ConfirmationOption("proceed_once", "Allow once"),), execute_details=ExecuteDetails("ls")
+    ),
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "journal.sqlite"
+
+
+@pytest.fixture
+async def journal(path: Path) -> AsyncIterator[Journal]:
+    opened = await SqliteJournal.open(path)
+    yield opened
+    await opened.aclose()
+
+
+def texts(*words: str) -> Sequence[AgentEvent]:
+    return [TextContent("m", word) for word in words]
+
+
+async def new_task(journal: Journal, task_id: str = "t1", context_id: str = "c1"):
+    task = NewTask(task_id, context_id, "/work", "Fix it")
+    return await journal.create(task, [Prompt("m1", "Fix it")], "owner-a", LEASE)
+
+
+async def test_a_new_task_is_submitted_and_leased_with_its_first_event(journal: Journal) -> None:
+    taken = await new_task(journal)
+    row = await journal.task("t1")
+    assert row == taken.row
+    assert (row.state, row.seq, row.owner, row.epoch) == (TaskState.SUBMITTED, 1, "owner-a", 1)
+    assert [item.event for item in taken.deliveries] == [Prompt("m1", "Fix it")]
+
+
+async def test_events_are_numbered_without_gaps_in_the_order_of_the_calls(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    writes = [journal.append(lease, texts(f"a{n}", f"b{n}")) for n in range(300)]
+    for write in writes:
+        await write
+    kept = await journal.events("t1", 0, 10_000)
+    assert [item.seq for item in kept] == list(range(1, 602))
+    assert [item.event for item in kept[1:5]] == list(texts("a0", "b0", "a1", "b1"))
+    assert [item.seq for item in await journal.events("t1", 599, 10)] == [600, 601]
+
+
+async def test_the_events_of_one_task_are_not_those_of_another(journal: Journal) -> None:
+    one, two = await new_task(journal, "t1"), await new_task(journal, "t2")
+    await journal.append(one.lease, texts("one"))
+    await journal.append(two.lease, texts("two"))
+    assert [item.event for item in await journal.events("t2", 1, 10)] == list(texts("two"))
+
+
+async def test_a_finished_segment_keeps_its_questions_whole_and_frees_the_task(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    await journal.finish(lease, [StateChange(TaskState.INPUT_REQUIRED)], [QUESTION])
+    row = await journal.task("t1")
+    assert row is not None
+    assert (row.state, row.owner, row.pending) == (TaskState.INPUT_REQUIRED, None, (QUESTION,))
+
+
+async def test_of_two_claims_of_a_waiting_task_one_wins(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    await journal.finish(lease, [StateChange(TaskState.INPUT_REQUIRED)], [QUESTION])
+    answer = [ConfirmationAccepted(ToolCallConfirmation("call-1", "proceed_once"), "terminal")]
+    first = journal.claim("t1", [TaskState.INPUT_REQUIRED], answer, "owner-a", LEASE)
+    second = journal.claim("t1", [TaskState.INPUT_REQUIRED], answer, "owner-b", LEASE)
+    taken, refused = await first, await second
+    assert taken is not None
+    assert refused is None
+    assert (taken.row.state, taken.row.epoch, taken.row.pending) == (TaskState.WORKING, 2, ())
+    assert len([item for item in await journal.events("t1", 0, 10) if item.event == answer[0]]) == 1
+
+
+async def test_an_owner_that_lost_its_lease_cannot_write_any_more(journal: Journal) -> None:
+    taken = await new_task(journal)
+    assert await journal.take_over(taken.row, "owner-b", LEASE) is not None
+    with pytest.raises(StaleLease, match="taken over"):
+        await journal.append(taken.lease, texts("late"))
+    with pytest.raises(StaleLease):
+        await journal.finish(taken.lease, [StateChange(TaskState.COMPLETED)], [])
+    row = await journal.task("t1")
+    assert row is not None
+    assert (row.seq, row.owner) == (1, "owner-b")
+    assert await journal.renew([taken.lease], LEASE) == [taken.lease]
+
+
+async def test_of_two_that_take_over_one_wins(journal: Journal) -> None:
+    row = (await new_task(journal)).row
+    assert await journal.take_over(row, "owner-b", LEASE) is not None
+    assert await journal.take_over(row, "owner-c", LEASE) is None
+
+
+async def test_what_came_into_the_inbox_keeps_the_segment_from_ending(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    await journal.post("t1", Prompt("m2", "And this"))
+    finished = await journal.finish(lease, [StateChange(TaskState.COMPLETED)], [])
+    assert list(finished.inbox) == [Prompt("m2", "And this")]
+    assert (await journal.finish(lease, [StateChange(TaskState.COMPLETED)], [])).inbox == ()
+    row = await journal.task("t1")
+    assert row is not None
+    assert row.state is TaskState.COMPLETED
+
+
+async def test_a_task_that_nobody_runs_has_no_inbox(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    await journal.finish(lease, [StateChange(TaskState.COMPLETED)], [])
+    with pytest.raises(StaleLease, match="not running"):
+        await journal.post("t1", Prompt("m2", "And this"))
+
+
+async def test_a_write_that_fails_does_not_take_the_others_of_its_group_along(journal: Journal) -> None:
+    taken = await new_task(journal)
+    other = await new_task(journal, "t2")
+    await journal.take_over(taken.row, "owner-b", LEASE)
+    good = journal.append(other.lease, texts("kept"))
+    bad = journal.append(taken.lease, texts("refused"))
+    also_good = journal.append(other.lease, texts("kept too"), full_sync=True)
+    await good
+    with pytest.raises(StaleLease):
+        await bad
+    await also_good
+    assert [item.event for item in await journal.events("t2", 1, 10)] == list(texts("kept", "kept too"))
+
+
+async def test_a_session_is_all_tasks_of_its_context_without_increments(journal: Journal) -> None:
+    first = await new_task(journal, "t1", "c1")
+    await new_task(journal, "t2", "c1")
+    await new_task(journal, "t3", "c2")
+    await journal.append(first.lease, [*texts("a", "b"), StateChange(TaskState.COMPLETED)])
+    events = [(task, item.event) for task, item in await journal.session("c1")]
+    prompt = Prompt("m1", "Fix it")
+    assert events == [("t1", prompt), ("t1", StateChange(TaskState.COMPLETED)), ("t2", prompt)]
+
+
+async def test_what_was_kept_is_there_after_kill_9_and_large_numbers_stay_whole(path: Path) -> None:
+    program = f"""
+import asyncio, os, signal
+from pathlib import Path
+from isthmus.journal.base import NewTask
+from isthmus.journal.sqlite import SqliteJournal
+from isthmus.events import Prompt, TextContent
+async def main():
+    journal = await SqliteJournal.open(Path({str(path)!r}))
+    taken = await journal.create(NewTask("t1", "c1", "/w", "x"), [Prompt("m", "x", {{"n": 9007199254740993}})], "o", 20)
+    await journal.append(taken.lease, [TextContent("m", "kept")], full_sync=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], timeout=30, check=False)
+    assert ended.returncode == -9
+    journal = await SqliteJournal.open(path)
+    kept = await journal.events("t1", 0, 10)
+    await journal.aclose()
+    assert [item.event for item in kept] == [Prompt("m", "x", {"n": 9007199254740993}), TextContent("m", "kept")]
+
+
+async def test_the_file_is_for_its_owner_alone(journal: Journal, path: Path) -> None:
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_file_that_is_no_database_is_named_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"my shopping list, rather long so that it is no header" * 50)
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=r"journal\.sqlite is not a readable journal"):
+        await SqliteJournal.open(path)
+    assert path.read_bytes() == before
+
+
+async def test_the_database_of_another_program_is_named_and_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE cakes (name)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="another program"):
+        await SqliteJournal.open(path)
+    assert path.read_bytes() == before
+
+
+async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) -> None:
+    await (await SqliteJournal.open(path)).aclose()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 1\)"):
+        await SqliteJournal.open(path)
+    assert path.read_bytes() == before
+
+
+async def test_a_journal_that_another_program_locks_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.journal.schema.BUSY_SECONDS", 0.05)
+    path.parent.mkdir()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(JournalError, match="locked by another program"):
+            await SqliteJournal.open(path)
+    finally:
+        connection.close()
+
+
+async def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("not a folder", encoding="utf-8")
+    with pytest.raises(JournalError, match="cannot be opened"):
+        await SqliteJournal.open(blocker / "journal.sqlite")
+
+
+async def test_two_processes_may_share_the_file(journal: Journal, path: Path) -> None:
+    other = await SqliteJournal.open(path)
+    try:
+        lease = (await new_task(journal)).lease
+        await journal.append(lease, texts("seen by both"))
+        assert [item.event for item in await other.events("t1", 1, 10)] == list(texts("seen by both"))
+    finally:
+        await other.aclose()
+
+
+async def test_nothing_is_written_after_the_journal_is_closed(path: Path) -> None:
+    journal = await SqliteJournal.open(path)
+    await journal.aclose()
+    with pytest.raises(JournalError, match="closed"):
+        await new_task(journal)
