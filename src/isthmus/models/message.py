@@ -1,0 +1,110 @@
+"""A :class:`~isthmus.models.base.Message` as JSON and back: the form in which the journal keeps it.
+
+Each part carries its kind under ``type``. What only the provider understands (``state``, ``raw``) is kept as it came.
+Fields that say nothing are left out. This is our own form and goes to no provider: their modules make their own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, assert_never, cast
+
+from isthmus.errors import DecodeError
+from isthmus.models.base import Message, Opaque, Part, ProviderState, Text, Thought, ToolRequest, ToolResult
+
+ROLES: Mapping[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
+
+
+def message_to_json(message: Message) -> dict[str, Any]:
+    """The JSON object of a message."""
+    return {"role": message.role, "parts": [_part_to_json(part) for part in message.parts]}
+
+
+def message_from_json(value: object) -> Message:
+    """The message of a JSON object that :func:`message_to_json` made; fields that it does not know are passed over.
+
+    Raises:
+        DecodeError: a field is missing or has another type, or a part's type is not known.
+    """
+    source = _object(value, "Message")
+    role = ROLES.get(_text(source, "role", "Message"))
+    if role is None:
+        raise DecodeError("Message.role", "user or assistant", source["role"])
+    parts = source.get("parts")
+    if not isinstance(parts, (list, tuple)):
+        raise DecodeError("Message.parts", "a list", parts)
+    items = cast("Sequence[object]", parts)
+    return Message(role, tuple(_part_from_json(part, f"Message.parts[{index}]") for index, part in enumerate(items)))
+
+
+def _part_to_json(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text, state):
+            return {"type": "text", "text": text, **_state_to_json(state)}
+        case Thought(text, state):
+            return {"type": "thought", "text": text, **_state_to_json(state)}
+        case ToolRequest(identity, name, arguments, state, invalid):
+            encoded: dict[str, Any] = {"type": "tool_request", "id": identity, "name": name, "arguments": arguments}
+            if invalid is not None:
+                encoded["invalid"] = invalid
+            return {**encoded, **_state_to_json(state)}
+        case ToolResult(identity, name, content, is_error):
+            encoded = {"type": "tool_result", "id": identity, "name": name, "content": content}
+            return {**encoded, "is_error": True} if is_error else encoded
+        case Opaque(provider, raw):
+            return {"type": "opaque", "provider": provider, "raw": raw}
+        case _:
+            assert_never(part)
+
+
+def _part_from_json(value: object, path: str) -> Part:
+    source = _object(value, path)
+    kind = _text(source, "type", path)
+    match kind:
+        case "text":
+            return Text(_text(source, "text", path), _state_from_json(source, path))
+        case "thought":
+            return Thought(_text(source, "text", path), _state_from_json(source, path))
+        case "tool_request":
+            return ToolRequest(
+                _text(source, "id", path),
+                _text(source, "name", path),
+                _object(source.get("arguments"), f"{path}.arguments"),
+                _state_from_json(source, path),
+                _text(source, "invalid", path) if source.get("invalid") is not None else None,
+            )
+        case "tool_result":
+            is_error = source.get("is_error", False)
+            if not isinstance(is_error, bool):
+                raise DecodeError(f"{path}.is_error", "true or false", is_error)
+            return ToolResult(
+                _text(source, "id", path), _text(source, "name", path), _text(source, "content", path), is_error
+            )
+        case "opaque":
+            return Opaque(_text(source, "provider", path), _object(source.get("raw"), f"{path}.raw"))
+        case _:
+            raise DecodeError(f"{path}.type", "text, thought, tool_request, tool_result or opaque", kind)
+
+
+def _state_to_json(state: ProviderState | None) -> dict[str, Any]:
+    return {} if state is None else {"state": {"provider": state.provider, "data": state.data}}
+
+
+def _state_from_json(source: Mapping[str, Any], path: str) -> ProviderState | None:
+    value = source.get("state")
+    if value is None:
+        return None
+    where = f"{path}.state"
+    state = _object(value, where)
+    return ProviderState(_text(state, "provider", where), _object(state.get("data"), f"{where}.data"))
+
+
+def _object(value: object, path: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise DecodeError(path, "an object", value)
+    return cast("Mapping[str, Any]", value)
+
+
+def _text(source: Mapping[str, Any], name: str, path: str) -> str:
+    value = source.get(name)
+    if not isinstance(value, str):
+        raise DecodeError(f"{path}.{name}", "a string", value)
+    return value
