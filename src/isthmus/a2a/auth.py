@@ -1,0 +1,144 @@
+"""Who may speak to a server: bearer token, Host and Origin, checked on headers alone, before a body is read.
+
+The token file is 0600 and made when it is missing. Sans-I/O but for that file. Deliberately not here: users and what
+each of them may see.
+"""
+
+import hmac
+import ipaddress
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from isthmus.errors import IsthmusError
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+TOKEN_VARIABLE = "ISTHMUS_A2A_TOKEN"  # noqa: S105 - the name of a variable, not a token
+"""The environment variable that holds a client's token."""
+
+
+class TokenFileError(IsthmusError):
+    """The token file cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not served: an HTTP status with its text, and headers to send along."""
+
+    status: int
+    message: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Decides on request headers. ``hosts`` are names, besides the loopback ones, that the server is reached by."""
+
+    token: str
+    hosts: frozenset[str] = frozenset()
+
+    def refuse_origin(self, host: str | None, origin: str | None) -> Refusal | None:
+        """Refuse foreign names (DNS rebinding) and pages of other origins (a browser)."""
+        name = _host_name(host)
+        if name is None or not self._knows(name):
+            return Refusal(403, f"the Host {(host or '')[:200]!r} is not a name of this server", {})
+        if origin is not None and not _is_same_origin(origin, host or ""):
+            return Refusal(403, f"requests of pages from {origin[:200]!r} are refused", {})
+        return None
+
+    def refuse_token(self, authorization: str | None) -> Refusal | None:
+        """Refuse what does not carry the bearer token; compared in constant time."""
+        if authorization is None:
+            return self._unauthorized("expected the header 'Authorization: Bearer TOKEN'")
+        scheme, _, given = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return self._unauthorized("expected the authorization scheme Bearer")
+        if not hmac.compare_digest(given.strip().encode(), self.token.encode()):
+            return self._unauthorized("the token is not the one of this server", 'Bearer error="invalid_token"')
+        return None
+
+    def _unauthorized(self, message: str, challenge: str = "Bearer") -> Refusal:
+        return Refusal(401, message, {"WWW-Authenticate": challenge})
+
+    def _knows(self, name: str) -> bool:
+        if name in LOOPBACK_NAMES or name in self.hosts:
+            return True
+        # Bound to every address: any of them may be meant, and a rebound name is never a number.
+        return bool(self.hosts & {"0.0.0.0", "::"}) and _is_address(name)  # noqa: S104 - compared, not bound
+
+
+def ensure_token_file(path: Path) -> str:
+    """The token in a file; a missing file is made with a new token, readable by its owner alone.
+
+    Raises:
+        TokenFileError: the file is readable by others, empty, or cannot be read or written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return read_token_file(path)
+    except OSError as error:
+        raise TokenFileError(f"the token file {path} cannot be made: {error.strerror}") from error
+    token = secrets.token_urlsafe(32)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(token + "\n")
+    return token
+
+
+def read_token_file(path: Path) -> str:
+    """The token in a file that exists.
+
+    Raises:
+        TokenFileError: the file is readable by others, empty, or cannot be read.
+    """
+    try:
+        mode = path.stat().st_mode
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TokenFileError(f"the token file {path} cannot be read: {error}") from error
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise TokenFileError(
+            f"the token file {path} can be read by others (mode {stat.S_IMODE(mode):04o}); make it yours alone with "
+            f"`chmod 600 {path}`, or delete it to get a new token"
+        )
+    if not token or not token.isascii() or any(character.isspace() for character in token):
+        raise TokenFileError(f"the token file {path} holds no token: expected one line of ASCII without spaces")
+    return token
+
+
+def client_token(file: Path | None, environment: Mapping[str, str]) -> str | None:
+    """The token that a client sends: from the file, else from ISTHMUS_A2A_TOKEN, else none.
+
+    Raises:
+        TokenFileError: the file cannot be used.
+    """
+    if file is not None:
+        return read_token_file(file)
+    return environment.get(TOKEN_VARIABLE) or None
+
+
+def _host_name(host: str | None) -> str | None:
+    if not host:
+        return None
+    try:
+        return urlsplit(f"//{host}").hostname
+    except ValueError:
+        return None
+
+
+def _is_same_origin(origin: str, host: str) -> bool:
+    scheme, separator, place = origin.partition("://")
+    return bool(separator) and scheme in ("http", "https") and place.lower() == host.lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

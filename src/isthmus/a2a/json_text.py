@@ -1,0 +1,103 @@
+"""JSON as it goes over the wire: bounded when it comes in, stable and safe in event streams when it goes out.
+
+``decode`` refuses what would hurt later: depth without end, NaN, text that is no Unicode. ``encode`` never fails on
+what a model or a file brought along. Deliberately not here: any meaning of the values.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from isthmus.errors import IsthmusError
+
+MAX_DEPTH = 100
+"""How deep arrays and objects may be nested in what we read."""
+
+# str.splitlines of real clients (httpx) ends lines there as well; inside JSON text they only occur in strings.
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+
+
+class JsonError(IsthmusError):
+    """Bytes that are not JSON, or not JSON that we read."""
+
+
+def decode(body: bytes) -> Any:
+    """The value of a UTF-8 JSON text.
+
+    Raises:
+        JsonError: not UTF-8, not JSON, nested deeper than MAX_DEPTH, or with numbers or text that JSON does not have.
+    """
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise JsonError(f"expected JSON in UTF-8, but byte {error.start} does not belong to it") from error
+    except RecursionError as error:
+        raise JsonError(f"expected JSON nested at most {MAX_DEPTH} deep") from error
+    except ValueError as error:
+        raise JsonError(f"expected JSON: {error}") from error
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise JsonError(f"expected JSON nested at most {MAX_DEPTH} deep")
+    if b"\\ud" in body.lower() and not _is_unicode(value):
+        raise JsonError("expected Unicode text, but a string holds half of a surrogate pair")
+    return value
+
+
+def encode(value: object) -> bytes:
+    """Compact UTF-8 JSON on one line, keys in their order; fit for the ``data:`` of an event stream.
+
+    What JSON does not have (NaN, infinities) becomes null, half surrogate pairs stay escapes.
+    """
+    try:
+        text = _ENCODE(value)
+    except ValueError:
+        return encode(_finite(value))
+    text = _LINE_ENDS.sub(_escape, text)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _ENCODE_ASCII(value).encode()
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    level: list[Any] = [value]
+    for _ in range(limit + 1):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(cast("dict[str, Any]", item).values())
+            elif isinstance(item, list):
+                inner.extend(cast("list[Any]", item))
+        level = inner
+        if not level:
+            return False
+    return True
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in cast("list[Any]", value)]
+    return value

@@ -1,0 +1,54 @@
+"""A pending tool call as text, for clients that do not speak the extension, and their answer in text back.
+
+Deliberately not here: the DataPart that carries the same question whole.
+"""
+
+from collections.abc import Sequence
+
+from isthmus.events import (
+    ConfirmationRequest,
+    ExecuteDetails,
+    FileDiff,
+    GenericDetails,
+    McpDetails,
+    ToolCall,
+    ToolCallConfirmation,
+)
+
+
+def question_text(call: ToolCall) -> str:
+    """The question that a pending call puts to a person, with the answers it takes."""
+    request = call.confirmation_request
+    lines = [_action(call, request)]
+    if request is not None and request.options:
+        choices = ", ".join(f"{option.id} ({option.name})" for option in request.options)
+        lines.append(
+            f"Answer with one of: {choices}; or with a data part "
+            f'{{"tool_call_id": "{call.tool_call_id}", "selected_option_id": "..."}}.'
+        )
+    return "\n".join(lines)
+
+
+def answer_in_text(text: str, pending: Sequence[ToolCall]) -> ToolCallConfirmation | None:
+    """The answer that a plain text gives: the id or name of an option, while exactly one call waits; else None."""
+    if len(pending) != 1 or pending[0].confirmation_request is None:
+        return None
+    said = text.strip().casefold()
+    for option in pending[0].confirmation_request.options:
+        if said in (option.id.casefold(), option.name.casefold()):
+            return ToolCallConfirmation(pending[0].tool_call_id, option.id)
+    return None
+
+
+def _action(call: ToolCall, request: ConfirmationRequest | None) -> str:
+    match request.details if request is not None else None:
+        case ExecuteDetails(command, directory):
+            return f"May {call.tool_name} run this command{f' in {directory}' if directory else ''}?\n{command}"
+        case FileDiff() as diff:
+            return f"May {call.tool_name} change {diff.file_path}?\n{diff.formatted_diff or diff.new_content}"
+        case McpDetails(server, tool):
+            return f"May the tool {tool} of the MCP server {server} run?"
+        case GenericDetails(description):
+            return f"May {call.tool_name} go on? {description}"
+        case None:
+            return f"May {call.tool_name} run?"

@@ -1,0 +1,134 @@
+"""Server-sent events out of the server: one response per stream, ended cleanly, pulled at the reader's pace.
+
+A stream takes its next event only when the reader has taken the last one; nothing is queued for it. It notices a
+reader that leaves, keeps idle connections alive with comments, and ends with a whole last chunk when the server stops.
+Deliberately not here: what the events are.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+import anyio
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+STOPPING = b": the server is stopping\n\n"
+KEEP_ALIVE = b": keep-alive\n\n"
+
+
+def event_frame(data: bytes, seq: int | None = None) -> bytes:
+    """One event; ``data`` is one line. Only kept events have an id, which a reader resumes after."""
+    return b"data: %b\n\n" % data if seq is None else b"id: %d\ndata: %b\n\n" % (seq, data)
+
+
+class OpenStreams:
+    """What is being answered, so that it can be ended when the server stops."""
+
+    def __init__(self) -> None:
+        self._scopes: set[anyio.CancelScope] = set()
+        self.closing = False
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+    def enter(self) -> anyio.CancelScope:
+        """A scope to work in; it is cancelled when the server stops."""
+        scope = anyio.CancelScope()
+        self._scopes.add(scope)
+        if self.closing:
+            scope.cancel()
+        return scope
+
+    def leave(self, scope: anyio.CancelScope) -> None:
+        """The work is done."""
+        self._scopes.discard(scope)
+
+    def close(self) -> None:
+        """End everything that is open, and whatever still comes."""
+        self.closing = True
+        for scope in tuple(self._scopes):
+            scope.cancel()
+
+
+class EventStream(StreamingResponse):
+    """An event stream of frames. ``keep_alive`` is how many seconds without an event make a comment."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        frames: AsyncGenerator[bytes, None],
+        streams: OpenStreams,
+        *,
+        keep_alive: float = 15,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(frames, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **(headers or {})})
+        self._frames = frames
+        self._streams = streams
+        self._keep_alive = keep_alive
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream; returns when it has ended or the reader has left."""
+        async with anyio.create_task_group() as group:
+
+            async def watch() -> None:
+                await self.listen_for_disconnect(receive)
+                group.cancel_scope.cancel()
+
+            group.start_soon(watch)
+            await self.stream_response(send)
+            group.cancel_scope.cancel()
+
+    async def stream_response(self, send: Send) -> None:
+        """The head, every frame, and the end; cut short with a comment when the server stops."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        idle = _IdleComments(send, self._keep_alive)
+        scope = self._streams.enter()
+        try:
+            with scope:
+                async with aclosing(self._frames) as frames:
+                    async for frame in frames:
+                        idle.last_sent = idle.now()
+                        await send({"type": "http.response.body", "body": frame, "more_body": True})
+        finally:
+            self._streams.leave(scope)
+            idle.end()
+        if scope.cancelled_caught:
+            await send({"type": "http.response.body", "body": STOPPING, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class _IdleComments:
+    """Comments while nothing is sent. A stream that ends before its first one costs a timer, not a task."""
+
+    def __init__(self, send: Send, interval: float) -> None:
+        self._send = send
+        self._interval = interval
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(interval, self._begin)
+        self.last_sent = self.now()
+
+    def now(self) -> float:
+        return self._loop.time()
+
+    def end(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        with contextlib.suppress(OSError):  # the reader has left; the stream itself is told so
+            while True:
+                rest = self.last_sent + self._interval - self.now()
+                if rest <= 0:
+                    self.last_sent = self.now()
+                    await self._send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
+                else:
+                    await asyncio.sleep(rest)
