@@ -65,10 +65,10 @@ def command(
     from isthmus.errors import IsthmusError
 
     try:
-        folders = tuple(_folder(folder) for folder in workspaces)
-        run = _run(
-            editor or _default_editor(), folders, opened, address, fresh, allow_agent_accept, as_json, until_exit_of
-        )
+        name = editor or _default_editor()
+        named = workspaces or ((".",) if name == "headless" else ())
+        folders = tuple(_folder(folder) for folder in named)
+        run = _run(name, folders, opened, address, fresh, allow_agent_accept, as_json, until_exit_of)
         asyncio.run(run)
     except IsthmusError as error:
         raise click.ClickException(str(error)) from error

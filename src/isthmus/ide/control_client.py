@@ -83,7 +83,7 @@ def choose(
         best = max(scored, key=lambda entry: entry[0], default=(0, None))
         if best[0] > 0 and best[1] is not None:
             return best[1]
-    wanted = f"on port {port}" if port is not None else f"for {directory}"
+    wanted = f"on port {port}" if port is not None else f"for {os.path.realpath(directory)}"
     others = "; ".join(companion.describe() for companion in companions)
     hint = f"Running: {others}. Name one with --port or --workspace." if others else "None is running."
     raise NotFoundError(f"no companion {wanted}. {hint} Start one with: isthmus companion --editor headless")
