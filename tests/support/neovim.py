@@ -1,9 +1,9 @@
-"""A real Neovim for tests: headless, without configuration, driven as a person drives it, over a connection of its own."""
+"""A real Neovim for tests: headless, without configuration, driven as a person does, over a connection of its own."""
 
 import asyncio
 import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,10 +59,8 @@ class RunningNeovim:
 
     async def quit(self, command: str = "qall!") -> None:
         """Leave Neovim, and wait until it is gone."""
-        try:
+        with suppress(RpcClosedError):
             await self.command(command)
-        except RpcClosedError:
-            pass
         await asyncio.wait_for(self.process.wait(), 10)
 
 

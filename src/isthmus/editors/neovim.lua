@@ -305,10 +305,6 @@ function session.open_file(path, range, focus)
     changed()
     return
   end
-  if api.nvim_get_mode().mode:match("^[iRvVsS\22\19t]") then
-    vim.cmd("stopinsert")
-    vim.cmd("normal! \27")
-  end
   local swap = api.nvim_create_autocmd("SwapExists", {
     group = group,
     callback = function()
@@ -324,7 +320,7 @@ function session.open_file(path, range, focus)
   if not ok then
     error(problem, 0)
   end
-  if range then
+  if range ~= vim.NIL then
     place_cursor(buffer, range)
   end
   changed()

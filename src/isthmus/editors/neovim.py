@@ -50,6 +50,7 @@ return { pid = vim.fn.getpid(), folders = session.folders() }
 """
 _COMMAND_SECONDS: Final = 10.0
 _SNAPSHOT_SECONDS: Final = 0.5
+_TYPING: Final = "iRvVsS\x16\x13"
 
 
 def default_address(environment: Mapping[str, str]) -> str:
@@ -146,6 +147,8 @@ class NeovimEditor:
         """See the port. A file with a swap file of another Neovim is opened read-only instead of asking."""
         if not await asyncio.to_thread(os.path.isfile, path):
             raise EditorError(f"{path}: no such file")
+        if focus:
+            await self._leave_typing(path)
         await self._command(path, "open_file", path, encode_range(at), focus)
 
     async def close_file(self, path: str) -> None:
@@ -158,11 +161,11 @@ class NeovimEditor:
         While the person is typing, the tab page opens behind the current one and a message tells of it.
         """
         current, note = await asyncio.to_thread(_read, review.file_path)
-        label = self._label(review)
         options = {
             "path": review.file_path,
-            "label": label,
+            "label": self._label(review.file_path),
             "note": note,
+            "proposed_by": f"proposed by {review.title}" if review.title else "proposed",
             "current": current.to_neovim(),
             "proposed": BufferText.of(review.proposed).to_neovim(),
         }
@@ -246,11 +249,22 @@ class NeovimEditor:
         except EditorError as error:
             raise EditorError(f"{subject}: {error}") from error
 
-    def _label(self, review: DiffReview) -> str:
-        folders = self._folders
-        path = Path(review.file_path)
-        relative = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), path)
-        return f"{relative} ({review.title})" if review.title else str(relative)
+    async def _leave_typing(self, subject: str) -> None:
+        """To normal mode, so that the keys of a person who is typing or selecting do nothing to the next file."""
+        connection = self._require_alive()
+        try:
+            async with asyncio.timeout(_COMMAND_SECONDS):
+                while (await connection.request("nvim_get_mode", timeout=_COMMAND_SECONDS))["mode"][0] in _TYPING:
+                    connection.notify("nvim_input", "<C-\\><C-n>")
+                    await asyncio.sleep(0.01)
+        except (TimeoutError, RpcTimeoutError) as error:
+            raise EditorError(f"{subject}: Neovim does not answer: {_WAITS}") from error
+        except RpcClosedError as error:
+            raise EditorGoneError("Neovim has quit, or the connection to it is lost") from error
+
+    def _label(self, file_path: str) -> str:
+        path = Path(file_path)
+        return str(next((path.relative_to(folder) for folder in self._folders if path.is_relative_to(folder)), path))
 
     def _notified(self, message: Notification) -> None:
         match message.params:

@@ -49,7 +49,10 @@ end
 
 local function new_buffer(review, side, text)
   local buffer = api.nvim_create_buf(false, side == "current")
-  api.nvim_buf_set_name(buffer, ("isthmus://%s/%s%s"):format(side, review.id, review.options.path))
+  local name = ("isthmus://%s/%s"):format(side, (review.options.path:gsub("^/", "")))
+  if not pcall(api.nvim_buf_set_name, buffer, name) then -- another agent has one for the same file
+    api.nvim_buf_set_name(buffer, name .. "#" .. review.id)
+  end
   vim.bo[buffer].swapfile = false
   vim.bo[buffer].bufhidden = "hide"
   fill(buffer, text)
@@ -75,6 +78,19 @@ local function each_window(review, action)
   end
 end
 
+local function go_back(review) -- to the next review that waits, else to where the person was
+  for _, other in pairs(reviews) do
+    local window = fn.win_findbuf(other.proposed)[1]
+    if window then
+      api.nvim_set_current_win(window)
+      return
+    end
+  end
+  if api.nvim_win_is_valid(review.came_from) then
+    api.nvim_set_current_win(review.came_from)
+  end
+end
+
 local function close_view(review, attempts)
   if review.closed then
     return
@@ -86,6 +102,11 @@ local function close_view(review, attempts)
     return
   end
   review.closed = true
+  each_window(review, function(window)
+    for _, other in pairs(reviews) do
+      other.came_from = other.came_from == window and review.came_from or other.came_from
+    end
+  end)
   local current = api.nvim_get_current_buf()
   local inside = current == review.current or current == review.proposed
   if inside then
@@ -107,8 +128,8 @@ local function close_view(review, attempts)
   for _, buffer in ipairs({ review.current, review.proposed }) do
     pcall(api.nvim_buf_delete, buffer, { force = true })
   end
-  if inside and api.nvim_win_is_valid(review.came_from) then
-    api.nvim_set_current_win(review.came_from)
+  if inside then
+    go_back(review)
   end
 end
 
@@ -210,7 +231,7 @@ local function watch(review)
       let_go(review)
     end
   end)
-  inside({ "BufUnload", "BufWipeout" }, review.proposed, function()
+  inside("BufWipeout", review.proposed, function()
     reject(review)
   end)
   inside("QuitPre", review.current, function()
@@ -221,9 +242,13 @@ local function watch(review)
   end)
 end
 
-local function bar(window, highlight, name, label, hint)
-  local text = ("%%#%s# %s %%* %s%%=%s"):format(highlight, name, label:gsub("%%", "%%%%"), hint)
-  api.nvim_set_option_value("winbar", text, { win = window, scope = "local" })
+local function bar(window, highlight, name, hint, label)
+  label = label:gsub("%%", "%%%%")
+  local function set(option, format, ...)
+    api.nvim_set_option_value(option, format:format(...), { win = window, scope = "local" })
+  end
+  set("winbar", "%s%%#%s# %s %%* %%<%s", hint, highlight, (name:gsub("%%", "%%%%")), label)
+  set("statusline", " %%<%s%%=%%l,%%c  %%P ", label)
 end
 
 local function show(review)
@@ -233,7 +258,7 @@ local function show(review)
     api.nvim_win_call(window, function()
       vim.cmd("diffthis")
     end)
-    bar(window, highlight, name, options.label, hint)
+    bar(window, highlight, name, hint, options.label)
     pcall(api.nvim_set_option_value, "winfixbuf", true, { win = window, scope = "local" }) -- since 0.10
   end
   vim.cmd("tab split")
@@ -243,7 +268,7 @@ local function show(review)
   vim.cmd("rightbelow vsplit")
   local right = api.nvim_get_current_win()
   arrange(left, review.current, "DiffDelete", options.note, "")
-  arrange(right, review.proposed, "DiffAdd", "proposed", "%#Title# :w%* accept  %#Title#:q%* reject ")
+  arrange(right, review.proposed, "DiffAdd", options.proposed_by, " %#Title#:w%* accept  %#Title#:q%* reject  ")
   vim.cmd("wincmd =")
   api.nvim_win_call(right, function()
     vim.cmd("normal! gg")
@@ -313,11 +338,13 @@ on("CmdlineLeave", function() -- :bd and :bw refuse a modified buffer; typed her
     let_go(review)
   end
 end, ":")
-on({ "WinClosed", "BufWinLeave" }, function()
+on({ "WinClosed", "BufWinLeave" }, function(event)
+  for _, review in pairs(reviews) do
+    review.abandoned = review.abandoned or (review.quitting and event.buf == review.current)
+  end
   vim.schedule(function()
     for _, review in pairs(reviews) do
-      local hidden = #fn.win_findbuf(review.proposed) == 0
-      if hidden or (review.quitting and #fn.win_findbuf(review.current) == 0) then
+      if review.abandoned or #fn.win_findbuf(review.proposed) == 0 then
         reject(review)
       end
     end
@@ -346,10 +373,16 @@ function session.keep_reviews() -- nobody waits any more: what the person typed 
     if touched then
       vim.bo[review.proposed].buftype = ""
       vim.bo[review.proposed].buflisted = true
+      local name = api.nvim_buf_get_name(review.proposed)
       api.nvim_buf_set_name(review.proposed, "")
+      for _, buffer in ipairs(api.nvim_list_bufs()) do -- Neovim keeps the former name in a buffer of its own
+        if api.nvim_buf_get_name(buffer) == name then
+          pcall(api.nvim_buf_delete, buffer, { force = true })
+        end
+      end
       vim.bo[review.proposed].modified = true
       for _, window in ipairs(fn.win_findbuf(review.proposed)) do
-        bar(window, "WarningMsg", "nobody waits for this any more", review.options.label, "your text: :w FILE keeps it ")
+        bar(window, "WarningMsg", "nobody waits for this any more", " %#Title#:w FILE%* keeps your text  ", review.options.label)
       end
     else
       close_view(review)
