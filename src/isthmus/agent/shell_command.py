@@ -46,8 +46,8 @@ _RUNNERS = _names(
     """
     . ash bash builtin busybox bwrap chroot chrt command coproc csh dash dbus-run-session doas env eval exec
     expect fish flatpak-spawn flock hash alias unalias enable trap complete compgen mapfile readarray bind read
-    getopts let ionice ksh mksh nice nohup nsenter parallel pkexec prlimit rbash rksh run0 runuser script setarch setpriv
-    setsid sh source ssh sshpass start-stop-daemon stdbuf strace su sudo systemd-run taskset tcsh time timeout
+    getopts let ionice ksh mksh nice nohup nsenter parallel pkexec prlimit rbash rksh run0 runuser script setarch
+    setpriv setsid sh source ssh sshpass start-stop-daemon stdbuf strace su sudo systemd-run taskset tcsh time timeout
     toybox unbuffer unshare watch xargs yash zsh
     """
 )

@@ -1,0 +1,125 @@
+"""Checks the arguments of a tool call against the tool's JSON schema, and gives them out with their types.
+
+Knows the part of JSON schema that the built-in tools use. Arguments that a schema does not name are left out: models
+send what other agents' tools of the same name understand. Deliberately not here: paths and what arguments mean.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from isthmus.tools.base import Arguments, ToolFailure
+
+INVALID_ARGUMENTS = "invalid_arguments"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedArguments:
+    """Arguments that fit a schema; those that were not sent, or sent as null, are absent."""
+
+    values: Mapping[str, Any]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def string(self, name: str, default: str = "") -> str:
+        """The string `name`."""
+        return str(self.values.get(name, default))
+
+    def integer(self, name: str, default: int) -> int:
+        """The whole number `name`."""
+        return int(self.values.get(name, default))
+
+    def boolean(self, name: str, *, default: bool = False) -> bool:
+        """The truth value `name`."""
+        return bool(self.values.get(name, default))
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """The array of strings `name`."""
+        return tuple(self.values.get(name, ()))
+
+    def nested(self, name: str) -> "CheckedArguments":
+        """The object `name`."""
+        return CheckedArguments(cast("Mapping[str, Any]", self.values.get(name, {})))
+
+
+def check_arguments(
+    tool_name: str, parameters: Mapping[str, Any], arguments: Arguments, aliases: Mapping[str, str] | None = None
+) -> CheckedArguments:
+    """The arguments as `parameters` describes them. `aliases`: older names of arguments, and what they are now.
+
+    Raises:
+        ToolFailure: one is missing or does not fit; the message names it, what was expected and what came.
+    """
+    renamed: dict[str, Any] = {}
+    for name, value in arguments.items():
+        current = (aliases or {}).get(name, name)
+        if current == name or current not in arguments:
+            renamed[current] = value
+    return CheckedArguments(_object(tool_name, "", parameters, renamed))
+
+
+def path_parameter(description: str) -> Mapping[str, Any]:
+    """The schema of a path argument."""
+    return {"type": "string", "description": description, "minLength": 1}
+
+
+def _object(tool: str, path: str, schema: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
+    for name in schema.get("required", ()):
+        if values.get(name) is None:
+            raise _failure(tool, f"{path}{name}", _expected(properties[name]), None)
+    return {
+        name: _checked(tool, f"{path}{name}", properties[name], value)
+        for name, value in values.items()
+        if name in properties and value is not None
+    }
+
+
+def _checked(tool: str, path: str, schema: Mapping[str, Any], value: Any) -> Any:
+    match schema["type"], value:
+        case "string", str():
+            _require_text(tool, path, value)
+            fits = len(value) >= schema.get("minLength", 0)
+        case "boolean", bool():
+            fits = True
+        case "integer", int() | float() if not isinstance(value, bool) and value == value // 1:
+            # Some providers send every number as a floating-point one.
+            value = int(value)
+            fits = value >= schema.get("minimum", value)
+        case "array", list() | tuple():
+            items = cast("list[Any]", value)
+            fits = len(items) >= schema.get("minItems", 0)
+            value = [_checked(tool, f"{path}[{index}]", schema["items"], item) for index, item in enumerate(items)]
+        case "object", Mapping():
+            return _object(tool, f"{path}.", schema, cast("Mapping[str, Any]", value))
+        case _:
+            fits = False
+    if not fits:
+        raise _failure(tool, path, _expected(schema), value)
+    return value
+
+
+def _require_text(tool: str, path: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        what = f"U+{ord(value[error.start]):04X} at offset {error.start}, half of a surrogate pair"
+        raise ToolFailure(f"{tool}: {path}: expected Unicode text, received {what}", INVALID_ARGUMENTS) from error
+
+
+def _expected(schema: Mapping[str, Any]) -> str:
+    kind = {"string": "a string", "boolean": "true or false", "integer": "a whole number", "array": "an array"}
+    text = kind.get(schema["type"], "an object")
+    if schema.get("minLength") or schema.get("minItems"):
+        text = text.replace("a string", "a non-empty string").replace("an array", "a non-empty array")
+    if "minimum" in schema:
+        text += f" of {schema['minimum']} or more"
+    return text + " of strings" if schema["type"] == "array" else text
+
+
+def _failure(tool: str, path: str, expected: str, received: object) -> ToolFailure:
+    came = "nothing" if received is None else f"{type(received).__name__} {received!r}"
+    if len(came) > 80:
+        came = came[:77] + "..."
+    return ToolFailure(f"{tool}: {path}: expected {expected}, received {came}", INVALID_ARGUMENTS)

@@ -1,0 +1,85 @@
+"""Reads files for tools: bounded, regular files only, and with failures that a model can act on."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from isthmus.text import BinaryContentError, TextFile, decode_text
+from isthmus.tools.base import ToolFailure
+
+MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
+"""Larger files are neither read nor edited, as in Gemini CLI."""
+
+_NOT_TEXT = {
+    "an image": (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico", ".tif", ".tiff", ".heic", ".avif"),
+    "audio": (".mp3", ".wav", ".ogg", ".flac", ".aac", ".aiff", ".m4a", ".opus"),
+    "video": (".mp4", ".mov", ".mkv", ".avi", ".webm"),
+    "a PDF document": (".pdf",),
+    "an archive": (".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".jar", ".whl"),
+    "compiled code": (".pyc", ".so", ".o", ".a", ".dll", ".dylib", ".exe", ".class", ".wasm"),
+    "a font": (".woff", ".woff2", ".ttf", ".otf", ".eot"),
+    "a database": (".sqlite", ".db"),
+}
+BINARY_SUFFIXES = {suffix: kind for kind, suffixes in _NOT_TEXT.items() for suffix in suffixes}
+"""Names of files that are not text, and what they are."""
+
+
+def read_bytes(path: Path, shown: str) -> bytes:
+    """The content of the regular file `path`, which the model knows as `shown`.
+
+    Raises:
+        ToolFailure: ``file_not_found``, ``target_is_directory``, ``permission_denied``, ``file_too_large`` or
+            ``read_content_failure``.
+    """
+    try:
+        # Not blocking: opening a pipe would wait for somebody to write into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise _failure(error, shown) from error
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise ToolFailure(f"{shown} is a folder; use list_directory to see what is in it", "target_is_directory")
+        if not stat.S_ISREG(status.st_mode):
+            raise ToolFailure(f"{shown} is not a regular file (a device, pipe or socket)", "read_content_failure")
+        try:
+            # One byte more than allowed: the file may grow while it is read.
+            data = b"" if status.st_size > MAXIMUM_FILE_BYTES else file.read(MAXIMUM_FILE_BYTES + 1)
+        except OSError as error:
+            raise _failure(error, shown) from error
+    if max(status.st_size, len(data)) > MAXIMUM_FILE_BYTES:
+        message = (
+            f"{shown} has {max(status.st_size, len(data))} bytes, more than the {MAXIMUM_FILE_BYTES} that are read; "
+            "use grep_search, or run_shell_command with head, tail or sed, for a part of it"
+        )
+        raise ToolFailure(message, "file_too_large")
+    return data
+
+
+def text_of(data: bytes, path: Path, shown: str) -> TextFile:
+    """The text in `data`, the content of `path`.
+
+    Raises:
+        ToolFailure: ``binary_file``.
+    """
+    try:
+        return decode_text(data)
+    except BinaryContentError as error:
+        kind = BINARY_SUFFIXES.get(path.suffix.lower(), "a binary file")
+        raise ToolFailure(f"{shown} is {kind} of {len(data)} bytes, not text: {error}", "binary_file") from error
+
+
+def _failure(error: OSError, shown: str) -> ToolFailure:
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            return ToolFailure(f"{shown} does not exist", "file_not_found")
+        case errno.EACCES | errno.EPERM:
+            return ToolFailure(f"no permission to read {shown}", "permission_denied")
+        case _:
+            return ToolFailure(f"cannot read {shown}: {error.strerror or error}", "read_content_failure")
+
+
+def printable(path: str) -> str:
+    """A path for messages and JSON: bytes that are not UTF-8 are shown as escapes."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

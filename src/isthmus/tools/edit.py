@@ -1,0 +1,133 @@
+"""What every tool that edits a file has in common: the proposal as a diff, and writing what was approved.
+
+Nothing is written unless the file is still what the proposal was made from. The bytes that an edit does not touch
+stay: encoding, byte order mark, newlines. Deliberately not here: how a tool comes to its new content.
+"""
+
+import errno
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from isthmus.events import FileDiff
+from isthmus.files import FileChangedError, write_if_unchanged
+from isthmus.text import TextFile, TextForm, UnencodableTextError, unified_diff, with_newlines_of
+from isthmus.tools.base import ToolContext, ToolFailure
+from isthmus.tools.content import printable, read_bytes, text_of
+from isthmus.tools.workspace import Workspace
+
+FILE_CHANGED = "file_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class EditTarget:
+    """The file of an edit as it is now; `data` and `file` are None when it does not exist."""
+
+    path: Path
+    shown: str
+    data: bytes | None
+    file: TextFile | None
+
+    @property
+    def text(self) -> str | None:
+        """The current text, with its own newlines."""
+        return None if self.file is None else self.file.text
+
+
+def edit_target(workspace: Workspace, shown: str) -> EditTarget:
+    """The file at the path `shown`, as the model wrote it, if it may be written.
+
+    Raises:
+        ToolFailure: the path is closed, or it is no text file.
+    """
+    path = workspace.writable_path(shown)
+    try:
+        data = read_bytes(path, shown)
+    except ToolFailure as failure:
+        if failure.category != "file_not_found":
+            raise
+        parent = next(folder for folder in path.parents if folder.exists())
+        if not parent.is_dir():
+            message = f"{shown} cannot be made: {workspace.relative(parent)} is a file, not a folder"
+            raise ToolFailure(message, "path_is_not_a_directory") from failure
+        return EditTarget(path, shown, None, None)
+    return EditTarget(path, shown, data, text_of(data, path, shown))
+
+
+def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) -> FileDiff:
+    """The proposal to make `new_content` the content of `target`.
+
+    Raises:
+        ToolFailure: nothing would change, or the file's encoding cannot hold the text.
+    """
+    if new_content == target.text:
+        message = f"{target.shown} already has exactly this content; there is nothing to change"
+        raise ToolFailure(message, "edit_no_change")
+    _encoded(target, new_content)
+    return _diff(workspace, target.path, target.text, new_content)
+
+
+def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modified: str | None) -> FileDiff:
+    """Write what was approved, `modified` when a person changed it, and return the change that was really made.
+
+    Blocks until the file is on disk.
+
+    Raises:
+        ToolFailure: ``file_changed`` when the file is not what the proposal was made from; otherwise the write failed.
+    """
+    try:
+        target = edit_target(context.workspace, shown)
+    except ToolFailure as failure:
+        if failure.category == "binary_file":
+            raise _changed(shown, "is not text any more") from failure
+        raise
+    if str(target.path) != proposal.file_path:
+        raise _changed(shown, f"is now another file, {target.path}")
+    if target.text != proposal.old_content:
+        happened = "was made" if proposal.old_content is None else "was removed" if target.text is None else "changed"
+        raise _changed(shown, happened)
+    content = proposal.new_content if modified is None else with_newlines_of(target.text or "", modified)
+    data = _encoded(target, content)
+    try:
+        target.path.parent.mkdir(parents=True, exist_ok=True)
+        write_if_unchanged(target.path, data, target.data)
+    except FileChangedError as error:
+        raise _changed(shown, "changed") from error
+    except OSError as error:
+        raise _write_failure(error, shown) from error
+    diff = _diff(context.workspace, target.path, target.text, content)
+    return replace(diff, old_content=proposal.old_content)
+
+
+def _encoded(target: EditTarget, content: str) -> bytes:
+    form = TextForm() if target.file is None else target.file.form
+    try:
+        return form.encode(content)
+    except UnencodableTextError as error:
+        raise ToolFailure(f"{target.shown}: {error}", "unencodable_text") from error
+
+
+def _diff(workspace: Workspace, path: Path, old: str | None, new: str) -> FileDiff:
+    return FileDiff(
+        file_name=printable(path.name),
+        file_path=str(path),
+        old_content=old,
+        new_content=new,
+        formatted_diff=unified_diff(old, new, printable(workspace.relative(path))),
+    )
+
+
+def _changed(shown: str, happened: str) -> ToolFailure:
+    message = f"{shown} {happened} since this edit was proposed, so nothing was written; read it again and propose anew"
+    return ToolFailure(message, FILE_CHANGED)
+
+
+def _write_failure(error: OSError, shown: str) -> ToolFailure:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return ToolFailure(f"no space left to write {shown}; nothing was changed", "no_space_left")
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return ToolFailure(f"no permission to write {shown}; nothing was changed", "permission_denied")
+        case None if isinstance(error, PermissionError):
+            return ToolFailure(f"{shown} is read-only; nothing was changed", "permission_denied")
+        case _:
+            return ToolFailure(f"cannot write {shown}: {error.strerror or error}", "file_write_failure")

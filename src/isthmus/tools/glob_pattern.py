@@ -1,0 +1,102 @@
+"""Glob patterns over paths: ``*``, ``?``, ``[a-z]`` within a name, ``**`` over folders, ``{a,b}`` for either.
+
+Matched name by name, so that the time grows with the length of path and pattern and not faster. Names that begin with
+a dot are ordinary. Ignore files have their own rules (:mod:`isthmus.tools.ignore`).
+"""
+
+import fnmatch
+import re
+from collections.abc import Iterable
+
+MAXIMUM_ALTERNATIVES = 256
+"""More expansions of braces than these are not made; the pattern is then taken with its braces as they are."""
+
+
+class GlobPattern:
+    """A compiled pattern for relative paths with forward slashes."""
+
+    def __init__(self, pattern: str, *, is_case_sensitive: bool = True) -> None:
+        flags = 0 if is_case_sensitive else re.IGNORECASE
+        self._alternatives: list[tuple[re.Pattern[str] | None, ...]] = []
+        for alternative in _alternatives(pattern):
+            parts = [part for part in alternative.split("/") if part not in ("", ".")]
+            compiled = (None if part == "**" else _name_pattern(part, flags) for part in parts)
+            self._alternatives.append(tuple(compiled))
+
+    def matches(self, path: str) -> bool:
+        """Whether the whole of `path` fits."""
+        names = path.split("/")
+        return any(_matches(names, parts) for parts in self._alternatives)
+
+
+class FileFilter:
+    """A filter for searches: a pattern without a slash is about the name alone, in any folder."""
+
+    def __init__(self, pattern: str) -> None:
+        anywhere = pattern if "/" in pattern.rstrip("/") else f"**/{pattern.rstrip('/')}"
+        self._pattern = GlobPattern(anywhere)
+
+    def matches(self, path: str) -> bool:
+        """Whether the file at the relative `path` is searched."""
+        return self._pattern.matches(path)
+
+
+def has_glob_syntax(text: str) -> bool:
+    """Whether `text` means anything else than itself."""
+    return any(character in text for character in "*?[{")
+
+
+def _matches(names: list[str], parts: Iterable[re.Pattern[str] | None]) -> bool:
+    """Which beginnings of `names` fit the parts so far, part by part."""
+    reached = {0}
+    for part in parts:
+        if part is None:
+            reached = set(range(min(reached), len(names) + 1))
+        else:
+            reached = {index + 1 for index in reached if index < len(names) and part.fullmatch(names[index])}
+        if not reached:
+            return False
+    return len(names) in reached
+
+
+def _name_pattern(part: str, flags: int) -> re.Pattern[str]:
+    # In one name, ** is a *; fnmatch writes negation as [!...] only.
+    part = re.sub(r"\*{2,}", "*", part).replace("[^", "[!")
+    return re.compile(fnmatch.translate(part), flags)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The pattern with its braces expanded; braces without a comma, or without an end, stand for themselves."""
+    done: list[str] = []
+    pending = [(pattern, 0)]
+    while pending:
+        text, start = pending.pop()
+        found = _first_braces(text, start)
+        if found is None:
+            done.append(text)
+        else:
+            begin, end, choices = found
+            new = [(text[:begin] + choice + text[end:], begin) for choice in choices]
+            pending.extend(reversed(new))
+        if len(done) + len(pending) > MAXIMUM_ALTERNATIVES:
+            return [pattern]
+    return done
+
+
+def _first_braces(text: str, start: int) -> tuple[int, int, list[str]] | None:
+    """The first group of braces with a comma from `start` on: where it begins and ends, and its choices."""
+    for begin in range(start, len(text)):
+        if text[begin] != "{":
+            continue
+        depth, choice_start, choices = 0, begin + 1, list[str]()
+        for index in range(begin, len(text)):
+            character = text[index]
+            depth += (character == "{") - (character == "}")
+            if depth == 0 or (depth == 1 and character == ","):
+                choices.append(text[choice_start:index])
+                choice_start = index + 1
+            if depth == 0:
+                if len(choices) > 1:
+                    return begin, index + 1, choices
+                break
+    return None

@@ -1,0 +1,81 @@
+"""read_file: the text of one file, whole or a range of its lines."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from isthmus.events import ConfirmationDetails, ToolOutput
+from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.content import read_bytes, text_of
+from isthmus.tools.excerpt import MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
+
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file_path": path_parameter("The file, absolute or relative to the workspace."),
+        "start_line": {"type": "integer", "minimum": 1, "description": "The first line to read; lines count from 1."},
+        "end_line": {"type": "integer", "minimum": 1, "description": "The last line to read, included."},
+    },
+    "required": ["file_path"],
+}
+_OLDER = {
+    "offset": {"type": "integer", "minimum": 0},
+    "limit": {"type": "integer", "minimum": 1},
+}
+_ALIASES = {"absolute_path": "file_path", "path": "file_path"}
+
+
+class ReadFile:
+    """Reads one text file."""
+
+    name = "read_file"
+    description = (
+        f"Reads a text file of the workspace. At most {MAXIMUM_LINES} lines come at once, and lines of more than "
+        f"{MAXIMUM_LINE_CHARACTERS} characters are cut; the result says when something was left out and how to read "
+        "on with start_line and end_line. Images, audio, PDF and other binary files are not read."
+    )
+    parameters = PARAMETERS
+    kind = ToolKind.READ
+
+    def describe(self, arguments: Arguments) -> str:
+        """Which file and lines."""
+        checked = self._check(arguments)
+        start, end = _range(checked)
+        lines = "" if (start, end) == (1, None) else f" lines {start}-{'' if end is None else end}"
+        return f"Read {checked.string('file_path')}{lines}"
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Nothing to confirm."""
+        context.workspace.open_path(self._check(arguments).string("file_path"))
+        return None
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        """The text, with a note in front when it is not the whole file."""
+        checked = self._check(arguments)
+        shown = checked.string("file_path")
+        path = context.workspace.open_path(shown)
+        data = await asyncio.to_thread(read_bytes, path, shown)
+        text = text_of(data, path, shown).text.replace("\r\n", "\n")
+        start, end = _range(checked)
+        excerpt = excerpt_of(text, start, end)
+        note = excerpt.note(shown) if excerpt.is_partial else ""
+        yield ToolSucceeded(ToolOutput(text=note + excerpt.text), note + excerpt.text or f"{shown} is empty.")
+
+    def _check(self, arguments: Arguments) -> CheckedArguments:
+        schema = {**PARAMETERS, "properties": {**PARAMETERS["properties"], **_OLDER}}
+        return check_arguments(self.name, schema, arguments, _ALIASES)
+
+
+def _range(checked: CheckedArguments) -> tuple[int, int | None]:
+    """The first and last line, 1-based; the older arguments are a 0-based offset and a count."""
+    start = checked.integer("start_line", checked.integer("offset", 0) + 1)
+    end: int | None = None
+    if "end_line" in checked:
+        end = checked.integer("end_line", 0)
+    elif "limit" in checked:
+        end = start + checked.integer("limit", 0) - 1
+    if end is not None and end < start:
+        message = f"read_file: end_line: expected a line from start_line ({start}) on, received {end}"
+        raise ToolFailure(message, INVALID_ARGUMENTS)
+    return start, end

@@ -1,0 +1,67 @@
+"""write_file: gives a file its whole content, new or in place of the old."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from isthmus.events import ConfirmationDetails, FileDiff, ToolOutput
+from isthmus.text import with_newlines_of
+from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.edit import edit_target, proposed_diff, write_approved
+
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file_path": path_parameter("The file, absolute or relative to the workspace. Missing folders are made."),
+        "content": {
+            "type": "string",
+            "description": "The whole content of the file, literally; nothing may be left out or abbreviated.",
+        },
+    },
+    "required": ["file_path", "content"],
+}
+_ALIASES = {"absolute_path": "file_path", "path": "file_path"}
+
+
+class WriteFile:
+    """Writes one text file."""
+
+    name = "write_file"
+    description = (
+        "Writes a text file of the workspace: makes it, or replaces its whole content. For a change in a part of a "
+        "file use replace. The user may change the content before it is written; the result then says what was "
+        "written. The encoding and the CRLF newlines of an existing file are kept."
+    )
+    parameters = PARAMETERS
+    kind = ToolKind.EDIT
+
+    def describe(self, arguments: Arguments) -> str:
+        """Which file."""
+        return f"Write {self._check(arguments).string('file_path')}"
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """The change as a FileDiff."""
+        return await asyncio.to_thread(self._proposal, arguments, context)
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        """Write what was approved."""
+        shown = self._check(arguments).string("file_path")
+        proposal = approved.details
+        if not isinstance(proposal, FileDiff):
+            proposal = await asyncio.to_thread(self._proposal, arguments, context)
+        written = await asyncio.to_thread(write_approved, context, shown, proposal, approved.modified_content)
+        done = "Created and wrote the new file" if written.old_content is None else "Overwrote the file"
+        for_model = f"{done} {written.file_path}."
+        if written.new_content != proposal.new_content:
+            for_model += f" User modified the `content` to be: {written.new_content}"
+        yield ToolSucceeded(ToolOutput(diff=written), for_model)
+
+    def _proposal(self, arguments: Arguments, context: ToolContext) -> FileDiff:
+        checked = self._check(arguments)
+        target = edit_target(context.workspace, checked.string("file_path"))
+        content = with_newlines_of(target.text or "", checked.string("content"))
+        return proposed_diff(context.workspace, target, content)
+
+    def _check(self, arguments: Arguments) -> CheckedArguments:
+        return check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
