@@ -60,8 +60,8 @@ async def new_task(journal: Journal, task_id: str = "t1", context_id: str = "c1"
 
 async def test_a_new_task_is_submitted_and_leased_with_its_first_event(journal: Journal) -> None:
     taken = await new_task(journal)
-    row = await journal.task("t1")
-    assert row == taken.row
+    row = taken.row
+    assert await journal.task("t1") == row
     assert (row.state, row.seq, row.owner, row.epoch) == (TaskState.SUBMITTED, 1, "owner-a", 1)
     assert [item.event for item in taken.deliveries] == [Prompt("m1", "Fix it")]
 

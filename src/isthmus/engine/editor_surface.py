@@ -46,6 +46,7 @@ class EditorSurface:
         self._questions = questions
         self._find_editor = find_editor
         self._reviews: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._answering: set[tuple[str, str]] = set()
 
     async def run(self) -> None:
         """Follow the questions until cancelled; then close the views."""
@@ -77,7 +78,8 @@ class EditorSurface:
         )
 
     def _close(self, key: tuple[str, str]) -> None:
-        if (review := self._reviews.pop(key, None)) is not None and review is not asyncio.current_task():
+        # A review that gives its own answer is closed by that answer; it must not be cancelled in the middle of it.
+        if key not in self._answering and (review := self._reviews.pop(key, None)) is not None:
             review.cancel()
 
     async def _review(self, question: QuestionOpened, edit: FileDiff) -> None:
@@ -95,7 +97,11 @@ class EditorSurface:
         else:
             modified = None if content == edit.new_content else ModifiedFileDetails(content)
             answer = ToolCallConfirmation(call_id, "proceed_once", modified)
+        key = (question.task_id, call_id)
+        self._answering.add(key)
         try:
             await self._agent.answer(question.task_id, [answer], answered_by=editor.name)
         except TaskError as error:
             log.info("the answer from %s came too late: %s", editor.name, error)
+        finally:
+            self._answering.discard(key)

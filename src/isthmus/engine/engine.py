@@ -25,7 +25,7 @@ from isthmus.client import (
     Turn,
 )
 from isthmus.engine.feed import TaskFeed
-from isthmus.engine.owner import is_gone, this_owner
+from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.questions import QuestionBoard
 from isthmus.engine.segment import Agent, Segment
 from isthmus.engine.workspaces import WorkspaceRule
@@ -71,7 +71,7 @@ class Engine:
         self._agent = agent
         self._journal = journal
         self._options = options or EngineOptions()
-        self._owner = this_owner()
+        self._owner = new_owner()
         self._segments: dict[str, Segment] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._upkeep: asyncio.Task[None] | None = None
@@ -159,10 +159,12 @@ class Engine:
 
     async def aclose(self) -> None:
         """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
+        leases = [segment.lease for segment in self._segments.values()]
         tasks = [*self._running.values(), *([self._upkeep] if self._upkeep else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._journal.release(leases)
         await self._journal.aclose()
 
     # --- continuing ---
@@ -213,7 +215,6 @@ class Engine:
                 raise TaskNotCancelable(f"task {task_id} is {row.state}; only one that works or waits can be cancelled")
             if (running := self._running.get(task_id)) is not None:
                 self._segments[task_id].cancel()
-                running.cancel()
                 await asyncio.wait([running])
             elif (taken := await self._take_idle(row)) is not None:
                 self._start_segment(taken).cancel()
@@ -237,7 +238,7 @@ class Engine:
         row = taken.row
         # The feed is there before anything is written, so that nobody who follows misses the beginning.
         feed = TaskFeed(row.seq)
-        segment = Segment(self._agent, self._journal, feed, taken.lease, Session(row.context_id), self._fold)
+        segment = Segment(self._agent, self._journal, feed, taken.lease, Session(row.context_id), self._fold, self._end)
         self._segments[row.task_id] = segment
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
         return segment
@@ -245,15 +246,23 @@ class Engine:
     async def _run(self, segment: Segment, row: TaskRow) -> None:
         try:
             await segment.run()
-            self.questions.waiting(row.task_id, row.context_id, row.workspace, segment.session.waiting)
         except StaleLease as error:
             log.warning("%s", error)
         except JournalError:
             log.exception("task %s cannot go on", row.task_id)
         finally:
-            self._segments.pop(row.task_id, None)
-            self._running.pop(row.task_id, None)
+            if self._segments.get(row.task_id) is segment:
+                self._forget(row.task_id)
             segment.feed.close()
+
+    def _end(self, segment: Segment) -> None:
+        session = segment.session
+        self._forget(segment.lease.task_id)
+        self.questions.waiting(segment.lease.task_id, session.context_id, session.workspace, session.waiting)
+
+    def _forget(self, task_id: str) -> None:
+        self._segments.pop(task_id, None)
+        self._running.pop(task_id, None)
 
     async def _fold(self, session: Session) -> Session:
         for task_id, delivery in await self._journal.session(session.context_id):

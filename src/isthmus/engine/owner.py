@@ -1,22 +1,21 @@
-"""Who holds a lease: a process, named so that others on the same machine can tell whether it still lives."""
+"""Who holds a lease: an engine in a process, named so that others on this machine can tell whether it still lives."""
 
 import os
 import socket
-from functools import cache
+import uuid
 
 import psutil
 
 
-@cache
-def this_owner() -> str:
-    """``host:pid:start`` of this process; the start time tells it from a later process with the same pid."""
+def new_owner() -> str:
+    """``name:host:pid:start``, unique; the start time tells the process from a later one with the same pid."""
     pid = os.getpid()
-    return f"{socket.gethostname()}:{pid}:{psutil.Process(pid).create_time():.2f}"
+    return f"{uuid.uuid4().hex}:{socket.gethostname()}:{pid}:{psutil.Process(pid).create_time():.2f}"
 
 
 def is_gone(owner: str) -> bool:
     """The owner was a process of this machine that has ended. False when that cannot be known."""
-    host, pid, start = owner.rsplit(":", 2)
+    _, host, pid, start = owner.split(":", 3)
     if host != socket.gethostname():
         return False
     try:

@@ -54,6 +54,7 @@ class Segment:
         lease: Lease,
         session: Session,
         fold: Callable[[Session], Awaitable[Session]],
+        on_end: "Callable[[Segment], None]",
     ) -> None:
         self.lease = lease
         self.session = session
@@ -61,8 +62,10 @@ class Segment:
         self._agent = agent
         self._journal = journal
         self._fold = fold
+        self._on_end = on_end
         self._is_folded = False
         self._cancelled = False
+        self._interruptible: asyncio.Task[object] | None = None
         self._failure: BaseException | None = None
         self._text: list[str] = []
         self._text_of = ""
@@ -73,40 +76,37 @@ class Segment:
     async def run(self) -> StateChange:
         """Run to the end of the segment; returns how it ended.
 
-        When its asyncio task is cancelled after :meth:`cancel`, the task ends in ``canceled``; else it is left as it
-        is, to be taken over. Raises StaleLease when another process has the task.
+        After :meth:`cancel` that is ``canceled``. When only its asyncio task is cancelled, the task is left as it is,
+        to be taken over. Raises StaleLease when another process has the task.
         """
-        while True:
-            if self._cancelled:
-                return await self.end_cancelled()
+        while not self._cancelled:
+            self._interruptible = asyncio.current_task()
             try:
                 await self._fold_once()
                 end = await self._run_agent()
             except asyncio.CancelledError:
                 if not self._cancelled:
                     raise
-                return await self.end_cancelled()
-            finishing = asyncio.ensure_future(self._finish([end]))
-            try:
-                inbox = await asyncio.shield(finishing)
-            except asyncio.CancelledError:
-                # Too late to cancel what has ended; otherwise there is more to come, and that is cancelled.
-                if not await finishing:
-                    return end
-                return await self.end_cancelled()
+                break
+            finally:
+                self._interruptible = None
+            inbox = await self._finish([end])
             if not inbox:
                 return end
             if not await self._take(inbox):
-                return await self.end_cancelled()
+                break
+        return await self._end_cancelled()
+
+    def cancel(self) -> None:
+        """End in ``canceled``: the agent is interrupted where it is, and not started when it was not."""
+        self._cancelled = True
+        if self._interruptible is not None:
+            self._interruptible.cancel()
 
     async def _fold_once(self) -> None:
         if not self._is_folded:
             folded = await self._fold(Session(self.session.context_id))
             self.session, self._is_folded = folded, True
-
-    def cancel(self) -> None:
-        """End in ``canceled``: at once when the asyncio task is cancelled after this, else before the agent runs."""
-        self._cancelled = True
 
     async def _run_agent(self) -> StateChange:
         end: StateChange | None = None
@@ -181,6 +181,9 @@ class Segment:
 
     async def _finish(self, events: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
         finished = await self._journal.finish(self.lease, events, self.session.waiting)
+        if not finished.inbox:
+            # Before anybody hears of the end, so that who answers at once finds the task at rest.
+            self._on_end(self)
         self.feed.publish(finished.deliveries)
         return finished.inbox
 
@@ -199,8 +202,7 @@ class Segment:
                 await self._write([self.session.apply(event)])
         return True
 
-    async def end_cancelled(self) -> StateChange:
-        """Record that the task and its open calls are cancelled, and let go of it."""
+    async def _end_cancelled(self) -> StateChange:
         await self._fold_once()
         end = StateChange(TaskState.CANCELED)
         events = [self.session.apply(event) for event in cancelled_calls(self.session)]

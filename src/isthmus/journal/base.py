@@ -112,6 +112,10 @@ class Journal(Protocol):
         """Hold leases longer; returns those that are lost."""
         ...
 
+    def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
+        """Let go of tasks that are not at an end, so that another engine may go on with them at once."""
+        ...
+
     def post(self, task_id: str, event: AgentEvent) -> Awaitable[None]:
         """Leave an event for the owner of a running task: an answer, a message, or a cancellation."""
         ...

@@ -163,6 +163,17 @@ class SqliteJournal:
 
         return self._writer.submit(work)
 
+    def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
+        """See :meth:`isthmus.journal.base.Journal.release`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "UPDATE tasks SET owner = NULL, lease_until = 0 WHERE id = ? AND epoch = ? AND owner = ?",
+                [(lease.task_id, lease.epoch, lease.owner) for lease in leases],
+            )
+
+        return self._writer.submit(work)
+
     def post(self, task_id: str, event: AgentEvent) -> Awaitable[None]:
         """See :meth:`isthmus.journal.base.Journal.post`."""
         body = _encode(event)

@@ -1,0 +1,19 @@
+"""The program. Says its version without loading anything else; all the rest is in ``isthmus.cli``."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from isthmus import __version__
+
+        sys.stdout.write(f"{__version__}\n")
+        return
+    from isthmus.cli.main import run
+
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
