@@ -1,0 +1,157 @@
+"""An A2A server on a real socket inside the test's event loop, and a raw client of it that hides nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx2
+
+from isthmus.a2a.extension import URI
+from isthmus.a2a.listen import Server, bind
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server import Application, application
+from isthmus.client import AgentClient
+
+TOKEN = "test-token"
+EXTENSION = {"X-A2A-Extensions": URI}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamItem:
+    """One event of a stream: its id (None when it has none) and the JSON-RPC answer in it."""
+
+    id: str | None
+    answer: dict[str, Any]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The A2A object."""
+        return self.answer["result"]
+
+    @property
+    def kind(self) -> str | None:
+        """The extension's kind of a status-update."""
+        return self.result.get("metadata", {}).get(URI, {}).get("kind")
+
+    @property
+    def state(self) -> str:
+        """The task state that goes with it."""
+        return self.result["status"]["state"]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data of the first part."""
+        return self.result["status"]["message"]["parts"][0]["data"]
+
+    @property
+    def text(self) -> str:
+        """The text of the first part."""
+        return self.result["status"]["message"]["parts"][0]["text"]
+
+
+@dataclass(frozen=True, slots=True)
+class RawClient:
+    """Posts JSON-RPC requests. Streams are read to their end."""
+
+    url: str
+    application: Application
+    server: Server
+    http: httpx2.AsyncClient
+
+    async def call(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> dict[str, Any]:
+        """The JSON-RPC answer, result or error."""
+        response = await self.http.post(self.url, json=rpc(method, params), headers=headers)
+        assert response.status_code == 200, response.text
+        assert response.headers["content-type"] == "application/json"
+        answer: dict[str, Any] = response.json()
+        assert answer["jsonrpc"] == "2.0"
+        assert answer["id"] == 7
+        return answer
+
+    async def result(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> dict[str, Any]:
+        """The result of a request that succeeds."""
+        return (await self.call(method, params, headers))["result"]
+
+    async def error(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> dict[str, Any]:
+        """The error of a request that is refused."""
+        return (await self.call(method, params, headers))["error"]
+
+    async def stream(self, method: str, params: object, headers: Mapping[str, str] = EXTENSION) -> Sequence[StreamItem]:
+        """Every event of a stream that ends by itself."""
+        async with self.opened(method, params, headers) as items:
+            return [item async for item in items]
+
+    @asynccontextmanager
+    async def opened(
+        self, method: str, params: object, headers: Mapping[str, str] = EXTENSION
+    ) -> AsyncIterator[AsyncIterator[StreamItem]]:
+        """A stream that the test reads as it likes, and leaves when it likes."""
+        async with self.http.stream("POST", self.url, json=rpc(method, params), headers=headers) as response:
+            assert response.status_code == 200
+            assert response.headers["content-type"].startswith("text/event-stream")
+            yield items_of(response)
+
+
+async def items_of(response: httpx2.Response) -> AsyncIterator[StreamItem]:
+    """The events of an event stream; every frame is one data line with at most an id before it."""
+    buffer = ""
+    async for text in response.aiter_text():
+        buffer += text
+        *frames, buffer = buffer.split("\n\n")
+        for frame in frames:
+            fields = dict(line.split(": ", 1) for line in frame.split("\n") if not line.startswith(":"))
+            if fields:
+                assert fields.keys() <= {"id", "data"}
+                yield StreamItem(fields.get("id"), json.loads(fields["data"]))
+    assert buffer == ""
+
+
+def rpc(method: str, params: object) -> dict[str, Any]:
+    """A JSON-RPC request with the id 7."""
+    return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+
+
+def prompt(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
+    """Parameters of message/send and message/stream: a text, with AgentSettings when a workspace is given."""
+    message: dict[str, Any] = {
+        "kind": "message",
+        "role": "user",
+        "messageId": "message-1",
+        "parts": [{"kind": "text", "text": text}],
+        **more,
+    }
+    if workspace is not None:
+        message["metadata"] = {URI: {"workspace_path": str(workspace)}}
+    return {"message": message}
+
+
+def answer(task_id: str, *confirmations: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Parameters of message/send and message/stream: answers to questions, as Appendix A, step 6, has them."""
+    parts = [{"kind": "data", "data": dict(confirmation)} for confirmation in confirmations]
+    return {"message": {"role": "user", "messageId": "message-2", "taskId": task_id, "parts": parts, **more}}
+
+
+def allow(call_id: str = "call-1", **more: Any) -> dict[str, Any]:
+    """A ToolCallConfirmation that allows a call once."""
+    return {"tool_call_id": call_id, "selected_option_id": "proceed_once", **more}
+
+
+@asynccontextmanager
+async def serving(agent: AgentClient, options: ServerOptions | None = None) -> AsyncIterator[RawClient]:
+    """Serve an agent on a free port; the client sends the right token."""
+    options = options or ServerOptions(TOKEN)
+    listener = bind("127.0.0.1", 0)
+    app = application(agent, replace(options, hosts=(*options.hosts, "127.0.0.1")))
+    server = Server(app, listener, grace=2)
+    running = asyncio.create_task(server.run_until_stopped())
+    headers = {"Authorization": f"Bearer {options.token}"}
+    try:
+        async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http:
+            yield RawClient(server.url, app, server, http)
+    finally:
+        server.stop()
+        await asyncio.wait_for(running, 10)
+        await agent.aclose()
