@@ -174,7 +174,12 @@ class HeadlessEditor:
         self._views.clear()
         self.quit()
 
-    # The person's hands.
+    # The person's hands and eyes.
+
+    @property
+    def open_reviews(self) -> tuple[DiffReview, ...]:
+        """The reviews whose views are open, oldest first."""
+        return tuple(view.review for view in self._views.values())
 
     def edit(self, path: str, text: str) -> None:
         """Type a new text into an open file, without saving it."""
