@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.editors.msgpack_rpc import RpcClosedError, RpcConnection, connect
+from isthmus.ide.editor import DiffAccepted, DiffRejected, Editor, EditorEvent
 from support.programs import require
 from support.waiting import eventually_async
 
@@ -73,8 +74,7 @@ async def running_neovim(folder: Path, *arguments: str) -> AsyncGenerator[Runnin
         cwd=folder, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        await eventually_async(lambda: Path(address).is_socket(), what="Neovim listens")
-        connection = await connect(address, lambda _: None, lambda: None)
+        connection = await _connected(address)
         try:
             yield RunningNeovim(process, address, connection)
         finally:
@@ -83,3 +83,48 @@ async def running_neovim(folder: Path, *arguments: str) -> AsyncGenerator[Runnin
         if process.returncode is None:
             process.kill()
         await process.wait()
+
+
+async def _connected(address: str) -> RpcConnection:
+    # The socket is there a moment before anybody listens on it.
+    made: list[RpcConnection] = []
+
+    async def listens() -> bool:
+        with suppress(RpcClosedError):
+            made.append(await connect(address, lambda _: None, lambda: None))
+        return bool(made)
+
+    await eventually_async(listens, what="Neovim listens")
+    return made[0]
+
+
+class Heard:
+    """What an editor told, collected in the background."""
+
+    def __init__(self, editor: Editor) -> None:
+        self.events: list[EditorEvent] = []
+        self.task = asyncio.create_task(self._listen(editor))
+
+    async def _listen(self, editor: Editor) -> None:
+        async for event in editor.changes():
+            self.events.append(event)
+
+    @property
+    def decisions(self) -> list[DiffAccepted | DiffRejected]:
+        """The decisions about reviews, in order."""
+        return [event for event in self.events if isinstance(event, (DiffAccepted, DiffRejected))]
+
+    async def decision(self) -> DiffAccepted | DiffRejected:
+        """Wait for the one decision there is to be."""
+        await eventually_async(lambda: self.decisions, what="a decision")
+        assert len(self.decisions) == 1
+        return self.decisions[0]
+
+
+async def view_is_closed(neovim: RunningNeovim) -> None:
+    """Wait until no diff view is left."""
+    await eventually_async(lambda: _no_view(neovim), what="the view is closed and its buffers are gone")
+
+
+async def _no_view(neovim: RunningNeovim) -> bool:
+    return await neovim.tabs() == 1 and not any("isthmus:" in name for name in await neovim.buffers())

@@ -1,0 +1,34 @@
+"""A Neovim for each test, with a companion's editor attached to it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from isthmus.editors.neovim import NeovimEditor, attach
+from support.neovim import Heard, RunningNeovim, running_neovim
+
+
+@pytest.fixture
+async def neovim(workspace: Path) -> AsyncGenerator[RunningNeovim]:
+    """Neovim in an empty workspace."""
+    async with running_neovim(workspace) as running:
+        yield running
+
+
+@pytest.fixture
+async def editor(neovim: RunningNeovim) -> AsyncGenerator[NeovimEditor]:
+    """What the companion sees of it."""
+    attached = await attach(neovim.address)
+    yield attached
+    await attached.aclose()
+
+
+@pytest.fixture
+async def heard(editor: NeovimEditor) -> AsyncGenerator[Heard]:
+    """What it told."""
+    listening = Heard(editor)
+    yield listening
+    listening.task.cancel()
+    await asyncio.wait([listening.task])

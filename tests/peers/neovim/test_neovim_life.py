@@ -1,0 +1,124 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from isthmus.editors.neovim import NeovimEditor, attach, default_address
+from isthmus.ide.editor import (
+    DiffAccepted,
+    DiffRejected,
+    EditorError,
+    EditorGoneError,
+)
+from support.editing import make_file, review
+from support.neovim import Heard, RunningNeovim, running_neovim, view_is_closed
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_neovim_at_a_prompt_costs_a_deadline_and_not_the_companion(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.editors.neovim._COMMAND_SECONDS", 0.3)
+    path = make_file(workspace, "a.py")
+    await neovim.command(f"edit {path}")
+    known = await editor.open_files()
+    await neovim.connection.request("nvim_input", "r", timeout=5)  # waits for a character, and answers nothing else
+    assert await editor.open_files() == known
+    with pytest.raises(EditorError, match="waits at a prompt"):
+        await editor.open_diff(review(path, "proposed\n"))
+    await neovim.connection.request("nvim_input", "<Esc>", timeout=5)
+    await view_is_closed(neovim)
+
+
+@pytest.mark.parametrize("command", ["qall", "wqall", "quitall!", "xall", "cquit"])
+async def test_quitting_ends_the_changes_at_once_and_rejects_what_is_open(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, command: str
+) -> None:
+    path = make_file(workspace, "a.py")
+    await neovim.command(f"edit {path}")
+    await editor.open_diff(review(path, "proposed\n"))
+    await neovim.command("tabprevious")
+    await neovim.quit(command)
+    await asyncio.wait_for(heard.task, 2)
+    assert heard.decisions == [DiffRejected("review-1")]
+    with pytest.raises(EditorGoneError):
+        await editor.open_files()
+    with pytest.raises(EditorGoneError):
+        await editor.open_diff(review(path, "proposed\n"))
+
+
+async def test_a_crash_ends_the_changes_at_once(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
+) -> None:
+    await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
+    neovim.process.kill()
+    await asyncio.wait_for(heard.task, 2)
+    with pytest.raises(EditorGoneError):
+        await editor.close_diff("review-1")
+
+
+async def test_a_companion_that_leaves_takes_everything_with_it(neovim: RunningNeovim, workspace: Path) -> None:
+    path = make_file(workspace, "a.py")
+    editor = await attach(neovim.address)
+    await editor.open_diff(review(path, "proposed\n"))
+    await editor.aclose()
+    await view_is_closed(neovim)
+    assert await neovim.lua("return vim.fn.exists(':IsthmusMention')") == 0
+    assert await neovim.lua("return vim.tbl_isempty(_G.isthmus_sessions)") is True
+    groups = await neovim.lua("return vim.fn.getcompletion('isthmus', 'augroup')")
+    assert groups == []
+    with pytest.raises(EditorGoneError):
+        await editor.open_files()
+
+
+async def test_a_companion_that_dies_leaves_what_the_person_typed(neovim: RunningNeovim, workspace: Path) -> None:
+    editor = await attach(neovim.address)
+    await editor.open_diff(review(make_file(workspace, "a.py"), "untouched\n"))
+    await editor.open_diff(review(make_file(workspace, "b.py"), "proposed\n", 2))
+    await neovim.set_lines("typed by the person")
+    # Cut the line without a word, as kill -9 does.
+    await neovim.lua("for c in pairs(_G.isthmus_sessions) do vim.fn.chanclose(c) end")
+    await neovim.type("l")
+    await eventually_async(lambda: _orphaned(neovim), what="the script noticed")
+    assert await neovim.lines() == ["typed by the person"]
+    await neovim.command("write rescued.txt")
+    assert (workspace / "rescued.txt").read_text() == "typed by the person\n"
+    await editor.aclose()
+
+
+async def _orphaned(neovim: RunningNeovim) -> bool:
+    names = await neovim.buffers()
+    return await neovim.tabs() == 2 and not any("isthmus://proposed" in name for name in names)
+
+
+async def test_two_companions_at_one_neovim_do_not_disturb_each_other(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
+) -> None:
+    path = make_file(workspace, "a.py")
+    other = await attach(neovim.address)
+    await editor.open_diff(review(path, "for the first\n", 1))
+    await other.open_diff(review(path, "for the second\n", 2))
+    await other.aclose()
+    assert await neovim.lines() == ["for the first"]
+    await neovim.command("write")
+    assert await heard.decision() == DiffAccepted("review-1", "for the first\n")
+
+
+async def test_attaching_where_nobody_listens_names_the_address(tmp_path: Path) -> None:
+    with pytest.raises(EditorError, match="no-socket"):
+        await attach(str(tmp_path / "no-socket"))
+    with pytest.raises(EditorError, match="127"):
+        await attach("127.0.0.1:1")
+    with pytest.raises(EditorError, match="--address"):
+        default_address({})
+    assert default_address({"NVIM": "/run/nvim"}) == "/run/nvim"
+
+
+async def test_neovim_is_attached_to_over_tcp(workspace: Path) -> None:
+    async with running_neovim(workspace) as neovim:
+        address = await neovim.lua("return vim.fn.serverstart('127.0.0.1:0')")
+        editor = await attach(address)
+        assert await editor.open_files() == ()
+        await editor.aclose()
