@@ -1,0 +1,336 @@
+"""Anthropic over its SDK: the body of a request, the meaning of the streamed events, and the connection.
+
+The events are read as the JSON that came. Thinking goes back with its signature, redacted thinking and blocks that we
+do not know go back whole; Anthropic refuses a changed one. Prompt caching: the system prompt, the tools and the last
+two user messages are marked (four marks are the most that is allowed).
+https://platform.claude.com/docs/en/build-with-claude/streaming, .../extended-thinking, .../prompt-caching
+"""
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+
+from isthmus.models.base import (
+    Capabilities,
+    Finish,
+    JsonObject,
+    Message,
+    ModelRequest,
+    Opaque,
+    Part,
+    ProviderState,
+    StreamItem,
+    Text,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    ToolRequest,
+    ToolRequestStarted,
+    ToolResult,
+    Usage,
+)
+from isthmus.models.conversation import in_order, kept_for, used_ids
+from isthmus.models.endpoint import ANTHROPIC, endpoint
+from isthmus.models.failure import HttpFailure, error_object
+from isthmus.models.received import as_count, as_list, as_object, as_text, tool_arguments, unused_id, without
+from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+PROVIDER = ANTHROPIC.id
+FINISH: Mapping[str, Finish] = {
+    "end_turn": Finish.STOP,
+    "stop_sequence": Finish.STOP,
+    "tool_use": Finish.TOOL_CALLS,
+    "max_tokens": Finish.LENGTH,
+    "model_context_window_exceeded": Finish.LENGTH,
+    "refusal": Finish.SAFETY,
+}
+CACHED: JsonObject = {"cache_control": {"type": "ephemeral"}}
+CACHED_TURNS = 2
+CONTEXT_WINDOW = 200_000
+
+
+def open_anthropic(
+    name: str, environment: Mapping[str, str], *, base_url: str | None = None, options: StreamOptions | None = None
+) -> ProviderModel:
+    """The Anthropic model ``name``.
+
+    Raises:
+        ModelError: CONFIGURATION - no key, or an unusable address.
+    """
+    options = options or StreamOptions()
+    abilities = Capabilities(CONTEXT_WINDOW if version_of(name) else None, thoughts=thinks(name))
+    where = endpoint(ANTHROPIC, environment, base_url)
+    return ProviderModel(AnthropicWire(name, where, environment, options.timeouts, abilities), options)
+
+
+def version_of(name: str) -> tuple[int, int] | None:
+    """The version in a model's name: `claude-opus-4-6` -> (4, 6), `claude-3-7-sonnet-20250219` -> (3, 7)."""
+    match = re.search(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)", name)
+    return None if match is None else (int(match[1]), int(match[2] or 0))
+
+
+def thinks(name: str) -> bool:
+    """Whether a model decides by itself how much to think; older ones want a budget and are not asked to."""
+    version = version_of(name)
+    return version is not None and version >= (4, 6)
+
+
+def output_limit(name: str) -> int:
+    """Tokens of one answer that the model surely allows; the wire insists on a number."""
+    version = version_of(name)
+    if version is not None and version < (3, 7):
+        return 8192 if version >= (3, 5) else 4096
+    return 32_000
+
+
+def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
+    """The body of `POST /v1/messages`."""
+    body: dict[str, Any] = {
+        "model": name,
+        "max_tokens": request.max_output_tokens or output_limit(name),
+        "messages": _messages(request.messages),
+        "stream": True,
+    }
+    if request.system:
+        body["system"] = [{"type": "text", "text": request.system, **CACHED}]
+    if request.tools:
+        tools = [
+            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+            for tool in request.tools
+        ]
+        body["tools"] = [*tools[:-1], {**tools[-1], **CACHED}]
+    if thinks(name):
+        body["thinking"] = {"type": "adaptive", "display": "summarized"}
+    return body
+
+
+def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    wire_ids: dict[str, str] = {}
+    encoded: list[dict[str, Any]] = []
+    for message in in_order(messages):
+        blocks = [block for part in message.parts if (block := _block(part, wire_ids)) is not None]
+        if blocks:
+            encoded.append({"role": message.role, "content": blocks})
+    marked = [message for message in encoded if message["role"] == "user"][-CACHED_TURNS:]
+    for message in marked:
+        message["content"][-1] = {**message["content"][-1], **CACHED}
+    return encoded
+
+
+def _block(part: Part, wire_ids: dict[str, str]) -> JsonObject | None:
+    match part:
+        case Text(text, state):
+            # Blocks without a visible character are refused.
+            return {"type": "text", "text": text, **kept_for(PROVIDER, state)} if text.strip() else None
+        case Thought(text, state):
+            kept = kept_for(PROVIDER, state)
+            return {"type": "thinking", "thinking": text, **kept} if kept.get("signature") else None
+        case ToolRequest(identity, name, arguments, state):
+            kept = kept_for(PROVIDER, state)
+            wire_ids[identity] = as_text(kept.get("id")) or _as_id(identity)
+            return {"type": "tool_use", **kept, "id": wire_ids[identity], "name": name, "input": arguments}
+        case ToolResult(identity, _, content, is_error):
+            block = {"type": "tool_result", "tool_use_id": wire_ids.get(identity, _as_id(identity)), "content": content}
+            return {**block, "is_error": True} if is_error else block
+        case Opaque(provider, raw):
+            return raw if provider == PROVIDER else None
+        case _:
+            assert_never(part)
+
+
+def _as_id(identity: str) -> str:
+    # Ids of other providers may hold what Anthropic refuses.
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", identity)
+
+
+@dataclass(slots=True)
+class _Block:
+    """A content block while it comes in."""
+
+    start: JsonObject
+    text: list[str] = field(default_factory=list[str])
+    signature: str = ""
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def kind(self) -> str:
+        return as_text(self.start.get("type"))
+
+
+class AnthropicReader:
+    """Folds the events of one answer; see :class:`~isthmus.models.streaming.Reader`."""
+
+    def __init__(self, used_ids: Collection[str] = ()) -> None:
+        self._used = set(used_ids)
+        self._blocks: dict[int, _Block] = {}
+        self._usage: JsonObject = {}
+        self._reason = ""
+        self._ended = False
+
+    def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
+        """Take one event."""
+        whole = as_object(event)
+        match whole.get("type"):
+            case "message_start":
+                self._count(as_object(whole.get("message")).get("usage"))
+            case "content_block_start":
+                return self._start(as_count(whole.get("index")), as_object(whole.get("content_block")))
+            case "content_block_delta":
+                return self._delta(as_count(whole.get("index")), as_object(whole.get("delta")))
+            case "message_delta":
+                self._count(whole.get("usage"))
+                self._reason = as_text(as_object(whole.get("delta")).get("stop_reason")) or self._reason
+            case "message_stop":
+                self._ended = True
+            case "error":
+                return HttpFailure(None, error_object(whole))
+            case _:
+                pass
+        return ()
+
+    def _count(self, usage: object) -> None:
+        # The counts of a later event replace the earlier ones: they are totals.
+        self._usage = {**self._usage, **{name: item for name, item in as_object(usage).items() if item is not None}}
+
+    def _start(self, index: int, start: Mapping[str, Any]) -> Sequence[StreamItem]:
+        block = self._blocks[index] = _Block(start)
+        match block.kind:
+            case "tool_use":
+                return (ToolRequestStarted(as_text(start.get("name"))),)
+            case "text" if text := as_text(start.get("text")):
+                block.text.append(text)
+                return (TextDelta(text),)
+            case "thinking" if text := as_text(start.get("thinking")):
+                block.text.append(text)
+                return (ThoughtDelta(text),)
+            case _:
+                return ()
+
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> Sequence[StreamItem]:
+        block = self._blocks.setdefault(index, _Block({"type": "text"}))
+        match block.kind, delta.get("type"):
+            case "text", "text_delta":
+                text = as_text(delta.get("text"))
+                block.text.append(text)
+                return (TextDelta(text),) if text else ()
+            case "thinking", "thinking_delta":
+                text = as_text(delta.get("thinking"))
+                block.text.append(text)
+                return (ThoughtDelta(text),) if text else ()
+            case "thinking", "signature_delta":
+                block.signature += as_text(delta.get("signature"))
+            case _, "input_json_delta":
+                block.text.append(as_text(delta.get("partial_json")))
+            case "text", "citations_delta":
+                block.extra["citations"] = [*as_list(block.extra.get("citations")), delta.get("citation")]
+            case (("text" | "thinking" | "tool_use"), _):
+                pass
+            case _:
+                _merge(block, delta)
+        return ()
+
+    def answer(self) -> Answer:
+        """What came."""
+        parts = tuple(self._part(self._blocks[index]) for index in sorted(self._blocks))
+        parts = tuple(part for part in parts if part != Text(""))
+        finish = FINISH.get(self._reason, Finish.OTHER)
+        return Answer(Message("assistant", parts), self._counted(), finish, self._reason or None, ended=self._ended)
+
+    def _part(self, block: _Block) -> Part:
+        text = "".join(block.text)
+        match block.kind:
+            case "text":
+                return Text(text, _state({**without(block.start, "type", "text", "citations"), **block.extra}))
+            case "thinking":
+                signature = as_text(block.start.get("signature")) + block.signature
+                kept = without(block.start, "type", "thinking", "signature")
+                return Thought(text, _state({**kept, "signature": signature} if signature else kept))
+            case "tool_use":
+                return self._request(block, text)
+            case _:
+                # A block of the server's own tools may stream its input, as ours do.
+                streamed = {"input": tool_arguments(text)[0]} if text else {}
+                return Opaque(PROVIDER, {**block.start, **block.extra, **streamed})
+
+    def _request(self, block: _Block, text: str) -> ToolRequest:
+        given = as_text(block.start.get("id"))
+        identity = unused_id(given, self._used)
+        self._used.add(identity)
+        arguments, invalid = tool_arguments(text) if text else (as_object(block.start.get("input")), None)
+        kept = without(block.start, "type", "id", "name", "input")
+        if given != identity:
+            kept["id"] = given
+        return ToolRequest(identity, as_text(block.start.get("name")), arguments, _state(kept), invalid)
+
+    def _counted(self) -> Usage:
+        counts = {name: as_count(value) for name, value in self._usage.items()}
+        cached, cache_write = counts.get("cache_read_input_tokens", 0), counts.get("cache_creation_input_tokens", 0)
+        details = as_object(self._usage.get("output_tokens_details"))
+        return Usage(
+            input=counts.get("input_tokens", 0) + cached + cache_write,
+            output=counts.get("output_tokens", 0),
+            cached=cached,
+            cache_write=cache_write,
+            thoughts=as_count(details.get("thinking_tokens")),
+        )
+
+
+def _state(kept: JsonObject) -> ProviderState | None:
+    return ProviderState(PROVIDER, kept) if kept else None
+
+
+def _merge(block: _Block, delta: Mapping[str, Any]) -> None:
+    """Take a delta of an unknown block: strings grow, other values replace."""
+    for name, value in without(delta, "type").items():
+        before = block.extra.get(name, block.start.get(name))
+        block.extra[name] = before + value if isinstance(before, str) and isinstance(value, str) else value
+
+
+class AnthropicWire(Wire["AsyncAnthropic"]):
+    """The connection to Anthropic; see :class:`~isthmus.models.streaming.Wire`."""
+
+    def body(self, request: ModelRequest) -> JsonObject:
+        return request_body(request, self.name)
+
+    def reader(self, request: ModelRequest) -> AnthropicReader:
+        return AnthropicReader(used_ids(request.messages))
+
+    @asynccontextmanager
+    async def open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
+        client = await self.client()
+        from anthropic import AsyncStream
+
+        # Cast to object: the events as they came.
+        async with await client.post(
+            "/v1/messages", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+        ) as events:
+            yield events
+
+    def failure(self, error: Exception) -> HttpFailure | Exception | None:
+        from anthropic import APIConnectionError, APIStatusError
+
+        if isinstance(error, APIStatusError):
+            # Behind a status below 300 is an error event inside the stream.
+            return HttpFailure(error.status_code, error_object(error.body), dict(error.response.headers))
+        cause = error.__cause__
+        return cause if isinstance(error, APIConnectionError) and isinstance(cause, Exception) else None
+
+    def connect(self) -> "AsyncAnthropic":
+        from anthropic import AsyncAnthropic
+
+        where = self.endpoint
+        return AsyncAnthropic(
+            api_key=where.key or None,
+            auth_token=where.token,
+            base_url=where.base_url,
+            max_retries=0,
+            http_client=self.http_client(),
+        )
+
+    async def close(self, client: "AsyncAnthropic") -> None:
+        await client.close()

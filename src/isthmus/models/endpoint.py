@@ -1,0 +1,153 @@
+"""Where a provider is, and with which key: decided from an environment that is handed in.
+
+Nothing here opens a connection or reads the environment of the process.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from isthmus.models.base import ModelError, ModelErrorKind
+
+NO_KEY = "not-needed"
+"""What is sent as a key to a server on this machine when none is set: the SDKs insist on one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider's names: what a person calls it, and its environment variables, the first that is set counts."""
+
+    id: str
+    title: str
+    key_variables: tuple[str, ...]
+    token_variables: tuple[str, ...]
+    base_url_variable: str
+    base_url: str
+    default_model: str
+
+
+GEMINI = Provider(
+    "gemini",
+    "Gemini",
+    ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    (),
+    "GOOGLE_GEMINI_BASE_URL",
+    "https://generativelanguage.googleapis.com",
+    "gemini-3.8-flash",
+)
+ANTHROPIC = Provider(
+    "anthropic",
+    "Anthropic",
+    ("ANTHROPIC_API_KEY",),
+    ("ANTHROPIC_AUTH_TOKEN",),
+    "ANTHROPIC_BASE_URL",
+    "https://api.anthropic.com",
+    "claude-sonnet-5-5",
+)
+OPENAI = Provider(
+    "openai",
+    "OpenAI",
+    ("OPENAI_API_KEY",),
+    (),
+    "OPENAI_BASE_URL",
+    "https://api.openai.com/v1",
+    "gpt-6.2-sol",
+)
+PROVIDERS = (GEMINI, ANTHROPIC, OPENAI)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address with what opens it. The key is never part of a text about it."""
+
+    provider: Provider
+    base_url: str
+    key: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+    """A bearer token in the key's place (Anthropic)."""
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the address is on this machine."""
+        return is_loopback(self.base_url)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must never be shown."""
+        return tuple(secret for secret in (self.key, self.token) if secret and secret != NO_KEY)
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL's host is this machine by its name or number."""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_configured(provider: Provider, environment: Mapping[str, str]) -> bool:
+    """Whether the environment has a key for the provider, or a base URL on this machine, which needs none."""
+    return configured_by(provider, environment) is not None
+
+
+def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | None:
+    """The variable that configures the provider, None when there is none."""
+    for variable in (*provider.key_variables, *provider.token_variables):
+        if environment.get(variable, "").strip():
+            return variable
+    base_url = environment.get(provider.base_url_variable, "").strip()
+    return provider.base_url_variable if base_url and is_loopback(base_url) else None
+
+
+def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> Endpoint:
+    """The provider's endpoint. ``base_url`` goes before the environment's.
+
+    Raises:
+        ModelError: CONFIGURATION - no key for an address that is not on this machine, a key that no HTTP header can
+            hold, or an address that is not http or https.
+    """
+    address = (base_url or environment.get(provider.base_url_variable, "")).strip().rstrip("/") or provider.base_url
+    _check_address(provider, address)
+    key = _first(environment, provider.key_variables)
+    token = None if key else _first(environment, provider.token_variables)
+    if not key and not token and not is_loopback(address):
+        names = " or ".join((*provider.key_variables, *provider.token_variables))
+        raise ModelError(
+            ModelErrorKind.CONFIGURATION,
+            f"{provider.title} needs a key: set {names}, or choose another model with -m",
+        )
+    return Endpoint(provider, address, key or ("" if token else NO_KEY), token)
+
+
+def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = environment.get(name, "").strip()
+        if value:
+            if not (value.isascii() and value.isprintable() and " " not in value):
+                raise ModelError(
+                    ModelErrorKind.CONFIGURATION,
+                    f"{name} holds a character that no key has (a space, a line break or a non-ASCII letter): "
+                    "copy the key again",
+                )
+            return value
+    return None
+
+
+def _check_address(provider: Provider, address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ModelError(
+            ModelErrorKind.CONFIGURATION,
+            f"{provider.base_url_variable}: expected an http or https URL, received {address!r}",
+        )

@@ -1,0 +1,311 @@
+"""Gemini over google-genai: the body of a request, the meaning of the streamed chunks, and the connection.
+
+The chunks are read as the JSON that came: the SDK's typed parts drop fields that they do not know, and a changed or
+merged part makes a thought signature worthless. Parts go back one by one as they came; the plain text of neighbours
+without a signature is joined. Vertex AI is not spoken here.
+https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/api/generate-content
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol, assert_never, cast
+
+from isthmus.models.base import (
+    Capabilities,
+    Finish,
+    JsonObject,
+    Message,
+    ModelRequest,
+    Opaque,
+    Part,
+    ProviderState,
+    StreamItem,
+    Text,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    ToolRequest,
+    ToolRequestStarted,
+    ToolResult,
+    Usage,
+)
+from isthmus.models.conversation import in_order, kept_for, used_ids
+from isthmus.models.endpoint import GEMINI, endpoint
+from isthmus.models.failure import HttpFailure, error_object
+from isthmus.models.received import as_count, as_list, as_object, as_text, excerpt, is_object, unused_id, without
+from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
+
+if TYPE_CHECKING:
+    import httpx2
+
+PROVIDER = GEMINI.id
+API_VERSION = "v1beta"
+CONTEXT_WINDOW = 1_048_576
+FINISH: Mapping[str, Finish] = {
+    "STOP": Finish.STOP,
+    "MAX_TOKENS": Finish.LENGTH,
+    "SAFETY": Finish.SAFETY,
+    "RECITATION": Finish.SAFETY,
+    "BLOCKLIST": Finish.SAFETY,
+    "PROHIBITED_CONTENT": Finish.SAFETY,
+    "SPII": Finish.SAFETY,
+    "IMAGE_SAFETY": Finish.SAFETY,
+}
+
+
+def open_gemini(
+    name: str, environment: Mapping[str, str], *, base_url: str | None = None, options: StreamOptions | None = None
+) -> ProviderModel:
+    """The Gemini model ``name``.
+
+    Raises:
+        ModelError: CONFIGURATION - no key, or an unusable address.
+    """
+    options = options or StreamOptions()
+    name = name.removeprefix("models/")
+    abilities = Capabilities(CONTEXT_WINDOW if thinks(name) else None, thoughts=thinks(name))
+    where = endpoint(GEMINI, environment, base_url)
+    return ProviderModel(GeminiWire(name, where, environment, options.timeouts, abilities), options)
+
+
+def thinks(name: str) -> bool:
+    """Whether a model can be asked for its thoughts; the others refuse the question."""
+    return re.search(r"gemini-(2\.5|[3-9]|\d\d)|gemini-\w+-latest", name) is not None
+
+
+def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
+    """The body of `streamGenerateContent`."""
+    wire_ids: dict[str, str | None] = {}
+    contents = [_content(message, wire_ids) for message in in_order(request.messages)]
+    body: dict[str, Any] = {"contents": [content for content in contents if content["parts"]]}
+    if request.system:
+        body["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if request.tools:
+        declarations = [
+            {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
+            for tool in request.tools
+        ]
+        body["tools"] = [{"functionDeclarations": declarations}]
+    generation: dict[str, Any] = {}
+    if request.max_output_tokens is not None:
+        generation["maxOutputTokens"] = request.max_output_tokens
+    if thinks(name):
+        generation["thinkingConfig"] = {"includeThoughts": True}
+    if generation:
+        body["generationConfig"] = generation
+    return body
+
+
+def _content(message: Message, wire_ids: dict[str, str | None]) -> dict[str, Any]:
+    parts = [encoded for part in message.parts if (encoded := _part(part, wire_ids)) is not None]
+    return {"role": "user" if message.role == "user" else "model", "parts": parts}
+
+
+def _part(part: Part, wire_ids: dict[str, str | None]) -> Mapping[str, Any] | None:
+    match part:
+        case Text(text, state):
+            kept = kept_for(PROVIDER, state)
+            return {**kept, "text": text} if text or kept else None
+        case Thought(text, state):
+            # The thoughts of others mean nothing here.
+            return (
+                {**kept_for(PROVIDER, state), "thought": True, "text": text}
+                if state and state.provider == PROVIDER
+                else None
+            )
+        case ToolRequest(identity, name, arguments, state):
+            kept = kept_for(PROVIDER, state)
+            call = {**as_object(kept.get("functionCall")), "name": name, "args": arguments}
+            wire_ids[identity] = as_text(call.get("id")) or None
+            return {**kept, "functionCall": call}
+        case ToolResult(identity, name, content, is_error):
+            response: dict[str, Any] = {"name": name, "response": {"error" if is_error else "output": content}}
+            wire_id = wire_ids.get(identity)
+            return {"functionResponse": response if wire_id is None else {"id": wire_id, **response}}
+        case Opaque(provider, raw):
+            return raw if provider == PROVIDER else None
+        case _:
+            assert_never(part)
+
+
+class GeminiReader:
+    """Folds the chunks of one answer; see :class:`~isthmus.models.streaming.Reader`."""
+
+    def __init__(self, used_ids: Collection[str] = ()) -> None:
+        self._used = set(used_ids)
+        self._parts: list[Part] = []
+        self._usage: JsonObject = {}
+        self._reason = ""
+        self._explanation = ""
+        self._blocked = False
+
+    def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
+        """Take one chunk."""
+        chunk = as_object(event)
+        if "error" in chunk:
+            error = error_object(chunk)
+            return HttpFailure(as_count(error.get("code")) or None, error)
+        self._usage = {**self._usage, **as_object(chunk.get("usageMetadata"))}
+        blocked = as_object(chunk.get("promptFeedback"))
+        if reason := as_text(blocked.get("blockReason")):
+            self._blocked = True
+            self._reason, self._explanation = reason, as_text(blocked.get("blockReasonMessage"))
+        candidate = as_object(next(iter(as_list(chunk.get("candidates"))), None))
+        if reason := as_text(candidate.get("finishReason")):
+            self._reason, self._explanation = reason, as_text(candidate.get("finishMessage"))
+        shown: list[StreamItem] = []
+        for part in as_list(as_object(candidate.get("content")).get("parts")):
+            shown += self._take(as_object(part))
+        return shown
+
+    def _take(self, part: Mapping[str, Any]) -> Sequence[StreamItem]:
+        if not part:
+            return ()
+        if isinstance(part.get("functionCall"), Mapping):
+            request = self._request(part)
+            self._parts.append(request)
+            return (ToolRequestStarted(request.name),)
+        text = part.get("text")
+        if not isinstance(text, str):
+            self._parts.append(Opaque(PROVIDER, part))
+            return ()
+        if part.get("thought") is True:
+            self._add(Thought(text, ProviderState(PROVIDER, without(part, "text", "thought"))))
+            return (ThoughtDelta(text),) if text else ()
+        kept = without(part, "text")
+        self._add(Text(text, ProviderState(PROVIDER, kept) if kept else None))
+        return (TextDelta(text),) if text else ()
+
+    def _add(self, part: Text | Thought) -> None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(part, Text) and isinstance(last, Text) and part.state is None and last.state is None:
+            self._parts[-1] = Text(last.text + part.text)
+        elif (
+            isinstance(part, Thought)
+            and isinstance(last, Thought)
+            and not kept_for(PROVIDER, part.state)
+            and not kept_for(PROVIDER, last.state)
+        ):
+            self._parts[-1] = Thought(last.text + part.text, last.state)
+        elif part != Text(""):
+            self._parts.append(part)
+
+    def _request(self, part: Mapping[str, Any]) -> ToolRequest:
+        call = as_object(part["functionCall"])
+        identity = unused_id(as_text(call.get("id")), self._used)
+        self._used.add(identity)
+        arguments: object = call.get("args")
+        invalid = None
+        if arguments is not None and not is_object(arguments):
+            invalid = f"the arguments are not a JSON object: {excerpt(str(arguments))}"
+        kept = without(part, "functionCall")
+        if call_kept := without(call, "name", "args"):
+            kept["functionCall"] = call_kept
+        state = ProviderState(PROVIDER, kept)
+        return ToolRequest(identity, as_text(call.get("name")), as_object(arguments), state, invalid)
+
+    def answer(self) -> Answer:
+        """What came."""
+        finish = Finish.SAFETY if self._blocked else FINISH.get(self._reason, Finish.OTHER)
+        if finish is Finish.STOP and any(isinstance(part, ToolRequest) for part in self._parts):
+            finish = Finish.TOOL_CALLS
+        raw = f"{self._reason}: {excerpt(self._explanation)}" if self._explanation else self._reason
+        message = Message("assistant", tuple(self._parts))
+        return Answer(message, self._counted(), finish, raw or None, ended=bool(self._reason))
+
+    def _counted(self) -> Usage:
+        counts = {name: as_count(value) for name, value in self._usage.items()}
+        thoughts = counts.get("thoughtsTokenCount", 0)
+        return Usage(
+            input=counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0),
+            output=counts.get("candidatesTokenCount", 0) + thoughts,
+            cached=counts.get("cachedContentTokenCount", 0),
+            thoughts=thoughts,
+        )
+
+
+class _Client(Protocol):
+    """What is used of the SDK's client."""
+
+    async def events(self, path: str, body: JsonObject) -> AsyncGenerator[object, None]: ...
+
+    async def close_connections(self) -> None: ...
+
+
+_responses: ContextVar["list[httpx2.Response] | None"] = ContextVar("gemini_responses", default=None)
+"""Takes the HTTP response of the request that is being opened."""
+
+
+class GeminiWire(Wire[_Client]):
+    """The connection to Gemini; see :class:`~isthmus.models.streaming.Wire`."""
+
+    def body(self, request: ModelRequest) -> JsonObject:
+        return request_body(request, self.name)
+
+    def reader(self, request: ModelRequest) -> GeminiReader:
+        return GeminiReader(used_ids(request.messages))
+
+    @asynccontextmanager
+    async def open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
+        client = await self.client()
+        path = self.name if "/" in self.name else f"models/{self.name}"
+        responses: list[httpx2.Response] = []
+        token = _responses.set(responses)
+        try:
+            events = await client.events(f"{path}:streamGenerateContent?alt=sse", body)
+        finally:
+            _responses.reset(token)
+        try:
+            async with aclosing(events):
+                yield events
+        finally:
+            # The SDK leaves this to the garbage collector.
+            for response in responses:
+                await response.aclose()
+
+    def failure(self, error: Exception) -> HttpFailure | Exception | None:
+        import httpx2
+        from google.genai.errors import APIError
+
+        if not isinstance(error, APIError):
+            return None
+        response = cast("object", getattr(error, "response", None))
+        headers = dict(response.headers) if isinstance(response, httpx2.Response) else {}
+        return HttpFailure(error.code, error_object(getattr(error, "details", None)), headers, error.message or "")
+
+    def connect(self) -> _Client:
+        from google import genai
+        from google.genai.types import HttpOptions
+
+        class RawClient(genai.Client):
+            """The SDK's client with a stream of chunks as they came, before its types drop what they do not know."""
+
+            async def events(self, path: str, body: JsonObject) -> AsyncGenerator[object, None]:
+                chunks = await self._api_client.async_request_streamed("post", path, dict(body), None)
+                return _decoded(chunks)
+
+            async def close_connections(self) -> None:
+                await http.aclose()
+
+        http = self.http_client()
+        http.event_hooks = {**http.event_hooks, "response": [_remember]}
+        options = HttpOptions(base_url=self.endpoint.base_url, api_version=API_VERSION, httpx_async_client=http)
+        return RawClient(vertexai=False, api_key=self.endpoint.key, http_options=options)
+
+    async def close(self, client: _Client) -> None:
+        await client.close_connections()
+
+
+async def _remember(response: "httpx2.Response") -> None:
+    responses = _responses.get()
+    if responses is not None:
+        responses.append(response)
+
+
+async def _decoded(chunks: AsyncIterator[Any]) -> AsyncGenerator[object, None]:
+    async for chunk in chunks:
+        if chunk.body:
+            yield json.loads(chunk.body)

@@ -1,0 +1,104 @@
+"""The HTTP client that the providers' SDKs are given, and what its failures mean.
+
+The process environment has no say in it: proxies and certificates come from the environment that is handed in, and
+an address on this machine is never reached through a proxy. Every wait has a deadline.
+"""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from isthmus.models.base import ModelError, ModelErrorKind
+from isthmus.models.endpoint import Endpoint
+from isthmus.models.failure import hidden
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Deadlines in seconds. ``idle`` is the longest silence, before the answer begins and between its chunks."""
+
+    connect: float = 15.0
+    idle: float = 300.0
+
+
+def http_client(endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts) -> "httpx2.AsyncClient":
+    """A client for one endpoint; the caller closes it.
+
+    Raises:
+        ModelError: CONFIGURATION - the proxy or the certificate file of the environment cannot be used.
+    """
+    import httpx2
+
+    limit = httpx2.Timeout(timeouts.idle, connect=timeouts.connect, pool=timeouts.connect)
+
+    async def set_deadlines(request: httpx2.Request) -> None:
+        # An SDK may have put its own, or none.
+        request.extensions["timeout"] = limit.as_dict()
+
+    try:
+        return httpx2.AsyncClient(
+            timeout=limit,
+            trust_env=False,
+            follow_redirects=False,
+            proxy=proxy_for(endpoint, environment),
+            verify=_certificates(endpoint, environment),
+            event_hooks={"request": [set_deadlines]},
+        )
+    except (ValueError, OSError) as error:
+        raise ModelError(
+            ModelErrorKind.CONFIGURATION,
+            f"the connection to {endpoint.base_url} cannot be set up: {hidden(str(error), endpoint)}. "
+            "Check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE",
+        ) from error
+
+
+def proxy_for(endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
+    """The proxy that the environment names for an endpoint; never one for this machine."""
+    if endpoint.is_loopback:
+        return None
+    parts = urlsplit(endpoint.base_url)
+    if _is_direct(parts.hostname or "", _variable(environment, "no_proxy")):
+        return None
+    return _variable(environment, f"{parts.scheme}_proxy") or _variable(environment, "all_proxy") or None
+
+
+def connection_error(error: Exception, endpoint: Endpoint, timeouts: Timeouts) -> ModelError | None:
+    """The error for a failure below HTTP, None when ``error`` is nothing of the kind."""
+    import httpx2
+
+    where = f"{endpoint.provider.title} at {endpoint.base_url}"
+    if isinstance(error, httpx2.ReadTimeout):
+        return ModelError(ModelErrorKind.INTERRUPTED, f"{where} was silent for {timeouts.idle:g} s")
+    if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.PoolTimeout)):
+        if isinstance(error, httpx2.TimeoutException):
+            reason = f"no answer within {timeouts.connect:g} s"
+        else:
+            reason = hidden(str(error), endpoint) or type(error).__name__
+        advice = f"Check that it runs, and {endpoint.provider.base_url_variable}"
+        return ModelError(ModelErrorKind.UNREACHABLE, f"{where} cannot be reached: {reason}. {advice}")
+    if isinstance(error, (httpx2.TransportError, httpx2.DecodingError)):
+        reason = hidden(str(error), endpoint) or type(error).__name__
+        return ModelError(ModelErrorKind.INTERRUPTED, f"the connection to {where} broke off: {reason}")
+    return None
+
+
+def _certificates(endpoint: Endpoint, environment: Mapping[str, str]) -> ssl.SSLContext | bool:
+    if urlsplit(endpoint.base_url).scheme == "http":
+        # Not used, and much cheaper to make than one with every authority of the world in it. It trusts nobody.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    file, folder = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file or None, capath=folder or None) if file or folder else True
+
+
+def _is_direct(host: str, no_proxy: str) -> bool:
+    names = [name.strip().partition(":")[0].removeprefix("*").lstrip(".").lower() for name in no_proxy.split(",")]
+    return "*" in no_proxy.split(",") or any(name and (host == name or host.endswith(f".{name}")) for name in names)
+
+
+def _variable(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name) or environment.get(name.upper()) or ""

@@ -1,0 +1,386 @@
+"""OpenAI's Chat Completions over its SDK, and the many servers that imitate it (Ollama, llama.cpp, vLLM, OpenRouter).
+
+The chunks are read as the JSON that came, because the imitators differ: tool calls that all have index 0, or no id,
+thoughts under `reasoning`, `reasoning_content` or `reasoning_details`, no usage, no finish reason. What a server said
+beside text and calls goes back to the same server under the same name, and to no other. Responses is not spoken here.
+https://platform.openai.com/docs/api-reference/chat-streaming, https://openrouter.ai/docs/use-cases/reasoning-tokens
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+from urllib.parse import urlsplit
+
+from isthmus.models.base import (
+    Capabilities,
+    Finish,
+    JsonObject,
+    Message,
+    ModelRequest,
+    Opaque,
+    Part,
+    ProviderState,
+    StreamItem,
+    Text,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    ToolRequest,
+    ToolRequestStarted,
+    ToolResult,
+    Usage,
+)
+from isthmus.models.conversation import in_order, kept_for, used_ids
+from isthmus.models.endpoint import OPENAI, Endpoint, endpoint
+from isthmus.models.failure import HttpFailure, error_object
+from isthmus.models.received import (
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    is_object,
+    tool_arguments,
+    unused_id,
+    without,
+)
+from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+FINISH: Mapping[str, Finish] = {
+    "stop": Finish.STOP,
+    "tool_calls": Finish.TOOL_CALLS,
+    "function_call": Finish.TOOL_CALLS,
+    "length": Finish.LENGTH,
+    "content_filter": Finish.SAFETY,
+}
+THOUGHT_FIELDS = ("reasoning_content", "reasoning")
+DETAILS = "reasoning_details"
+
+
+def open_openai(
+    name: str, environment: Mapping[str, str], *, base_url: str | None = None, options: StreamOptions | None = None
+) -> ProviderModel:
+    """The model ``name`` of OpenAI, or of the server at ``base_url`` or OPENAI_BASE_URL.
+
+    Raises:
+        ModelError: CONFIGURATION - no key for an address that is not on this machine, or an unusable address.
+    """
+    options = options or StreamOptions()
+    where = endpoint(OPENAI, environment, base_url)
+    return ProviderModel(OpenAIWire(name, where, environment, options.timeouts, Capabilities(thoughts=True)), options)
+
+
+def origin_of(where: Endpoint) -> str:
+    """Who gets its own state back: every server that imitates the wire is a provider of its own."""
+    return f"openai@{urlsplit(where.base_url).netloc.rpartition('@')[2]}"
+
+
+def request_body(request: ModelRequest, name: str, origin: str) -> dict[str, Any]:
+    """The body of `POST /chat/completions`."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
+    wire_ids: dict[str, str] = {}
+    for message in in_order(request.messages):
+        if message.role == "assistant":
+            messages.append(_assistant(message, origin, wire_ids))
+        else:
+            messages += _user(message, wire_ids)
+    body: dict[str, Any] = {
+        "model": name,
+        "messages": messages,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for tool in request.tools
+        ]
+    if request.max_output_tokens is not None:
+        # OpenAI's own models refuse the old name, and most imitators do not know the new one.
+        is_openai = origin.removeprefix("openai@").partition(":")[0].endswith("openai.com")
+        body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens
+    return body
+
+
+def _user(message: Message, wire_ids: Mapping[str, str]) -> list[dict[str, Any]]:
+    results = [
+        {"role": "tool", "tool_call_id": wire_ids.get(part.id, part.id), "content": part.content}
+        for part in message.parts
+        if isinstance(part, ToolResult)
+    ]
+    texts = [part.text for part in message.parts if isinstance(part, Text) and part.text]
+    return [*results, {"role": "user", "content": "\n\n".join(texts)}] if texts else results
+
+
+def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> dict[str, Any]:
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    kept: dict[str, Any] = {}
+    for part in message.parts:
+        match part:
+            case Text(text):
+                texts.append(text)
+            case Thought(text, state):
+                if name := as_text(kept_for(origin, state).get("field")):
+                    kept[name] = as_text(kept.get(name)) + text
+            case ToolRequest(identity, name, arguments, state):
+                data = kept_for(origin, state)
+                wire_ids[identity] = as_text(data.get("id")) or identity
+                function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+                call = {**without(data, "id"), "id": wire_ids[identity], "type": "function", "function": function}
+                calls.append(call)
+            case Opaque(provider, raw):
+                if provider == origin:
+                    kept |= raw
+            case ToolResult():
+                pass
+            case _:
+                assert_never(part)
+    text = "".join(texts)
+    encoded: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, **kept}
+    return {**encoded, "tool_calls": calls} if calls else encoded
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call while it comes in."""
+
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list[str])
+    whole: JsonObject | None = None
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def is_complete(self) -> bool:
+        if self.whole is not None:
+            return True
+        try:
+            return is_object(json.loads("".join(self.arguments)))
+        except (json.JSONDecodeError, RecursionError):
+            return False
+
+
+class OpenAIReader:
+    """Folds the chunks of one answer; see :class:`~isthmus.models.streaming.Reader`."""
+
+    def __init__(self, origin: str, used_ids: Collection[str] = ()) -> None:
+        self._origin = origin
+        self._used = set(used_ids)
+        self._text: list[str] = []
+        self._thought: list[str] = []
+        self._thought_field = ""
+        self._refused = False
+        self._calls: list[_Call] = []
+        self._unknown: dict[str, Any] = {}
+        self._usage: JsonObject = {}
+        self._reason = ""
+
+    def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
+        """Take one chunk."""
+        chunk = as_object(event)
+        if chunk.get("error"):
+            return HttpFailure(None, error_object(chunk))
+        if usage := as_object(chunk.get("usage")):
+            self._usage = usage
+        choice = as_object(next(iter(as_list(chunk.get("choices"))), None))
+        self._reason = as_text(choice.get("finish_reason")) or self._reason
+        return self._take(as_object(choice.get("delta")) or as_object(choice.get("message")))
+
+    def _take(self, delta: Mapping[str, Any]) -> Sequence[StreamItem]:
+        shown: list[StreamItem] = []
+        for name, value in delta.items():
+            if value in (None, "", [], {}):
+                continue
+            match name:
+                case "role" | "function_call":
+                    pass
+                case "content":
+                    shown += self._content(value)
+                case "refusal":
+                    self._refused = True
+                    shown += self._content(value)
+                case "reasoning_content" | "reasoning":
+                    shown += self._think(name, as_text(value))
+                case "tool_calls":
+                    for item in as_list(value):
+                        shown += self._call(as_object(item))
+                case _:
+                    shown += self._keep(name, value, delta)
+        return shown
+
+    def _content(self, value: object) -> Sequence[StreamItem]:
+        if isinstance(value, str):
+            self._text.append(value)
+            return (TextDelta(value),)
+        # Some servers send a list of typed parts (Mistral).
+        shown: list[StreamItem] = []
+        for item in map(as_object, as_list(value)):
+            if text := as_text(item.get("text")):
+                shown += self._content(text)
+            for thought in as_list(item.get("thinking")):
+                shown += self._think("", as_text(as_object(thought).get("text")))
+        return shown
+
+    def _think(self, name: str, text: str) -> Sequence[StreamItem]:
+        # A server that sends both names sends the same thought twice.
+        if not text or (self._thought_field and name and name != self._thought_field):
+            return ()
+        self._thought_field = self._thought_field or name
+        self._thought.append(text)
+        return (ThoughtDelta(text),)
+
+    def _keep(self, name: str, value: object, delta: Mapping[str, Any]) -> Sequence[StreamItem]:
+        before = self._unknown.get(name)
+        if name == DETAILS:
+            self._unknown[name] = _joined_details(as_list(before), as_list(value))
+            if any(delta.get(thought) for thought in THOUGHT_FIELDS):
+                return ()
+            texts = [as_text(as_object(item).get("text") or as_object(item).get("summary")) for item in as_list(value)]
+            return [item for text in texts for item in self._think("", text)]
+        if isinstance(before, str) and isinstance(value, str):
+            self._unknown[name] = before + value
+        elif as_list(before) and as_list(value):
+            self._unknown[name] = [*as_list(before), *as_list(value)]
+        else:
+            self._unknown[name] = value
+        return ()
+
+    def _call(self, item: Mapping[str, Any]) -> Sequence[StreamItem]:
+        function = as_object(item.get("function"))
+        identity, name = as_text(item.get("id")), as_text(function.get("name"))
+        index = item.get("index")
+        call = self._open_call(index if isinstance(index, int) else None, identity, name)
+        shown: Sequence[StreamItem] = ()
+        if name and not call.name:
+            call.name = name
+            shown = (ToolRequestStarted(name),)
+        call.id = call.id or identity
+        call.extra |= without(item, "index", "id", "type", "function")
+        arguments: object = function.get("arguments")
+        if is_object(arguments):
+            call.whole = arguments
+        else:
+            call.arguments.append(as_text(arguments))
+        return shown
+
+    def _open_call(self, index: int | None, identity: str, name: str) -> _Call:
+        """The call that a piece belongs to; a new one when it begins one."""
+        same = [call for call in self._calls if call.index == index] if index is not None else self._calls
+        last = same[-1] if same else None
+        begins = last is None
+        if last is not None and name:
+            # Index 0 for every call: another id, or a name after a call that is complete, begins the next one.
+            differs = bool(identity and last.id and identity != last.id)
+            begins = differs or (not identity and bool(last.name) and last.is_complete)
+        if last is None or begins:
+            last = _Call(index)
+            self._calls.append(last)
+        return last
+
+    def answer(self) -> Answer:
+        """What came."""
+        parts: list[Part] = []
+        if self._thought:
+            parts.append(Thought("".join(self._thought), ProviderState(self._origin, {"field": self._thought_field})))
+        if self._unknown:
+            parts.append(Opaque(self._origin, dict(self._unknown)))
+        if text := "".join(self._text):
+            parts.append(Text(text))
+        calls = [self._request(call) for call in self._calls]
+        parts += calls
+        finish = FINISH.get(self._reason, Finish.OTHER)
+        if self._refused:
+            finish = Finish.SAFETY
+        elif calls and finish in (Finish.STOP, Finish.OTHER):
+            finish = Finish.TOOL_CALLS
+        # A stream that stopped inside a call was cut; without a call nothing can tell that from a server without
+        # finish reasons.
+        cut = not self._reason and any(not call.is_complete for call in self._calls)
+        return Answer(Message("assistant", tuple(parts)), self._counted(), finish, self._reason or None, ended=not cut)
+
+    def _request(self, call: _Call) -> ToolRequest:
+        identity = unused_id(call.id, self._used)
+        self._used.add(identity)
+        arguments, invalid = (call.whole, None) if call.whole is not None else tool_arguments("".join(call.arguments))
+        kept = {**call.extra, "id": call.id} if call.id and call.id != identity else call.extra
+        state = ProviderState(self._origin, kept) if kept else None
+        return ToolRequest(identity, call.name, arguments, state, invalid)
+
+    def _counted(self) -> Usage:
+        prompt = as_object(self._usage.get("prompt_tokens_details"))
+        completion = as_object(self._usage.get("completion_tokens_details"))
+        cached = as_count(prompt.get("cached_tokens")) or as_count(self._usage.get("prompt_cache_hit_tokens"))
+        return Usage(
+            input=as_count(self._usage.get("prompt_tokens")),
+            output=as_count(self._usage.get("completion_tokens")),
+            cached=cached,
+            cache_write=as_count(prompt.get("cache_write_tokens")),
+            thoughts=as_count(completion.get("reasoning_tokens")),
+        )
+
+
+def _joined_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
+    """Pieces of one reasoning item (same type and index) as one: its texts grow, other fields replace."""
+    joined = list(before)
+    for piece in map(as_object, more):
+        last = as_object(joined[-1] if joined else None)
+        same = all(last.get(name) == piece.get(name) for name in ("type", "index"))
+        if not last or not same or not re.fullmatch(r"reasoning\.(text|summary)", as_text(piece.get("type"))):
+            joined.append(piece)
+            continue
+        merged = {**last, **{name: value for name, value in piece.items() if value is not None}}
+        for name in ("text", "summary"):
+            if name in last or name in piece:
+                merged[name] = as_text(last.get(name)) + as_text(piece.get(name))
+        joined[-1] = merged
+    return joined
+
+
+class OpenAIWire(Wire["AsyncOpenAI"]):
+    """The connection to a server of Chat Completions; see :class:`~isthmus.models.streaming.Wire`."""
+
+    def body(self, request: ModelRequest) -> JsonObject:
+        return request_body(request, self.name, origin_of(self.endpoint))
+
+    def reader(self, request: ModelRequest) -> OpenAIReader:
+        return OpenAIReader(origin_of(self.endpoint), used_ids(request.messages))
+
+    @asynccontextmanager
+    async def open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
+        client = await self.client()
+        from openai import AsyncStream
+
+        # Cast to object: the chunks as they came.
+        async with await client.post(
+            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+        ) as chunks:
+            yield chunks
+
+    def failure(self, error: Exception) -> HttpFailure | Exception | None:
+        from openai import APIConnectionError, APIError, APIStatusError
+
+        if isinstance(error, APIStatusError):
+            return HttpFailure(error.status_code, error_object(error.body), dict(error.response.headers), error.message)
+        if isinstance(error, APIConnectionError):
+            return error.__cause__ if isinstance(error.__cause__, Exception) else None
+        # An error inside the stream.
+        return HttpFailure(None, error_object(error.body), text=error.message) if isinstance(error, APIError) else None
+
+    def connect(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI
+
+        where = self.endpoint
+        return AsyncOpenAI(api_key=where.key, base_url=where.base_url, max_retries=0, http_client=self.http_client())
+
+    async def close(self, client: "AsyncOpenAI") -> None:
+        await client.close()

@@ -1,0 +1,97 @@
+"""When a model request is tried again, and after how long: a decision, without a clock or a socket.
+
+The provider SDKs' own retries are off, so that there is one policy, and a person sees every wait. Whether something
+was yielded already is for the caller to know: an answer that has begun is never tried again.
+"""
+
+import email.utils
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from isthmus.models.base import ModelError, ModelErrorKind
+from isthmus.models.received import as_list, as_object, as_text
+
+PASSING = frozenset(
+    {
+        ModelErrorKind.RATE_LIMIT,
+        ModelErrorKind.OVERLOADED,
+        ModelErrorKind.UNREACHABLE,
+        ModelErrorKind.INTERRUPTED,
+        ModelErrorKind.EMPTY,
+    }
+)
+"""What may be over when the same request is sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how long. Times are in seconds.
+
+    ``attempts`` counts the first try. A server that asks for more than ``longest_wait`` is not waited for: the error
+    says how long it would take. ``brief_attempts`` holds for an empty answer and for an address that cannot be reached.
+    """
+
+    attempts: int = 5
+    brief_attempts: int = 2
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+
+    def attempts_for(self, error: ModelError) -> int:
+        """How many tries there are in all for an error of this kind."""
+        if error.final or error.kind not in PASSING:
+            return 1
+        brief = error.kind in (ModelErrorKind.EMPTY, ModelErrorKind.UNREACHABLE)
+        return min(self.attempts, self.brief_attempts) if brief else self.attempts
+
+    def wait(self, error: ModelError, attempt: int, random: float) -> float | None:
+        """Seconds until the next try after try number ``attempt`` (1 = the first), or None to give up.
+
+        ``random`` is in [0, 1): it spreads the waits of many clients over the upper half of the back-off.
+        """
+        if attempt >= self.attempts_for(error):
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= self.longest_wait else None
+        if error.kind is ModelErrorKind.EMPTY:
+            return 0.0
+        back_off = min(self.first_wait * 2.0 ** (attempt - 1), self.longest_wait)
+        return back_off * (0.5 + random / 2)
+
+
+def retry_after(headers: Mapping[str, str], body: Mapping[str, Any], now: float) -> float | None:
+    """Seconds that a server asks to wait: Retry-After (seconds or a date), Retry-After-Ms, or Google's RetryInfo.
+
+    ``headers`` has lower-case names; ``body`` is the error object; ``now`` is in seconds since the epoch.
+    """
+    for value in (_milliseconds(headers.get("retry-after-ms")), _header(headers.get("retry-after"), now)):
+        if value is not None:
+            return value
+    for detail in as_list(body.get("details")):
+        if match := re.fullmatch(r"(\d+(?:\.\d+)?)s", as_text(as_object(detail).get("retryDelay"))):
+            return float(match[1])
+    return None
+
+
+def _milliseconds(value: str | None) -> float | None:
+    seconds = _number(value)
+    return None if seconds is None else seconds / 1000
+
+
+def _header(value: str | None, now: float) -> float | None:
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        date = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
+
+
+def _number(value: str | None) -> float | None:
+    if value is None or not re.fullmatch(r"\s*\d{1,12}(?:\.\d+)?\s*", value):
+        return None
+    return float(value)

@@ -1,0 +1,233 @@
+"""One request to a model, tried as often as the retry policy says: the shell that all providers share.
+
+A provider brings a :class:`Wire` (how to send a body and get JSON events back) and a :class:`Reader` (what the events
+mean). Here are the tries, the waits between them and what becomes of a failure; no provider's JSON.
+"""
+
+import asyncio
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from isthmus.models.base import (
+    Capabilities,
+    Done,
+    Finish,
+    JsonObject,
+    Message,
+    ModelError,
+    ModelErrorKind,
+    ModelRequest,
+    Opaque,
+    Retrying,
+    StreamItem,
+    Text,
+    ToolRequest,
+    Usage,
+)
+from isthmus.models.endpoint import Endpoint
+from isthmus.models.failure import HttpFailure, model_error
+from isthmus.models.http import Timeouts, connection_error, http_client
+from isthmus.models.lazy import Lazy
+from isthmus.models.retry import PASSING, RetryPolicy
+
+if TYPE_CHECKING:
+    import httpx2
+
+Client = TypeVar("Client")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What a test or a setting may change about requests; the clock and the dice are here to be replaced."""
+
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: Callable[[], float] = random.random
+    now: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reader has at the end of a stream. ``ended`` is False when the wire's own end did not come."""
+
+    message: Message
+    usage: Usage
+    finish: Finish
+    raw_finish: str | None
+    ended: bool = True
+
+
+class Reader(Protocol):
+    """Folds the events of one answer into a message; does no I/O.
+
+    ``feed`` returns what a person can see of the event. It accepts any JSON: what it does not know it keeps or leaves
+    out. It raises :class:`ModelError` or returns an :class:`HttpFailure` when the event is an error of the server.
+    """
+
+    def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure: ...
+
+    def answer(self) -> Answer: ...
+
+
+class Wire(ABC, Generic[Client]):
+    """A provider behind the client of its official SDK, which is made at the first request."""
+
+    def __init__(
+        self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts, abilities: Capabilities
+    ) -> None:
+        self.name = name
+        self.endpoint = endpoint
+        self.capabilities = abilities
+        self._environment = environment
+        self._timeouts = timeouts
+        self._client: Lazy[Client] = Lazy(self.connect)
+
+    @abstractmethod
+    def connect(self) -> Client:
+        """Import the SDK and make its client, over :meth:`http_client` and with the SDK's own retries off."""
+
+    @abstractmethod
+    async def close(self, client: Client) -> None:
+        """Close what :meth:`connect` opened."""
+
+    @abstractmethod
+    def body(self, request: ModelRequest) -> JsonObject:
+        """The body of the request."""
+
+    @abstractmethod
+    def reader(self, request: ModelRequest) -> Reader:
+        """A reader for the answer to this request."""
+
+    @abstractmethod
+    def open(self, body: JsonObject) -> AbstractAsyncContextManager[AsyncIterator[object]]:
+        """Send the body; the block gets the events as the JSON that came, and its end closes the response at once."""
+
+    @abstractmethod
+    def failure(self, error: Exception) -> HttpFailure | Exception | None:
+        """What an exception of the SDK stands for: an HTTP failure, the error below it, or None when not the SDK's."""
+
+    async def client(self) -> Client:
+        """The SDK's client; the event loop goes on while the SDK is loaded."""
+        return await self._client.get()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if (client := self._client.loaded) is not None:
+            await self.close(client)
+
+    def http_client(self) -> "httpx2.AsyncClient":
+        """The HTTP client for the SDK."""
+        return http_client(self.endpoint, self._environment, self._timeouts)
+
+
+class ProviderModel:
+    """A :class:`~isthmus.models.base.ChatModel` over a provider's wire."""
+
+    def __init__(self, wire: Wire[Any], options: StreamOptions) -> None:
+        self._wire = wire
+        self._options = options
+
+    @property
+    def name(self) -> str:
+        """The model's name at the provider."""
+        return self._wire.name
+
+    @property
+    def provider(self) -> str:
+        """`gemini`, `anthropic` or `openai`."""
+        return self._wire.endpoint.provider.id
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is known of the model."""
+        return self._wire.capabilities
+
+    async def prepare(self) -> None:
+        """Load the SDK (0.7-1.7 s of CPU) in a thread, so that the first request need not; may be left out."""
+        await self._wire.client()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._wire.aclose()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """See :meth:`ChatModel.stream`."""
+        body = self._wire.body(request)
+        policy, attempt = self._options.policy, 1
+        while True:
+            begun = False
+            try:
+                reader = self._wire.reader(request)
+                async with self._wire.open(body) as events:
+                    async for event in events:
+                        for item in self._checked(reader.feed(event)):
+                            begun = True
+                            yield item
+                done = self._done(reader.answer())
+            except Exception as failure:
+                error = self._translated(failure)
+                if error is None:
+                    raise
+            else:
+                yield done
+                return
+            if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
+                raise self._interrupted(error) from error
+            wait = None if begun else policy.wait(error, attempt, self._options.random())
+            if wait is None:
+                raise error
+            attempt += 1
+            yield Retrying(attempt, policy.attempts_for(error), wait, str(error))
+            await self._options.sleep(wait)
+
+    def _checked(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:
+        if isinstance(read, HttpFailure):
+            raise model_error(read, self._wire.endpoint, self._wire.name, self._options.now())
+        return read
+
+    def _done(self, answer: Answer) -> Done:
+        title = self._wire.endpoint.provider.title
+        if not answer.ended:
+            raise ModelError(ModelErrorKind.INTERRUPTED, f"the answer of {title} ended too early")
+        said = any(
+            isinstance(part, (ToolRequest, Opaque)) or (isinstance(part, Text) and part.text.strip())
+            for part in answer.message.parts
+        )
+        if answer.finish is Finish.SAFETY and not answer.message.parts:
+            reason = f" ({answer.raw_finish})" if answer.raw_finish else ""
+            raise ModelError(
+                ModelErrorKind.SAFETY,
+                f"{title} refused to answer for reasons of safety{reason}. Say it in other words, or leave out what "
+                "it may take offence at",
+            )
+        if not said and answer.finish not in (Finish.LENGTH, Finish.SAFETY):
+            reason = f" ({answer.raw_finish})" if answer.raw_finish else ""
+            raise ModelError(ModelErrorKind.EMPTY, f"{self._wire.name} gave an empty answer{reason}")
+        return Done(answer.message, answer.usage, answer.finish, answer.raw_finish)
+
+    def _translated(self, failure: Exception) -> ModelError | None:
+        """The failure as a ModelError; None for a bug."""
+        if isinstance(failure, ModelError):
+            return failure
+        endpoint = self._wire.endpoint
+        meant = self._wire.failure(failure)
+        if isinstance(meant, HttpFailure):
+            error = model_error(meant, endpoint, self._wire.name, self._options.now())
+        else:
+            error = connection_error(meant or failure, endpoint, self._options.timeouts)
+        # What an SDK says of a refused key may quote it.
+        if error is not None and error.kind is not ModelErrorKind.AUTHENTICATION:
+            error.__cause__ = failure
+        return error
+
+    def _interrupted(self, error: ModelError) -> ModelError:
+        text = str(error)
+        if error.kind is not ModelErrorKind.INTERRUPTED:
+            text = f"the answer of {self._wire.endpoint.provider.title} broke off: {text}"
+        return ModelError(ModelErrorKind.INTERRUPTED, text, status=error.status, retry_after=error.retry_after)
