@@ -268,8 +268,10 @@ class GeminiWire(Wire[_Client]):
 
     def failure(self, error: Exception) -> HttpFailure | Exception | None:
         import httpx2
-        from google.genai.errors import APIError
+        from google.genai.errors import APIError, UnknownApiResponseError
 
+        if isinstance(error, UnknownApiResponseError):
+            return HttpFailure(None, text="what came is not JSON")
         if not isinstance(error, APIError):
             return None
         response = cast("object", getattr(error, "response", None))

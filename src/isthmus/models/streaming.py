@@ -5,6 +5,7 @@ mean). Here are the tries, the waits between them and what becomes of a failure;
 """
 
 import asyncio
+import json
 import random
 import time
 from abc import ABC, abstractmethod
@@ -217,12 +218,15 @@ class ProviderModel:
             return failure
         endpoint = self._wire.endpoint
         meant = self._wire.failure(failure)
+        if isinstance(failure, (json.JSONDecodeError, UnicodeDecodeError)):
+            meant = HttpFailure(None, text=f"what came is not JSON ({failure})")
         if isinstance(meant, HttpFailure):
             error = model_error(meant, endpoint, self._wire.name, self._options.now())
         else:
             error = connection_error(meant or failure, endpoint, self._options.timeouts)
-        # What an SDK says of a refused key may quote it.
-        if error is not None and error.kind is not ModelErrorKind.AUTHENTICATION:
+        # What an SDK says of a refused key may quote it, in part at least.
+        quotes_key = any(secret in str(failure) for secret in endpoint.secrets)
+        if error is not None and error.kind is not ModelErrorKind.AUTHENTICATION and not quotes_key:
             error.__cause__ = failure
         return error
 

@@ -59,17 +59,17 @@ def test_a_field_that_is_missing_or_of_another_type_is_named(index: int, name: s
     assert caught.value.path == f"Message.parts[{index}].{name}"
 
 
-@pytest.mark.parametrize(
-    ("encoded", "path"),
-    [
+NOT_MESSAGES: list[tuple[object, str]] = [
         ([], "Message"),
         ({"role": "system", "parts": []}, "Message.role"),
         ({"role": "user"}, "Message.parts"),
         ({"role": "user", "parts": ["x"]}, "Message.parts[0]"),
         ({"role": "user", "parts": [{"type": "image"}]}, "Message.parts[0].type"),
         ({"role": "user", "parts": [{"type": "text", "text": "", "state": {}}]}, "Message.parts[0].state.provider"),
-    ],
-)
+    ]
+
+
+@pytest.mark.parametrize(("encoded", "path"), NOT_MESSAGES)
 def test_what_is_not_a_message_is_refused_by_name(encoded: object, path: str) -> None:
     with pytest.raises(DecodeError) as caught:
         message_from_json(encoded)
