@@ -1,0 +1,112 @@
+"""``isthmus connect``: the same conversation, with an agent behind an A2A server."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.cli.options import BadInputError
+
+if TYPE_CHECKING:
+    from isthmus.a2a.client import RemoteAgent
+
+
+@click.command("connect", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("url")
+@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt without asking anything, print the answer, exit.")
+@click.option(
+    "-o",
+    "--output-format",
+    type=click.Choice(["text", "json", "stream-json"]),
+    default="text",
+    help="How -p prints: the answer, one JSON object, or one JSON object a line.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Holds the server's bearer token. Default: the variable ISTHMUS_TOKEN.",
+)
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    help="The folder, on the server's machine, that the agent works in. Default: this folder's path.",
+)
+@click.option(
+    "--resume",
+    metavar="[latest|ID]",
+    is_flag=False,
+    flag_value="latest",
+    help="Go on with an earlier session; a question that waits is asked again.",
+)
+@click.option("--list-sessions", is_flag=True, help="List the server's sessions and exit.")
+def command(
+    url: str,
+    prompt: str | None,
+    output_format: str,
+    token_file: Path | None,
+    workspace: str | None,
+    resume: str | None,
+    list_sessions: bool,
+) -> None:
+    """Talk to the agent at URL, as `isthmus` does with the one here.
+
+    The token never goes on the command line, where others could read it: name its file, or set ISTHMUS_TOKEN.
+    """
+    if prompt is not None and not prompt.strip() and sys.stdin.isatty():
+        raise BadInputError('The prompt is empty. Give one with -p "TEXT".')
+    sys.exit(asyncio.run(_connect(url, prompt, output_format, token_file, workspace, resume, list_sessions)))
+
+
+async def _connect(
+    url: str,
+    prompt: str | None,
+    output_format: str,
+    token_file: Path | None,
+    workspace: str | None,
+    resume: str | None,
+    list_sessions: bool,
+) -> int:
+    from isthmus.a2a.auth import client_token
+    from isthmus.a2a.client import RemoteAgent
+    from isthmus.cli.run import print_sessions
+
+    agent = await RemoteAgent.connect(url, client_token(token_file, os.environ))
+    try:
+        if list_sessions:
+            return await print_sessions(agent, workspace)
+        folder = workspace or str(Path.cwd())
+        if prompt is not None or not sys.stdin.isatty():
+            return await _headless(agent, prompt, output_format, folder, workspace, resume)
+        from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+
+        options = InteractiveOptions(
+            settings={"workspace_path": folder},
+            workspace=workspace,
+            resume=resume,
+            heading=(f"Connected to {agent.url} · {folder}", "/help for help"),
+            command=f"isthmus connect {url}",
+        )
+        return await run_interactive(agent, options)
+    finally:
+        await agent.aclose()
+
+
+async def _headless(
+    agent: "RemoteAgent", prompt: str | None, output_format: str, folder: str, workspace: str | None, resume: str | None
+) -> int:
+    from isthmus.cli.run import whole_prompt
+    from isthmus.terminal.headless import HeadlessOptions, run_headless
+
+    options = HeadlessOptions(
+        whole_prompt(prompt),
+        output_format,
+        settings={"workspace_path": folder},
+        resume=resume,
+        workspace=workspace,
+        permission_hint="start the server with --approval-mode or --allowed-tools, or answer without -p",
+    )
+    return await run_headless(agent, options, sys.stdout, sys.stderr)

@@ -1,0 +1,117 @@
+"""The ``isthmus`` command: talking to the agent here, and a table of the other commands.
+
+Each command is a module of its own, imported when it is used; nothing heavy is imported to show the help.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from isthmus.cli.options import AgentOptions, agent_options
+from isthmus.errors import IsthmusError
+
+BAD_INPUT = 42
+"""The exit status for arguments and settings that do not fit, as Gemini CLI has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
+    "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
+    "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),
+    "ide": _Command("isthmus.cli.ide", "Act as the person in a running companion."),
+    "demo": _Command("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
+}
+
+
+class _Commands(click.Group):
+    """Knows its commands by name and one line; imports the one that runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        known = COMMANDS.get(cmd_name)
+        return None if known is None else importlib.import_module(known.module).command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, known.summary) for name, known in COMMANDS.items()])
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt without asking anything, print the answer, exit.")
+@click.option(
+    "-o",
+    "--output-format",
+    type=click.Choice(["text", "json", "stream-json"]),
+    default="text",
+    help="How -p prints: the answer, one JSON object, or one JSON object a line as things happen.",
+)
+@agent_options
+@click.option(
+    "--resume",
+    metavar="[latest|ID]",
+    is_flag=False,
+    flag_value="latest",
+    help="Go on with an earlier session of this folder; a question that waits is asked again.",
+)
+@click.option("--list-sessions", is_flag=True, help="List the sessions of this folder and exit.")
+@click.version_option(package_name="isthmus", message="%(version)s")
+@click.pass_context
+def command(
+    context: click.Context,
+    prompt: str | None,
+    output_format: str,
+    resume: str | None,
+    list_sessions: bool,
+    **options: Any,
+) -> None:
+    """Talk to a coding agent about the files of this folder.
+
+    It asks before it changes a file or runs a command; edits are shown for review here and, when an editor is attached
+    by `isthmus companion`, in the editor. The model is chosen by -m, your settings, the keys in the environment
+    (GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY), or a local server; without any, a built-in demonstration.
+
+    \b
+    isthmus                                  talk in this terminal
+    isthmus -p "What does this do?" < f.py   one answer, for scripts
+    isthmus serve --port 8080                for A2A clients
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from isthmus.cli.run import run
+
+    agent = AgentOptions(**options)
+    sys.exit(run(agent, prompt=prompt, output_format=output_format, resume=resume, list_sessions=list_sessions))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 130 interrupted."""
+    try:
+        result = command.main(args=list(arguments), prog_name="isthmus", standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        return BAD_INPUT
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except IsthmusError as error:
+        click.echo(f"isthmus: {error}", err=True)
+        return 1
+    return result if isinstance(result, int) else 0

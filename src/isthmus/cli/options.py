@@ -1,0 +1,143 @@
+"""The options that every command with an agent of its own has, and what they and the settings come to together."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from isthmus.errors import IsthmusError
+
+if TYPE_CHECKING:
+    from isthmus.agent.approval import Policy
+    from isthmus.models.choose import ModelChoice
+    from isthmus.settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+APPROVAL_MODES = ("default", "auto_edit", "plan", "yolo")
+DEFAULT_MODEL_TURNS = 100
+
+
+class BadInputError(click.UsageError):
+    """Arguments or settings that do not fit; ends with status 42."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """The options as given; None and empty where they were not."""
+
+    model: str | None = None
+    approval_mode: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    max_turns: int | None = None
+    workspace: Path | None = None
+    data_dir: Path | None = None
+    ide: bool | None = None
+
+
+def agent_options(function: F) -> F:
+    """Add the options of :class:`AgentOptions` to a command."""
+    folder = click.Path(file_okay=False, path_type=Path)
+    for option in (
+        click.option("--ide/--no-ide", default=None, help="Use the editor that has the folder open. Default: if found."),
+        click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
+        click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
+        click.option(
+            "--max-turns", type=click.IntRange(min=1), metavar="N", help="Model requests for one prompt at the most."
+        ),
+        click.option(
+            "--allowed-tools",
+            multiple=True,
+            metavar="TOOL",
+            help="A tool that runs without asking: write_file, or run_shell_command(git status). Repeatable.",
+        ),
+        click.option(
+            "--approval-mode",
+            type=click.Choice(APPROVAL_MODES),
+            help="default asks before edits and commands; auto_edit before commands; plan only reads; yolo never asks.",
+        ),
+        click.option(
+            "-m", "--model", metavar="MODEL", help="gemini:NAME, anthropic:NAME, openai:NAME, ollama:NAME, demo, ..."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What an agent is made of, decided from options, settings and environment."""
+
+    workspace: Path
+    data_dir: Path
+    model: "ModelChoice"
+    policy: "Policy"
+    max_model_turns: int
+    use_ide: bool
+    environment: Mapping[str, str]
+
+
+def decide(options: AgentOptions, *, may_ask: bool) -> Setup:
+    """Settle options, settings and environment.
+
+    Raises:
+        BadInputError: a value or a settings file does not fit; nothing was started.
+    """
+    from isthmus.models.choose import choose
+    from isthmus.settings import SettingsError, load_settings
+
+    workspace = (options.workspace or Path.cwd()).resolve()
+    if not workspace.is_dir():
+        raise BadInputError(f"--workspace {options.workspace} is not a folder")
+    environment = dict(os.environ)
+    try:
+        settings = load_settings(workspace, Path.home())
+        model = choose(options.model, settings.model, environment)
+    except SettingsError as error:
+        raise BadInputError(str(error)) from error
+    except IsthmusError as error:
+        raise BadInputError(str(error)) from error
+    return Setup(
+        workspace=workspace,
+        data_dir=data_directory(options),
+        model=model,
+        policy=_policy(options, settings, may_ask=may_ask),
+        max_model_turns=options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS,
+        use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
+        environment=environment,
+    )
+
+
+def data_directory(options: AgentOptions) -> Path:
+    """Where tasks are kept."""
+    if options.data_dir is not None:
+        return options.data_dir.resolve()
+    from isthmus.ide.places import data_directory as platform_data_directory
+
+    return platform_data_directory()
+
+
+def _policy(options: AgentOptions, settings: "Settings", *, may_ask: bool) -> "Policy":
+    from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
+
+    named = options.approval_mode or settings.approval_mode or ApprovalMode.DEFAULT
+    if named not in tuple(ApprovalMode):
+        expected = ", ".join(APPROVAL_MODES)
+        raise BadInputError(f"general.defaultApprovalMode is {named!r} in the settings; expected one of {expected}")
+    entries = [part for option in options.allowed_tools for part in _split(option)]
+    return Policy(ApprovalMode(named), grants_from_settings([*entries, *settings.allowed_tools]), may_ask)
+
+
+def _split(option: str) -> list[str]:
+    """``a,b(c, d)`` -> ``a``, ``b(c, d)``: commas inside brackets do not separate."""
+    parts, depth = [""], 0
+    for character in option:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]

@@ -1,0 +1,97 @@
+"""``isthmus`` itself: a conversation in this terminal, or one prompt without a person."""
+
+import asyncio
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from isthmus.cli.local_agent import local_agent, rule_for
+from isthmus.client import AgentClient
+from isthmus.cli.options import AgentOptions, BadInputError, Setup, decide
+
+
+def run(
+    options: AgentOptions, *, prompt: str | None, output_format: str, resume: str | None, list_sessions: bool
+) -> int:
+    """Run as the options say; returns the exit status."""
+    is_headless = prompt is not None or (not sys.stdin.isatty() and not list_sessions)
+    setup = decide(options, may_ask=not is_headless)
+    if list_sessions:
+        return asyncio.run(_list_sessions(setup))
+    if is_headless:
+        return asyncio.run(_headless(setup, whole_prompt(prompt), output_format, resume))
+    return asyncio.run(_interactive(setup, resume))
+
+
+def whole_prompt(prompt: str | None) -> str:
+    """The prompt with what was piped in.
+
+    Raises:
+        BadInputError: there is neither.
+    """
+    from isthmus.terminal.headless import prompt_with_stdin
+
+    whole = prompt_with_stdin(prompt or "", sys.stdin, sys.stderr)
+    if not whole.strip():
+        raise BadInputError('The prompt is empty. Give one with -p "TEXT", or on standard input.')
+    return whole
+
+
+async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
+    from isthmus.terminal.headless import HeadlessOptions, run_headless
+
+    async with local_agent(setup, rule_for(setup)) as engine:
+        if setup.model.is_demo:
+            sys.stderr.write(f"isthmus: {setup.model.reason}\n")
+        options = HeadlessOptions(
+            prompt,
+            output_format,
+            settings={"workspace_path": str(setup.workspace)},
+            resume=resume,
+            workspace=str(setup.workspace),
+            model=setup.model.name,
+            permission_hint="allow it with --approval-mode or --allowed-tools",
+        )
+        return await run_headless(engine, options, sys.stdout, sys.stderr)
+
+
+async def _interactive(setup: Setup, resume: str | None) -> int:
+    from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+
+    async with local_agent(setup, rule_for(setup)) as engine:
+        options = InteractiveOptions(
+            settings={"workspace_path": str(setup.workspace)},
+            workspace=str(setup.workspace),
+            resume=resume,
+            heading=heading(setup),
+            history_file=setup.data_dir / "history",
+        )
+        return await run_interactive(engine, options)
+
+
+async def _list_sessions(setup: Setup) -> int:
+    async with local_agent(setup, rule_for(setup), is_idle=True) as engine:
+        return await print_sessions(engine, str(setup.workspace))
+
+
+async def print_sessions(agent: AgentClient, workspace: str | None) -> int:
+    """Print the sessions, newest first; of one folder (an absolute path) when it is named."""
+    from isthmus.terminal.sessions import list_sessions, session_lines
+
+    sessions = await list_sessions(agent, workspace)
+    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 10_000
+    for line in session_lines(sessions, time.time(), width) or ["No sessions yet."]:
+        sys.stdout.write(f"{line}\n")
+    return 0
+
+
+def heading(setup: Setup) -> tuple[str, ...]:
+    """What a conversation begins with: the model and why, and the folder."""
+    from isthmus import __version__
+
+    home = str(Path.home())
+    workspace = str(setup.workspace)
+    shown = workspace.replace(home, "~", 1) if workspace.startswith(home) else workspace
+    mode = "" if setup.policy.mode == "default" else f" · {setup.policy.mode}"
+    return (f"Isthmus {__version__} · {shown}{mode}", f"{setup.model.name}: {setup.model.reason}", "/help for help")

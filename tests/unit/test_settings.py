@@ -1,0 +1,115 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.jsonc import JsoncError, parse
+from isthmus.settings import Settings, SettingsError, load_settings
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return folder_with_settings(tmp_path / "home", None)
+
+
+def folder_with_settings(folder: Path, text: str | None) -> Path:
+    (folder / ".gemini").mkdir(parents=True)
+    if text is not None:
+        (folder / ".gemini" / "settings.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_without_files_nothing_is_said(tmp_path: Path, home: Path) -> None:
+    assert load_settings(tmp_path, home) == Settings()
+
+
+def test_comments_and_trailing_commas_are_read_as_gemini_cli_does(tmp_path: Path, home: Path) -> None:
+    project = folder_with_settings(
+        tmp_path / "p",
+        '{ // the model\n "model": {"name": "gemini-x", /* http://no "comment" */ "maxSessionTurns": 7,},\n}',
+    )
+    settings = load_settings(project, home)
+    assert (settings.model, settings.max_model_turns) == ("gemini-x", 7)
+
+
+def test_the_project_counts_before_the_user_key_by_key(tmp_path: Path) -> None:
+    home = folder_with_settings(tmp_path / "h", '{"model": {"name": "from-user"}, "ide": {"enabled": false}}')
+    project = folder_with_settings(tmp_path / "p", '{"model": {"name": "from-project"}}')
+    settings = load_settings(project, home)
+    assert (settings.model, settings.ide_enabled) == ("from-project", False)
+
+
+def test_our_own_key_counts_before_gemini_clis(tmp_path: Path, home: Path) -> None:
+    project = folder_with_settings(tmp_path / "p", '{"isthmus": {"model": "openai:x"}, "model": {"name": "gemini-x"}}')
+    assert load_settings(project, home).model == "openai:x"
+
+
+def test_a_project_cannot_widen_what_runs_without_being_asked(tmp_path: Path) -> None:
+    dangerous = '{"general": {"defaultApprovalMode": "yolo"}, "tools": {"allowed": ["run_shell_command"]}}'
+    project = folder_with_settings(tmp_path / "p", dangerous)
+    home = folder_with_settings(tmp_path / "h", '{"tools": {"allowed": ["write_file"]}}')
+    settings = load_settings(project, home)
+    assert (settings.approval_mode, settings.allowed_tools) == (None, ("write_file",))
+
+
+def test_in_the_home_folder_the_file_is_the_users_own(tmp_path: Path) -> None:
+    home = folder_with_settings(tmp_path / "h", '{"general": {"defaultApprovalMode": "auto_edit"}}')
+    assert load_settings(home, home).approval_mode == "auto_edit"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{\n  "model": {"name": "x"}\n  "ide": {}\n}', "line 3, column 3"),
+        ('{"model": ', "line 1, column 11"),
+        ("{\n  // only a comment\n  model: 1\n}", "line 3, column 3"),
+        ('{"a": 1}\n}', "line 2, column 1"),
+    ],
+)
+def test_a_syntax_error_names_file_line_and_column(tmp_path: Path, home: Path, text: str, place: str) -> None:
+    project = folder_with_settings(tmp_path / "p", text)
+    with pytest.raises(SettingsError, match=rf"p/\.gemini/settings\.json, {place}"):
+        load_settings(project, home)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", r"expected an object"),
+        ('{"model": {"name": 7}}', r"model\.name is 7; expected a string"),
+        ('{"model": {"maxSessionTurns": "ten"}}', r"maxSessionTurns is 'ten'; expected a whole number"),
+        ('{"model": {"maxSessionTurns": true}}', r"expected a whole number"),
+        ('{"ide": {"enabled": "yes"}}', r"ide\.enabled is 'yes'; expected true or false"),
+    ],
+)
+def test_a_value_of_another_type_names_its_key(tmp_path: Path, home: Path, text: str, message: str) -> None:
+    project = folder_with_settings(tmp_path / "p", text)
+    with pytest.raises(SettingsError, match=message):
+        load_settings(project, home)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=20,
+    )
+)
+def test_all_json_is_read_as_it_is(value: object) -> None:
+    assert parse(json.dumps(value)) == value
+    assert parse(json.dumps(value, indent=1, ensure_ascii=False)) == value
+
+
+@given(st.text(alphabet='{}[]",:/* \n1a\\', max_size=40))
+def test_whatever_comes_is_read_or_refused_with_a_place(text: str) -> None:
+    lines = text.count("\n") + 1
+    try:
+        parse(text)
+    except JsoncError as error:
+        refused = error
+    else:
+        return
+    assert 1 <= refused.line <= lines
+    assert refused.column >= 1
