@@ -1,0 +1,147 @@
+"""One question at a time to a person, who may answer it here or on any other surface.
+
+Asking and watching run side by side: an answer given elsewhere takes the prompt away. A proposed file may be edited
+first, which only changes what would be answered; nothing is written here.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from isthmus.client import Delivery, InvalidRequest
+from isthmus.errors import IsthmusError
+from isthmus.terminal.editing import edit_text
+from isthmus.terminal.interruption import Interrupted
+from isthmus.terminal.questions import CANCEL, Choice, Question, question_of
+from isthmus.terminal.streaming import TaskStream
+
+if TYPE_CHECKING:
+    from isthmus.terminal.prompting import Prompter
+    from isthmus.terminal.render import TaskRenderer
+    from isthmus.terminal.screen import Screen
+
+
+class Outcome(Enum):
+    """What comes after a question."""
+
+    GOES_ON = "goes on"
+    """It was answered, here or elsewhere, or is to be asked again."""
+    CANCEL = "cancel"
+    """Ctrl-C: the turn is to be cancelled."""
+    LEAVE = "leave"
+    """Ctrl-D: the person leaves, the question stays open."""
+
+
+@dataclass(slots=True)
+class Asking:
+    """Asks through ``prompter``; ``answered_by`` is the name of this surface. ``is_editing``: an editor is open."""
+
+    screen: "Screen"
+    renderer: "TaskRenderer"
+    prompter: "Prompter"
+    answered_by: str
+    is_editing: bool = False
+
+    async def ask(self, stream: TaskStream) -> Outcome:
+        """Ask about the first pending call, here and wherever else it may be answered."""
+        question = question_of(stream.view.questions[0].call)
+        self.renderer.end()
+        self.renderer.question(question)
+        seen: list[Delivery] = []
+        watch = asyncio.ensure_future(self._watch(stream, question.call.tool_call_id, seen))
+        choice: Choice | None = None
+        is_cancelled = is_leaving = False
+        try:
+            choice = await self._choice(question, watch)
+            while choice is not None and choice.is_edit:
+                question = await self._edit(question, watch)
+                choice = await self._choice(question, watch)
+        except Interrupted:
+            is_cancelled = True
+        except EOFError:
+            is_leaving = True
+        finally:
+            await stop_all(watch)
+        self._show(seen)
+        if is_cancelled:
+            return Outcome.CANCEL
+        if is_leaving:
+            return Outcome.LEAVE
+        if choice is not None:
+            await self._answer(stream, question, choice)
+        return Outcome.GOES_ON
+
+    async def _choice(self, question: Question, watch: "asyncio.Task[None]") -> Choice | None:
+        """What was chosen here; None when the question was answered elsewhere, or the task has ended."""
+        ask = asyncio.ensure_future(self.prompter.read_choice(question))
+        try:
+            await asyncio.wait({ask, watch}, return_when=asyncio.FIRST_COMPLETED)
+            return ask.result() if ask.done() else None
+        finally:
+            await stop_all(ask)
+
+    async def _answer(self, stream: TaskStream, question: Question, choice: Choice) -> None:
+        confirmation = question.confirmation(choice)
+        self.renderer.answered_here(confirmation.tool_call_id)
+        try:
+            await stream.answer(confirmation, self.answered_by)
+        except InvalidRequest as error:
+            self.renderer.answered_elsewhere(confirmation.tool_call_id)
+            async for delivery in stream.missed():
+                self.renderer.event(delivery.event, time.monotonic())
+            self.renderer.end()
+            if stream.is_asking and question.call in [view.call for view in stream.view.questions]:
+                self.renderer.error(str(error))
+            return
+        edits = ", with your edits" if confirmation.file_details is not None else ""
+        self.renderer.chosen(choice.name + edits, is_refusal=choice.option_id == CANCEL)
+
+    async def _watch(self, stream: TaskStream, tool_call_id: str, seen: list[Delivery]) -> None:
+        """Take in what happens meanwhile; ends when the question is no longer open."""
+        try:
+            async for delivery in stream.while_asked():
+                seen.append(delivery)
+                if all(view.call.tool_call_id != tool_call_id for view in stream.view.questions):
+                    return
+        except IsthmusError:
+            # The answer can still be given here; whether it counts, the agent will say.
+            await asyncio.Event().wait()
+
+    def _show(self, seen: list[Delivery]) -> None:
+        for delivery in seen:
+            self.renderer.event(delivery.event, time.monotonic())
+        if seen:
+            self.renderer.end()
+
+    async def _edit(self, question: Question, watch: "asyncio.Task[None]") -> Question:
+        """The question with the person's own version of the proposed file."""
+        diff = question.file_diff
+        if diff is None:
+            return question
+        try:
+            self.is_editing = True
+            with self.prompter.at_rest():
+                edited = await edit_text(diff.new_content, diff.file_name)
+        except IsthmusError as error:
+            self.renderer.error(str(error))
+            return question
+        finally:
+            self.is_editing = False
+            self.screen.forget_position()
+        if edited == diff.new_content:
+            self.renderer.quiet("Nothing was changed.")
+            return question
+        if watch.done():
+            return question
+        changed = question_of(question.call, edited)
+        self.renderer.question(changed)
+        return changed
+
+
+async def stop_all(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel what still runs, and wait until it has let go."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

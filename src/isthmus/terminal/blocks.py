@@ -1,0 +1,229 @@
+"""Single things as lines for the screen: tool calls, diffs, outputs, questions. Every string in them is untrusted.
+
+Functions from the vocabulary to rich ``Text`` lines; they print nothing and keep nothing.
+"""
+
+import json
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from isthmus.events import (
+    ExecuteDetails,
+    FileDiff,
+    GenericDetails,
+    JsonObject,
+    McpDetails,
+    ToolCall,
+    ToolCallStatus,
+)
+from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
+from isthmus.terminal.questions import Question
+from isthmus.terminal.sanitize import output_lines, visible, visible_line
+from isthmus.terminal.screen import Glyphs
+from isthmus.terminal.task_view import CallView
+
+INDENT = "    "
+TAIL_LINES = 8
+"""Lines of a program's output that stay in the scrollback, and that are shown while it runs."""
+QUESTION_DIFF_LINES = 400
+RESULT_DIFF_LINES = 60
+ERROR_LINES = 12
+ARGUMENT_LINES = 30
+SHORTEST_DESCRIPTION = 12
+"""Cells below which the description of a choice is left out."""
+LONGEST_LINE = 2000
+"""Characters of one line of a file that are shown."""
+
+
+def call_header(view: CallView, glyphs: Glyphs, width: int) -> Text:
+    """One line: a sign for the status, the tool, what it does, and how it went."""
+    call = view.call
+    line = Text()
+    match call.status:
+        case ToolCallStatus.SUCCEEDED:
+            line.append(glyphs.done, "good")
+        case ToolCallStatus.FAILED:
+            line.append(glyphs.failed, "bad")
+        case ToolCallStatus.CANCELLED:
+            line.append(glyphs.cancelled, "quiet")
+        case ToolCallStatus.STATUS_UNSPECIFIED | ToolCallStatus.PENDING | ToolCallStatus.EXECUTING:
+            line.append(glyphs.dot, "quiet")
+    line.append(" ").append(visible_line(call.tool_name), "tool")
+    ending = _ending(view, glyphs)
+    room = width - line.cell_len - ending.cell_len - 1
+    if what := describe(call):
+        said = Text("  " + what, "quiet")
+        said.truncate(max(0, room), overflow="ellipsis")
+        line.append_text(said)
+    line.append_text(ending)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _ending(view: CallView, glyphs: Glyphs) -> Text:
+    call, ending = view.call, Text()
+    if call.status is ToolCallStatus.SUCCEEDED and call.output is not None and call.output.diff is not None:
+        added, removed = changed_lines(call.output.diff)
+        ending.append("  ").append(f"+{added}", "added").append(" ").append(f"-{removed}", "removed")
+    if call.status is ToolCallStatus.CANCELLED:
+        ending.append("  not run" if view.started_at is None else "  cancelled", "quiet")
+    if view.duration >= 1:
+        ending.append(f"  {seconds(view.duration)}", "quiet")
+    return ending
+
+
+def describe(call: ToolCall) -> str:
+    """What a call does, in one line: its own description, else its arguments."""
+    if call.description and call.description.strip():
+        return visible_line(call.description.strip().split("\n", 1)[0])
+    return visible_line(_compact(call.input_parameters)) if call.input_parameters else ""
+
+
+def seconds(duration: float) -> str:
+    """``3s``, ``2m 05s``."""
+    whole = int(duration)
+    return f"{whole}s" if whole < 60 else f"{whole // 60}m {whole % 60:02d}s"
+
+
+def error_lines(call: ToolCall) -> list[Text]:
+    """Why a call failed."""
+    lines = output_lines(call.error.message) if call.error is not None else []
+    shown = [Text(INDENT + visible(line), "bad") for line in lines[:ERROR_LINES]]
+    if len(lines) > ERROR_LINES:
+        shown.append(Text(f"{INDENT}{len(lines) - ERROR_LINES} more lines", "quiet"))
+    return shown
+
+
+def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES) -> list[Text]:
+    """The last lines of a program's output; what is left out is said."""
+    lines = output_lines(output)
+    hidden = len(lines) - count
+    shown = [Text(INDENT + visible(line), "quiet") for line in lines[-count:]]
+    for line in shown:
+        line.truncate(width - 1, overflow="ellipsis")
+    if hidden > 0:
+        plural = "line" if hidden == 1 else "lines"
+        shown.insert(0, Text(f"{INDENT}{glyphs.ellipsis} {hidden} {plural} above", "quiet"))
+    return shown
+
+
+def diff_block(diff: FileDiff, width: int, glyphs: Glyphs, limit: int) -> list[Text]:
+    """The change with line numbers, at most ``limit`` lines of it; long lines are folded, not cut."""
+    lines = diff_lines(diff)
+    if not lines:
+        what = "an empty new file" if diff.old_content is None else "no change"
+        return [Text(f"{INDENT}({what})", "quiet")]
+    digits = len(str(max(line.number for line in lines)))
+    block: list[Text] = []
+    for line in lines[:limit]:
+        block += _diff_line(line, digits, width, glyphs)
+    if len(lines) > limit:
+        block.append(Text(f"{INDENT}{glyphs.ellipsis} {len(lines) - limit} more lines of the change", "notice"))
+    return block
+
+
+def _diff_line(line: DiffLine, digits: int, width: int, glyphs: Glyphs) -> list[Text]:
+    if line.kind is LineKind.GAP:
+        return [Text(INDENT + " " * (digits - 1) + glyphs.ellipsis, "number")]
+    if line.kind is LineKind.NOTE:
+        return [Text(f"{INDENT}{' ' * digits} {visible_line(line.text)}", "number")]
+    style = {LineKind.ADDED: "added", LineKind.REMOVED: "removed"}.get(line.kind, "")
+    text = line.text.removesuffix("\r")[:LONGEST_LINE].expandtabs(4)
+    if len(line.text) > LONGEST_LINE:
+        text += f" {glyphs.ellipsis} ({len(line.text)} characters)"
+    gutter = f"{INDENT}{line.number:>{digits}} "
+    room = max(10, width - len(gutter) - 3)
+    folded: list[Text] = []
+    for index, part in enumerate(_folded(visible(text), room)):
+        row = Text(gutter if index == 0 else " " * len(gutter), "number")
+        row.append(f"{line.kind.value if index == 0 else ' '} {part}", style)
+        folded.append(row)
+    return folded
+
+
+def _folded(text: str, room: int) -> list[str]:
+    if cell_len(text) <= room:
+        return [text]
+    parts: list[str] = [""]
+    used = 0
+    for character in text:
+        cells = cell_len(character)
+        if used + cells > room:
+            parts.append("")
+            used = 0
+        parts[-1] += character
+        used += cells
+    return parts
+
+
+def question_block(question: Question, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
+    """What a person is asked to allow: the whole of it, never only what the model says about it."""
+    call = question.call
+    head = Text().append(f"{glyphs.waiting} ", "ask").append(visible_line(call.tool_name), "tool")
+    request = call.confirmation_request
+    details = request.details if request is not None else None
+    body: list[Text] = []
+    match details:
+        case FileDiff():
+            diff = question.file_diff or details
+            added, removed = changed_lines(diff)
+            head.append(f"  {visible_line(shown_path(diff, workspace))}")
+            head.append("  ").append(f"+{added}", "added").append(" ").append(f"-{removed}", "removed")
+            if diff.old_content is None:
+                head.append("  new file", "quiet")
+            if question.edited is not None:
+                head.append("  with your edits", "notice")
+            body = diff_block(diff, width, glyphs, QUESTION_DIFF_LINES)
+        case ExecuteDetails():
+            commands = visible(details.command).rstrip("\n").split("\n")
+            body = [Text(f"{INDENT}{'$' if index == 0 else ' '} {line}") for index, line in enumerate(commands)]
+            if details.working_directory:
+                body.append(Text(f"{INDENT}  in {visible_line(details.working_directory)}", "quiet"))
+        case McpDetails():
+            head.append(f"  {visible_line(details.tool_name)} of the MCP server {visible_line(details.server_name)}")
+            body = _argument_lines(call.input_parameters, glyphs)
+        case GenericDetails():
+            body = [Text(INDENT + line) for line in visible(details.description).split("\n")]
+        case None:
+            body = _argument_lines(call.input_parameters, glyphs)
+    return [head, *body]
+
+
+def shown_path(diff: FileDiff, workspace: str) -> str:
+    """The path as a person reads it: relative to the workspace, absolute for a file outside of it."""
+    return diff.file_path.removeprefix(workspace.rstrip("/") + "/") if workspace else diff.file_path or diff.file_name
+
+
+def choice_lines(question: Question, width: int) -> list[tuple[str, str]]:
+    """``(style, text)`` fragments of the choices, one line each, the names aligned; descriptions give way first."""
+    names = [visible_line(choice.name) for choice in question.choices]
+    widest = max((cell_len(name) for name in names), default=0)
+    keys = max((len(choice.key) for choice in question.choices), default=0)
+    fragments: list[tuple[str, str]] = []
+    for choice, name in zip(question.choices, names, strict=True):
+        fragments += [("prompt", f"  {choice.key:>{keys}}"), ("", f"  {name}")]
+        room = width - keys - widest - 7
+        if choice.description and room >= SHORTEST_DESCRIPTION:
+            description = Text(visible_line(choice.description))
+            description.truncate(room, overflow="ellipsis")
+            fragments.append(("quiet", " " * (widest - cell_len(name) + 2) + description.plain))
+        fragments.append(("", "\n"))
+    return fragments
+
+
+def _argument_lines(arguments: JsonObject, glyphs: Glyphs) -> list[Text]:
+    if not arguments:
+        return []
+    lines = visible(json.dumps(arguments, ensure_ascii=False, indent=2, default=str)).split("\n")
+    shown = [Text(INDENT + line) for line in lines[:ARGUMENT_LINES]]
+    if len(lines) > ARGUMENT_LINES:
+        shown.append(Text(f"{INDENT}{glyphs.ellipsis} {len(lines) - ARGUMENT_LINES} more lines", "notice"))
+    return shown
+
+
+def _compact(arguments: JsonObject) -> str:
+    values: list[object] = list(arguments.values())
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.dumps(arguments, ensure_ascii=False, default=str)

@@ -1,0 +1,69 @@
+"""A proposed file in the person's own editor: $VISUAL, else $EDITOR, else one that is there."""
+
+import asyncio
+import os
+import shlex
+import shutil
+import tempfile
+from pathlib import Path, PurePath
+
+from isthmus.errors import IsthmusError
+
+FALLBACKS = ("sensible-editor", "nano", "vim", "vi")
+
+
+class EditorError(IsthmusError):
+    """The editor could not be started, or ended with an error."""
+
+
+async def edit_text(content: str, file_name: str) -> str:
+    """The content as the person leaves it. ``file_name`` gives the ending, by which editors choose a language.
+
+    The file is private (0600) and gone afterwards. A final newline that the editor added by itself is taken away.
+
+    Raises:
+        EditorError: what was wrong, and which variable names the editor.
+    """
+    command = _editor()
+    folder = Path(tempfile.mkdtemp(prefix="isthmus-edit-"))
+    try:
+        path = folder / (_plain_name(file_name) or "proposal.txt")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content.encode("utf-8", "surrogatepass"))
+        try:
+            process = await asyncio.create_subprocess_exec(*command, str(path))
+        except OSError as error:
+            raise EditorError(f"cannot start the editor {command[0]!r}: {error.strerror}; set EDITOR") from error
+        status = await process.wait()
+        if status != 0:
+            raise EditorError(f"the editor {command[0]!r} ended with status {status}; nothing was changed")
+        try:
+            edited = path.read_bytes().decode("utf-8", "surrogatepass")
+        except (OSError, UnicodeDecodeError) as error:
+            raise EditorError(f"the edited file cannot be read as UTF-8 text: {error}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if content and not content.endswith("\n") and edited == content + "\n":
+        return content
+    return edited
+
+
+def _editor() -> list[str]:
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if named:
+        try:
+            command = shlex.split(named)
+        except ValueError as error:
+            raise EditorError(f"EDITOR is {named!r}, which is not a command: {error}") from error
+        if command:
+            return command
+    found = next((name for name in FALLBACKS if shutil.which(name)), None)
+    if found is None:
+        raise EditorError("there is no editor; set EDITOR to the command of one")
+    return [found]
+
+
+def _plain_name(file_name: str) -> str:
+    """The file's own name without anything a shell or an editor could take for more."""
+    name = PurePath(file_name).name
+    return "".join(character if character.isalnum() or character in "._-" else "_" for character in name).lstrip("-")

@@ -1,0 +1,271 @@
+"""What a headless run prints: ``text``, ``json`` or ``stream-json``, the last two in Gemini CLI's shapes.
+
+One class per format behind ``HeadlessOutput``; they write through ``Stream``, which outlives a reader that went
+away. The shapes are those of packages/core/src/output/types.ts of google-gemini/gemini-cli. No rich here: this is
+the path of scripts, and its start is part of their cost.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol, TextIO, assert_never
+
+from isthmus.client import Delivery, TaskSnapshot
+from isthmus.events import (
+    ConfirmationAccepted,
+    EditorContext,
+    ModelReply,
+    Prompt,
+    RetryNotice,
+    StateChange,
+    TextContent,
+    Thought,
+    ToolCall,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolResultRecorded,
+)
+from isthmus.terminal.sanitize import visible_line, without_escapes
+from isthmus.terminal.statistics import session_metrics, stream_stats
+from isthmus.terminal.task_view import TaskView
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why a run did not complete. ``code`` is the exit code, ``kind`` its name in Gemini CLI or of the failure."""
+
+    kind: str
+    message: str
+    code: int
+
+
+@dataclass(slots=True)
+class Stream:
+    """A text stream whose reader may go away: after that nothing is written, and ``is_broken`` says so.
+
+    None stands for a stream that was closed from the start, which is nobody's fault and no sign.
+    """
+
+    target: TextIO | None
+    is_broken: bool = False
+
+    @property
+    def is_utf8(self) -> bool:
+        """Every character can be written as it is."""
+        encoding = (getattr(self.target, "encoding", None) or "utf-8").lower().replace("_", "-")
+        return encoding in ("utf-8", "utf8")
+
+    def write(self, text: str) -> None:
+        """Write and flush; characters that the stream's encoding lacks become ``?``."""
+        if self.target is None or self.is_broken:
+            return
+        if not self.is_utf8:
+            encoding = self.target.encoding
+            text = text.encode(encoding, "replace").decode(encoding)
+        try:
+            self.target.write(text)
+            self.target.flush()
+        except (OSError, ValueError):
+            # The reader has gone, or the stream was closed. What is still buffered must not fail again at exit.
+            self.is_broken = True
+            with suppress(OSError, ValueError):
+                sink = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(sink, self.target.fileno())
+                os.close(sink)
+
+
+class HeadlessOutput(Protocol):
+    """One output format. The calls come in this order: started, event ..., finished; or only finished."""
+
+    def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
+        """The task is there."""
+        ...
+
+    def event(self, delivery: Delivery, view: TaskView) -> None:
+        """An event that ``view`` has already taken in."""
+        ...
+
+    def warning(self, message: str) -> None:
+        """Something to know that does not end the run."""
+        ...
+
+    def finished(self, view: TaskView, error: RunError | None) -> None:
+        """The end; without an error the task completed."""
+        ...
+
+
+@dataclass(slots=True)
+class TextOutput:
+    """The final text on stdout; tool calls, texts on the way and notices on stderr."""
+
+    out: Stream
+    notices: Stream
+    written: dict[str, int] = field(default_factory=dict[str, int])
+    """How many increments of a text have gone to the notices."""
+
+    def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
+        pass
+
+    def event(self, delivery: Delivery, view: TaskView) -> None:
+        match delivery.event:
+            case TextContent(message_id, _) if message_id not in self.written:
+                self._write_texts_so_far(view)
+                self.written[message_id] = 0
+            case ToolCallUpdate(call):
+                self._write_texts_so_far(view)
+                if call.status.is_final:
+                    self.notices.write(_call_line(call) + "\n")
+            case RetryNotice() as notice:
+                self.warning(retry_text(notice))
+            case _:
+                pass
+
+    def warning(self, message: str) -> None:
+        self.notices.write(f"isthmus: {visible_line(message)}\n")
+
+    def finished(self, view: TaskView, error: RunError | None) -> None:
+        final = view.final_text
+        if final:
+            text = without_escapes(final)
+            self.out.write(text if text.endswith("\n") else text + "\n")
+        if error is not None:
+            self.warning(error.message)
+
+    def _write_texts_so_far(self, view: TaskView) -> None:
+        """A text that a tool call or another text follows was said on the way to the answer."""
+        for message_id, count in self.written.items():
+            increments = view.messages[message_id].increments
+            if text := without_escapes("".join(increments[count:])).strip("\n"):
+                self.notices.write(text + "\n")
+            self.written[message_id] = len(increments)
+
+
+@dataclass(slots=True)
+class JsonOutput:
+    """One object at the end: session_id, response, stats and, when it did not complete, error."""
+
+    out: Stream
+    notices: Stream
+    session_id: str = ""
+
+    def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
+        self.session_id = snapshot.context_id
+
+    def event(self, delivery: Delivery, view: TaskView) -> None:
+        if isinstance(delivery.event, RetryNotice):
+            self.warning(retry_text(delivery.event))
+
+    def warning(self, message: str) -> None:
+        self.notices.write(f"isthmus: {visible_line(message)}\n")
+
+    def finished(self, view: TaskView, error: RunError | None) -> None:
+        result: dict[str, Any] = {
+            "session_id": self.session_id,
+            "response": without_escapes(view.final_text),
+            "stats": session_metrics(view),
+        }
+        if error is not None:
+            result["error"] = {"type": error.kind, "message": error.message, "code": error.code}
+            self.warning(error.message)
+        self.out.write(json.dumps(result, ensure_ascii=not self.out.is_utf8, indent=2) + "\n")
+
+
+@dataclass(slots=True)
+class StreamJsonOutput:
+    """One line of JSON per event: init, message, tool_use, tool_result, error and, last, result."""
+
+    out: Stream
+    notices: Stream
+    model: str = ""
+    used: set[str] = field(default_factory=set[str])
+
+    def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
+        now = datetime.now(UTC).timestamp()
+        model = snapshot.model or self.model
+        self._emit("init", now, session_id=snapshot.context_id, model=model)
+        self._emit("message", now, role="user", content=prompt)
+
+    def event(self, delivery: Delivery, view: TaskView) -> None:
+        event, at = delivery.event, delivery.at
+        match event:
+            case TextContent():
+                self._emit("message", at, role="assistant", content=without_escapes(event.text), delta=True)
+            case ToolCallUpdate():
+                self._call(event.tool_call, at)
+            case RetryNotice():
+                self._emit("error", at, severity="warning", message=retry_text(event))
+            case (
+                Prompt()
+                | EditorContext()
+                | StateChange()
+                | Thought()
+                | ConfirmationAccepted()
+                | ModelReply()
+                | ToolResultRecorded()
+            ):
+                pass
+            case _:
+                assert_never(event)
+
+    def warning(self, message: str) -> None:
+        self._emit("error", datetime.now(UTC).timestamp(), severity="warning", message=message)
+        self.notices.write(f"isthmus: {visible_line(message)}\n")
+
+    def finished(self, view: TaskView, error: RunError | None) -> None:
+        result: dict[str, Any] = {"status": "success" if error is None else "error"}
+        if error is not None:
+            result["error"] = {"type": error.kind, "message": error.message}
+            self.notices.write(f"isthmus: {visible_line(error.message)}\n")
+        stats = stream_stats(view, view.duration)
+        self._emit("result", datetime.now(UTC).timestamp(), **result, stats=stats)
+
+    def _call(self, call: ToolCall, at: float) -> None:
+        identity: dict[str, Any] = {"tool_id": call.tool_call_id}
+        if call.tool_call_id not in self.used:
+            self.used.add(call.tool_call_id)
+            self._emit("tool_use", at, tool_name=call.tool_name, **identity, parameters=dict(call.input_parameters))
+        if not call.status.is_final:
+            return
+        if call.status is ToolCallStatus.SUCCEEDED:
+            self._emit("tool_result", at, **identity, status="success", output=_output_text(call))
+            return
+        kind = (call.error.type if call.error else None) or call.status.name.lower()
+        error = {"type": kind, "message": _failure_text(call)}
+        self._emit("tool_result", at, **identity, status="error", output=_output_text(call), error=error)
+
+    def _emit(self, kind: str, at: float, **fields: object) -> None:
+        stamp = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"type": kind, "timestamp": stamp, **{key: value for key, value in fields.items() if value is not None}}
+        self.out.write(json.dumps(line, ensure_ascii=not self.out.is_utf8, separators=(",", ":")) + "\n")
+
+
+def retry_text(notice: RetryNotice) -> str:
+    """A retry in one line, e.g. ``rate limited; trying again in 2 s (attempt 2 of 5)``."""
+    return f"{notice.reason}; trying again in {notice.delay:.3g} s (attempt {notice.attempt} of {notice.attempts})"
+
+
+def _output_text(call: ToolCall) -> str | None:
+    output = call.output
+    if output is None:
+        return None
+    if output.text is not None:
+        return without_escapes(output.text)
+    if output.structured_data is not None:
+        return json.dumps(output.structured_data, ensure_ascii=False)
+    return f"wrote {output.diff.file_path}" if output.diff is not None else None
+
+
+def _failure_text(call: ToolCall) -> str:
+    if call.error is not None:
+        return call.error.message
+    return "the call was refused or cancelled" if call.status is ToolCallStatus.CANCELLED else "the call failed"
+
+
+def _call_line(call: ToolCall) -> str:
+    what = f" {visible_line(call.description)}" if call.description else ""
+    if call.status is ToolCallStatus.SUCCEEDED:
+        return f"[{visible_line(call.tool_name)}]{what}"
+    word = "cancelled" if call.status is ToolCallStatus.CANCELLED else "failed"
+    return f"[{visible_line(call.tool_name)}]{what}: {word}: {visible_line(_failure_text(call))}"

@@ -1,0 +1,8 @@
+"""Ctrl-C as an ordinary exception.
+
+A KeyboardInterrupt that leaves an asyncio task stops the whole event loop; this one is caught like any other.
+"""
+
+
+class Interrupted(Exception):
+    """The person pressed Ctrl-C where something was read."""

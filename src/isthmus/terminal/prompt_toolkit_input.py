@@ -1,0 +1,203 @@
+"""The editable prompt: prompt_toolkit behind the ``Prompter`` port.
+
+prompt_toolkit is imported here, so import this module only to prompt. Cursor position requests are never sent, since
+not every terminal answers them, and all that they give is the height that is left for menus.
+"""
+
+import os
+import sys
+import termios
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.shortcuts import PromptSession
+from prompt_toolkit.styles import Style
+
+from isthmus.terminal.blocks import choice_lines
+from isthmus.terminal.interruption import Interrupted
+from isthmus.terminal.questions import Choice, Question
+from isthmus.terminal.screen import Glyphs
+
+STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
+YES_AND_NO = "yn"
+
+
+class PromptToolkitPrompter:
+    """A ``Prompter`` on the terminal of stdin and stdout.
+
+    ``history_file`` keeps what was typed (mode 0600); None, or a file that cannot be used, keeps it in memory.
+    """
+
+    echoes = True
+
+    def __init__(self, glyphs: Glyphs, history_file: Path | None) -> None:
+        self._output = _output()
+        self._glyph = glyphs.prompt
+        self._reading: PromptSession[str] | None = None
+        self._prompt: PromptSession[str] = PromptSession(
+            multiline=True,
+            history=_history(history_file),
+            key_bindings=_prompt_keys(),
+            prompt_continuation="  ",
+            style=STYLE,
+            output=self._output,
+            enable_open_in_editor=False,
+            interrupt_exception=Interrupted,
+        )
+
+    async def read_prompt(self) -> str:
+        return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")])
+
+    async def read_choice(self, question: Question) -> Choice:
+        # What was typed before the question was there is not an answer to it.
+        clear_typeahead(self._prompt.app.input)
+        with suppress(termios.error, OSError, ValueError):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        keys = [choice.key for choice in question.choices]
+        session: PromptSession[str] = PromptSession(
+            key_bindings=_choice_keys(keys),
+            style=STYLE,
+            output=self._output,
+            erase_when_done=True,
+            interrupt_exception=Interrupted,
+        )
+        message: StyleAndTextTuples = [
+            ("", "\n"),
+            *(
+                (f"class:{style}" if style else "", text)
+                for style, text in choice_lines(question, self._output.get_size().columns)
+            ),
+        ]
+        hint: StyleAndTextTuples = [("class:prompt", f"  {self._glyph} ")]
+        while True:
+            typed = await self._read(session, [*message, *hint])
+            if (choice := question.choice(typed)) is not None:
+                return choice
+            hint = [("class:quiet", f"  one of {', '.join(keys)} "), ("class:prompt", f"{self._glyph} ")]
+
+    def interrupt(self) -> None:
+        if self._reading is not None and self._reading.app.is_running:
+            self._reading.app.exit(exception=Interrupted())
+
+    @contextmanager
+    def at_work(self) -> Generator[None]:
+        with _local_modes(lambda modes: modes & ~(termios.ECHO | termios.ICANON)):
+            yield
+
+    @contextmanager
+    def at_rest(self) -> Generator[None]:
+        with _local_modes(lambda modes: modes | termios.ECHO | termios.ICANON):
+            yield
+
+    async def _read(self, session: PromptSession[str], message: StyleAndTextTuples) -> str:
+        self._reading = session
+        try:
+            return await session.prompt_async(message, handle_sigint=False)
+        finally:
+            self._reading = None
+
+
+def _output() -> Vt100_Output:
+    """The terminal of stdout, which is not asked where its cursor is."""
+
+    def size() -> Size:
+        with suppress(OSError, ValueError):
+            columns, rows = os.get_terminal_size(sys.stdout.fileno())
+            if columns and rows:
+                return Size(rows=rows, columns=columns)
+        return Size(rows=24, columns=80)
+
+    return Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
+
+
+def _prompt_keys() -> KeyBindings:
+    """Enter sends; Alt-Enter, or Enter after a backslash, begins another line; Ctrl-C clears, or interrupts."""
+    keys = KeyBindings()
+    keys.add("enter")(_send)
+    keys.add("escape", "enter")(_begin_line)
+    keys.add("c-c")(_clear)
+    return keys
+
+
+def _send(event: KeyPressEvent) -> None:
+    buffer = event.current_buffer
+    if buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end_of_line:
+        buffer.delete_before_cursor()
+        buffer.newline(copy_margin=False)
+    else:
+        buffer.validate_and_handle()
+
+
+def _begin_line(event: KeyPressEvent) -> None:
+    event.current_buffer.newline(copy_margin=False)
+
+
+def _clear(event: KeyPressEvent) -> None:
+    if event.current_buffer.text:
+        event.current_buffer.reset()
+    else:
+        event.app.exit(exception=Interrupted())
+
+
+def _choice_keys(choices: list[str]) -> KeyBindings:
+    """One key answers when every choice has one; else the number is typed and sent with Enter."""
+    keys = KeyBindings()
+    if all(len(choice) == 1 for choice in choices):
+        keys.add(Keys.Any)(partial(_answer, (*choices, *YES_AND_NO)))
+        keys.add("enter")(_refuse_key)
+        keys.add(Keys.BracketedPaste)(_refuse_key)
+    return keys
+
+
+def _answer(accepted: tuple[str, ...], event: KeyPressEvent) -> None:
+    if event.data in accepted:
+        event.app.exit(result=event.data)
+    else:
+        event.app.output.bell()
+
+
+def _refuse_key(event: KeyPressEvent) -> None:
+    event.app.output.bell()
+
+
+def _history(path: Path | None) -> History:
+    if path is None:
+        return InMemoryHistory()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
+
+
+@contextmanager
+def _local_modes(change: Callable[[int], int]) -> Generator[None]:
+    """Other local modes of the terminal on stdin; where it has none nothing changes. Ctrl-C stays a signal."""
+    try:
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+    except (termios.error, OSError, ValueError):
+        yield
+        return
+    changed = [*before]
+    changed[3] = change(before[3]) | termios.ISIG
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, changed)
+    try:
+        yield
+    finally:
+        with suppress(termios.error, OSError):
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,0 +1,139 @@
+"""What the interactive front asks of a person, as a port, and its plain form: lines from any stdin.
+
+The plain form serves where there is no terminal to edit on (a pipe, a terminal of type "dumb", an output that is
+redirected). The form with an editable prompt is in ``prompt_toolkit_input``.
+"""
+
+import asyncio
+import os
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+from isthmus.terminal.blocks import choice_lines
+from isthmus.terminal.interruption import Interrupted
+from isthmus.terminal.questions import Choice, Question
+from isthmus.terminal.sanitize import visible_line
+
+if TYPE_CHECKING:
+    from isthmus.terminal.screen import Screen
+
+
+class Prompter(Protocol):
+    """Reads from a person. Both reads may be cancelled, and then leave nothing on the screen.
+
+    Both raise EOFError when the person leaves (Ctrl-D, end of input) and Interrupted for Ctrl-C.
+    """
+
+    @property
+    def echoes(self) -> bool:
+        """What is typed stands on the screen afterwards."""
+        ...
+
+    async def read_prompt(self) -> str:
+        """The next message; several lines are joined by newlines."""
+        ...
+
+    async def read_choice(self, question: Question) -> Choice:
+        """One of the choices of a question that is already on the screen."""
+        ...
+
+    def interrupt(self) -> None:
+        """A SIGINT came while something is read."""
+        ...
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """While the agent works: what is typed is kept for the next prompt and does not show."""
+        ...
+
+    def at_rest(self) -> AbstractContextManager[None]:
+        """Inside ``at_work``, while another program (an editor) has the terminal."""
+        ...
+
+
+class LinePrompter:
+    """A ``Prompter`` on plain lines of the file descriptor ``descriptor``, prompting through ``screen``."""
+
+    def __init__(self, descriptor: int, screen: "Screen", *, echoes: bool) -> None:
+        self.echoes = echoes
+        self._descriptor = descriptor
+        self._screen = screen
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._reader: threading.Thread | None = None
+        self._reading: asyncio.Future[str | None] | None = None
+
+    async def read_prompt(self) -> str:
+        self._print(f"{self._screen.glyphs.prompt} ")
+        lines = [await self._line()]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            lines.append(await self._line())
+        return "\n".join(lines)
+
+    async def read_choice(self, question: Question) -> Choice:
+        # The choices are part of what is asked: they stay on the screen, nothing here can be redrawn.
+        self._print("".join(text for _, text in choice_lines(question, self._screen.width)))
+        keys = ", ".join(choice.key for choice in question.choices)
+        while True:
+            self._print(f"  answer ({keys}): ")
+            typed = await self._line()
+            if (choice := question.choice(typed)) is not None:
+                return choice
+            self._print(f"  {visible_line(typed)!r} is none of {keys}\n")
+
+    def interrupt(self) -> None:
+        if self._reading is not None and not self._reading.done():
+            self._reading.set_exception(Interrupted())
+
+    def at_work(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def at_rest(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _print(self, text: str) -> None:
+        self._screen.console.print(text, end="")
+        self._screen.console.file.flush()
+
+    async def _line(self) -> str:
+        loop = asyncio.get_running_loop()
+        if self._reader is None:
+            # A thread that may stay in its read for ever, when the answer came from elsewhere; hence a daemon, and
+            # os.read: a buffered stdin would be locked when the interpreter ends.
+            self._reader = threading.Thread(target=self._read_lines, args=(loop,), name="stdin", daemon=True)
+            self._reader.start()
+        taking = asyncio.ensure_future(self._lines.get())
+        self._reading = loop.create_future()
+        try:
+            await asyncio.wait({taking, self._reading}, return_when=asyncio.FIRST_COMPLETED)
+            if self._reading.done():
+                self._reading.result()
+            line = taking.result()
+        finally:
+            taking.cancel()
+            self._reading = None
+        if line is None:
+            self._lines.put_nowait(None)
+            raise EOFError
+        if not self.echoes:
+            self._print(f"{visible_line(line)}\n")
+        return line
+
+    def _read_lines(self, loop: asyncio.AbstractEventLoop) -> None:
+        rest = b""
+        while True:
+            try:
+                part = os.read(self._descriptor, 65536)
+            except OSError:
+                part = b""
+            *lines, rest = (rest + part).split(b"\n")
+            if not part and rest:
+                lines.append(rest)
+            try:
+                for line in lines:
+                    loop.call_soon_threadsafe(self._lines.put_nowait, line.decode("utf-8", "replace").rstrip("\r"))
+                if not part:
+                    loop.call_soon_threadsafe(self._lines.put_nowait, None)
+                    return
+            except RuntimeError:
+                return  # the loop has ended before the input did

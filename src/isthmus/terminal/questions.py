@@ -1,0 +1,87 @@
+"""Questions to a person as choices, and what an answer means. Pure: asking and drawing happen elsewhere."""
+
+from dataclasses import dataclass
+
+from isthmus.events import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+
+CANCEL = "cancel"
+PROCEED_ONCE = "proceed_once"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One line of the question: what is typed to choose it, and its text.
+
+    ``option_id`` is None for the front's own choice: to edit the proposal first.
+    """
+
+    key: str
+    name: str
+    description: str | None
+    option_id: str | None
+
+    @property
+    def is_edit(self) -> bool:
+        """Chooses to edit the proposed file first."""
+        return self.option_id is None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A pending call as it is put to a person; ``edited`` is the person's own version of the proposed file."""
+
+    call: ToolCall
+    choices: tuple[Choice, ...]
+    edited: str | None = None
+
+    @property
+    def file_diff(self) -> FileDiff | None:
+        """The change under review, with the person's edits in it."""
+        request = self.call.confirmation_request
+        diff = request.file_edit_details if request is not None else None
+        if diff is None or self.edited is None:
+            return diff
+        return FileDiff(diff.file_name, diff.file_path, self.edited, diff.old_content)
+
+    def choice(self, typed: str) -> Choice | None:
+        """The choice that was typed: its key, the id or name of its option, ``y`` or ``n``; None when it is none."""
+        word = typed.strip().casefold()
+        for choice in self.choices:
+            if word and word in (choice.key, (choice.option_id or "").casefold(), choice.name.casefold()):
+                return choice
+        wanted = {"y": PROCEED_ONCE, "yes": PROCEED_ONCE, "n": CANCEL, "no": CANCEL}.get(word)
+        return next((choice for choice in self.choices if wanted and choice.option_id == wanted), None)
+
+    def confirmation(self, choice: Choice) -> ToolCallConfirmation:
+        """The answer that a choice stands for; the person's edits go along unless the call is refused."""
+        option_id = choice.option_id or PROCEED_ONCE
+        keeps_edits = self.edited is not None and option_id != CANCEL
+        details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
+        return ToolCallConfirmation(self.call.tool_call_id, option_id, details)
+
+
+def question_of(call: ToolCall, edited: str | None = None) -> Question:
+    """The question of a pending call: its options numbered from 1, and ``e`` to edit a proposed file."""
+    request = call.confirmation_request
+    options = request.options if request is not None else ()
+    choices = [
+        Choice(str(number), option.name or option.id, option.description, option.id)
+        for number, option in enumerate(options, 1)
+    ]
+    if request is not None and request.file_edit_details is not None and choices:
+        edit = "Edit again" if edited is not None else "Edit first"
+        choices.append(Choice("e", edit, "opens the proposal in your $EDITOR", None))
+    return Question(call, tuple(choices), edited)
+
+
+def refusal(call: ToolCall) -> ToolCallConfirmation | None:
+    """The answer that refuses a call, for runs without a person; None when no option of it does."""
+    request = call.confirmation_request
+    for option in request.options if request is not None else ():
+        if _refuses(option):
+            return ToolCallConfirmation(call.tool_call_id, option.id)
+    return None
+
+
+def _refuses(option: ConfirmationOption) -> bool:
+    return option.id.casefold() in (CANCEL, "reject", "deny", "reject_once")

@@ -1,0 +1,265 @@
+"""Events of a task as they appear in the scrollback.
+
+``TaskRenderer`` is told of every event, after the view has taken it in, and of the passing of time; it decides what
+is worth a line. What is running is in the live lines; what is over is printed once. It asks nothing and waits for
+nothing: that is ``interactive``.
+"""
+
+from typing import assert_never
+
+from rich.text import Text
+
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    EditorContext,
+    ExecuteDetails,
+    ModelReply,
+    Prompt,
+    RetryNotice,
+    StateChange,
+    TaskState,
+    TextContent,
+    Thought,
+    ToolCall,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolResultRecorded,
+)
+from isthmus.terminal.blocks import (
+    INDENT,
+    RESULT_DIFF_LINES,
+    TAIL_LINES,
+    call_header,
+    describe,
+    diff_block,
+    error_lines,
+    question_block,
+    seconds,
+    tail_lines,
+)
+from isthmus.terminal.headless_output import retry_text
+from isthmus.terminal.questions import CANCEL, Question
+from isthmus.terminal.sanitize import visible, visible_line
+from isthmus.terminal.screen import Screen
+from isthmus.terminal.task_view import CallView, TaskView
+
+QUIET_SECONDS = 0.4
+"""How long nothing happens before it is shown that something is waited for."""
+PAUSE_SECONDS = 1.5
+"""The same within a text, where the next words are expected at once."""
+SHELL_TOOL = "run_shell_command"
+RUNNING_SHOWN = 3
+"""Calls at work at the same time that are shown; the others are counted."""
+
+
+class TaskRenderer:
+    """Draws one task after another. Times are those of a monotonic clock, in seconds."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._view = TaskView()
+        self._text_id = ""
+        self._seen: dict[str, str] = {}
+        self._own_answers: set[str] = set()
+        self._option_names: dict[tuple[str, str], str] = {}
+        self._programs: set[str] = set()
+        self._shown_prompt: str | None = None
+        self._began: dict[str, float] = {}
+        self._last_event = 0.0
+        self._note = ""
+
+    def begin(self, view: TaskView, now: float, shown_prompt: str | None) -> None:
+        """Another task. ``shown_prompt`` stands on the screen already, as the person typed it."""
+        self._view, self._last_event, self._note = view, now, ""
+        self._shown_prompt = shown_prompt
+        self._text_id = ""
+        for call in view.questions:
+            self._remember(call.call)
+
+    def note(self, text: str) -> None:
+        """What is going on, for the live line, in place of "working"."""
+        self._note = text
+
+    def answered_here(self, tool_call_id: str) -> None:
+        """The answer to this call was given, and shown, in this terminal."""
+        self._own_answers.add(tool_call_id)
+
+    def answered_elsewhere(self, tool_call_id: str) -> None:
+        """It was not, after all."""
+        self._own_answers.discard(tool_call_id)
+
+    def event(self, event: AgentEvent, now: float) -> None:
+        """Show an event that the view has taken in."""
+        self._last_event = now
+        match event:
+            case TextContent():
+                if event.message_id != self._text_id:
+                    self._screen.end_text()
+                    self._screen.separate()
+                    self._text_id = event.message_id
+                self._screen.write(event.text)
+            case ToolCallUpdate():
+                self._call(event, now)
+            case Thought():
+                subject = event.thought.subject or event.thought.description
+                line = Text(f"{self._screen.glyphs.thought} {visible_line(subject.strip())}", "thought")
+                line.truncate(self._screen.width, overflow="ellipsis")
+                self._screen.block("work", [line])
+            case ConfirmationAccepted():
+                self._answer(event)
+            case RetryNotice():
+                self._screen.block("work", [Text(f"! {visible_line(retry_text(event))}", "notice")])
+            case StateChange():
+                self._state(event)
+            case Prompt():
+                if event.text != self._shown_prompt:
+                    self.prompt(event.text)
+                self._shown_prompt = None
+            case EditorContext() | ModelReply() | ToolResultRecorded():
+                pass
+            case _:
+                assert_never(event)
+        self.tick(now)
+
+    def tick(self, now: float) -> None:
+        """Time has passed: redraw what is live."""
+        if now - self._last_event > QUIET_SECONDS:
+            self._screen.flush_text()
+        is_writing = self._screen.is_mid_text and now - self._last_event < PAUSE_SECONDS
+        self._screen.live([] if is_writing else self._live_lines(now))
+
+    def end(self) -> None:
+        """The stretch is over: no live lines, no unfinished text."""
+        self._screen.end_text()
+        self._screen.live([])
+        self._began.clear()
+
+    def prompt(self, text: str) -> None:
+        """A person's message that was not typed here."""
+        glyph = self._screen.glyphs.prompt
+        lines = visible(text.strip("\n")).split("\n")
+        self._screen.block(
+            "prompt", [Text(f"{glyph if not n else ' '} {line}", "strong") for n, line in enumerate(lines)]
+        )
+        self._screen.separate()
+
+    def question(self, question: Question) -> None:
+        """Show what a person is about to be asked."""
+        self._screen.separate()
+        self._screen.block(
+            "question", question_block(question, self._view.workspace, self._screen.width, self._screen.glyphs)
+        )
+        if (diff := question.file_diff) is not None:
+            self._seen[question.call.tool_call_id] = diff.new_content
+
+    def chosen(self, answer: str, *, is_refusal: bool, where: str = "") -> None:
+        """Show the answer to a question, below it; what comes of it follows without a gap."""
+        line = Text(f"  {self._screen.glyphs.prompt} ", "quiet")
+        line.append(visible_line(answer), "bad" if is_refusal else "good").append(where, "quiet")
+        self._screen.block("question", [line])
+        self._screen.join("work")
+
+    # --- Kinds of events --------------------------------------------------------------------------------------------
+
+    def _call(self, update: ToolCallUpdate, now: float) -> None:
+        call = update.tool_call
+        self._remember(call)
+        if call.status is ToolCallStatus.EXECUTING:
+            self._began.setdefault(call.tool_call_id, now)
+        if not call.status.is_final:
+            return
+        self._began.pop(call.tool_call_id, None)
+        self._text_id = ""
+        screen = self._screen
+        view = self._view.calls.get(call.tool_call_id) or CallView(call)
+        lines = [call_header(view, screen.glyphs, screen.width)]
+        if call.status is ToolCallStatus.FAILED:
+            lines += error_lines(call)
+        elif call.output is not None and call.output.diff is not None:
+            diff = call.output.diff
+            if self._seen.get(call.tool_call_id) != diff.new_content:
+                lines += diff_block(diff, screen.width, screen.glyphs, RESULT_DIFF_LINES)
+        elif call.output is not None and call.output.text and call.tool_call_id in self._programs:
+            lines += tail_lines(call.output.text, screen.width, screen.glyphs)
+        screen.block("work", lines)
+
+    def _remember(self, call: ToolCall) -> None:
+        """What later events of the call do not say again: its options, and whether it is a program with an output."""
+        request = call.confirmation_request
+        for option in request.options if request is not None else ():
+            self._option_names[call.tool_call_id, option.id] = option.name
+        runs = request is not None and isinstance(request.details, ExecuteDetails)
+        if runs or call.live_content is not None or call.tool_name == SHELL_TOOL:
+            self._programs.add(call.tool_call_id)
+
+    def _answer(self, accepted: ConfirmationAccepted) -> None:
+        confirmation = accepted.confirmation
+        if confirmation.tool_call_id in self._own_answers:
+            self._own_answers.discard(confirmation.tool_call_id)
+            return
+        option = (confirmation.tool_call_id, confirmation.selected_option_id)
+        chosen = self._option_names.get(option) or confirmation.selected_option_id
+        if confirmation.file_details is not None:
+            chosen += ", with changes"
+        who = visible_line(accepted.answered_by) or "another client"
+        is_refusal = confirmation.selected_option_id == CANCEL
+        self.chosen(chosen, is_refusal=is_refusal, where=f"  answered in {who}")
+
+    def _state(self, change: StateChange) -> None:
+        if not change.state.is_terminal:
+            return
+        self.end()
+        self._screen.separate()
+        error = visible((change.error or "").strip())
+        match change.state:
+            case TaskState.FAILED:
+                message = error or "The task failed."
+                if change.reason == "turn_limit":
+                    message = f"{error or 'The turn limit is reached.'}\nSend another prompt to go on."
+                self.error(message)
+            case TaskState.CANCELED:
+                self._screen.block("state", [Text(f"{self._screen.glyphs.cancelled} cancelled", "notice")])
+            case TaskState.COMPLETED | TaskState.SUBMITTED | TaskState.WORKING | TaskState.INPUT_REQUIRED:
+                pass
+
+    def error(self, message: str) -> None:
+        """Something went wrong."""
+        first, *rest = visible(message).split("\n")
+        lines = [Text(f"{self._screen.glyphs.failed} {first}", "bad"), *(Text(f"  {line}", "bad") for line in rest)]
+        self._screen.block("error", lines)
+
+    def quiet(self, *lines: str) -> None:
+        """Something to know."""
+        self._screen.separate()
+        self._screen.block("quiet", [Text(visible_line(line), "quiet") for line in lines])
+
+    # --- Live lines -------------------------------------------------------------------------------------------------
+
+    def _live_lines(self, now: float) -> list[Text]:
+        screen = self._screen
+        if not screen.is_live:
+            return []
+        spinner = screen.glyphs.spinner
+        frame = spinner[int(now * 10) % len(spinner)]
+        running = [(call_id, began) for call_id, began in self._began.items() if call_id in self._view.calls]
+        lines: list[Text] = []
+        for call_id, began in running[:RUNNING_SHOWN]:
+            call = self._view.calls[call_id].call
+            line = Text(f"{frame} ", "prompt").append(visible_line(call.tool_name), "tool")
+            ending = f"  {seconds(now - began)}" if now - began >= 1 else ""
+            said = Text(f"  {describe(call)}", "quiet")
+            said.truncate(max(0, screen.width - line.cell_len - len(ending) - 1), overflow="ellipsis")
+            lines.append(line.append_text(said).append(ending, "quiet"))
+            if (live := self._view.live.get(call_id)) is not None:
+                room = max(2, min(TAIL_LINES, (screen.console.height - 4) // len(running)))
+                lines += tail_lines(live, screen.width, screen.glyphs, room)
+        if len(running) > RUNNING_SHOWN:
+            lines.append(Text(f"{INDENT}and {len(running) - RUNNING_SHOWN} more", "quiet"))
+        if not running and (self._note or now - self._last_event > QUIET_SECONDS):
+            waited = now - self._last_event
+            line = Text(f"{frame} ", "prompt").append(self._note or "working", "quiet")
+            if waited >= 2:
+                line.append(f"  {seconds(waited)}", "quiet")
+            lines.append(line.append(f" {screen.glyphs.dot} Ctrl-C cancels" if not self._note else "", "quiet"))
+        return lines

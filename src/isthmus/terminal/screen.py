@@ -1,0 +1,199 @@
+"""The terminal as a scroll of blocks: text that stays, and below it a few lines that are redrawn in place.
+
+Everything that is printed in the interactive front goes through one ``Screen``. It keeps one empty line between
+blocks of different kinds, and takes the live lines away before anything else is printed. Without a terminal there
+are no live lines, no colours and no wrapping. rich is imported here, so import this module only to draw.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
+from rich.text import Text
+from rich.theme import Theme
+
+from isthmus.terminal.markdown import Layout, MarkdownStream, Piece
+
+STYLES = {
+    "strong": "bold",
+    "heading": "bold",
+    "code": "cyan",
+    "fence": "dim",
+    "quiet": "dim",
+    "thought": "dim italic",
+    "tool": "bold",
+    "good": "green",
+    "bad": "red",
+    "ask": "bold yellow",
+    "notice": "yellow",
+    "added": "green",
+    "removed": "red",
+    "number": "dim",
+    "prompt": "bold cyan",
+}
+MINIMUM_WIDTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The signs in front of lines; ASCII where the terminal's encoding has no others."""
+
+    done: str = "✓"
+    failed: str = "✗"
+    cancelled: str = "\u2013"
+    waiting: str = "?"
+    thought: str = "∙"
+    prompt: str = "\u203a"
+    dot: str = "·"
+    ellipsis: str = "…"
+    spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+ASCII = Glyphs("+", "x", "-", "?", ".", ">", "-", "...", "|/-\\")
+
+
+class Screen:
+    """Prints to ``output``; ``is_terminal`` is found out when None. NO_COLOR and TERM count."""
+
+    def __init__(self, output: TextIO, *, is_terminal: bool | None = None, width: int | None = None) -> None:
+        self._output = output
+        self.console = Console(
+            file=output,
+            force_terminal=is_terminal,
+            width=width,
+            theme=Theme(STYLES, inherit=False),
+            markup=False,
+            highlight=False,
+            emoji=False,
+            soft_wrap=True,
+            legacy_windows=False,
+        )
+        self.is_live = self.console.is_terminal and not self.console.is_dumb_terminal
+        encoding = (getattr(output, "encoding", None) or "utf-8").lower()
+        self.glyphs = Glyphs() if encoding.startswith("utf") else ASCII
+        self._live_widths: list[int] = []
+        self._live_column = 0
+        self._last_kind = ""
+        self._is_empty = True
+        self._markdown: MarkdownStream | None = None
+
+    @property
+    def width(self) -> int:
+        """Cells in a line, now."""
+        return max(MINIMUM_WIDTH, self.console.width)
+
+    @property
+    def is_mid_text(self) -> bool:
+        """A text is being written and its line is not finished."""
+        return self._markdown is not None and self._markdown.cursor > 0
+
+    # --- What stays -------------------------------------------------------------------------------------------------
+
+    def block(self, kind: str, lines: Iterable[Text]) -> None:
+        """Print whole lines. An empty line goes before them when the block before was of another kind."""
+        self.end_text()
+        with self.console:
+            self._erase_live()
+            self._begin_block(kind)
+            for line in lines:
+                self.console.print(line)
+
+    def write(self, increment: str) -> None:
+        """Print more of a text of the model."""
+        if self._markdown is None:
+            is_styled = self.console.is_terminal and not self.console.no_color and self.is_live
+            layout = Layout(self.width if self.console.is_terminal else None, is_styled, cell_len)
+            self._markdown = MarkdownStream(layout)
+        self._print_pieces(self._markdown.feed(increment))
+
+    def flush_text(self) -> None:
+        """Print also the word that may not be complete yet."""
+        if self._markdown is not None:
+            self._print_pieces(self._markdown.flush())
+
+    def end_text(self) -> None:
+        """The text is complete; what comes next begins a line."""
+        if self._markdown is not None:
+            pieces, self._markdown = self._markdown.finish(), None
+            self._print_pieces(pieces)
+
+    def separate(self) -> None:
+        """What is printed next is set off by an empty line."""
+        self._last_kind = "-"
+
+    def join(self, kind: str) -> None:
+        """A block of this kind may follow without an empty line."""
+        self._last_kind = kind
+
+    def forget_position(self) -> None:
+        """Somebody else wrote to the terminal (a prompt): the cursor is at the beginning of a line."""
+        self._live_widths = []
+        self._last_kind, self._is_empty = "-", False
+
+    def clear(self) -> None:
+        """Empty the screen."""
+        self.console.clear()
+        self._live_widths, self._last_kind, self._is_empty = [], "", True
+
+    # --- What is redrawn --------------------------------------------------------------------------------------------
+
+    def live(self, lines: Sequence[Text]) -> None:
+        """Show these lines below everything, in place of the ones shown before; a text may go on afterwards."""
+        if not self.is_live:
+            return
+        column = self._markdown.cursor if self._markdown is not None else 0
+        if column >= self.width:
+            lines = []  # the cursor waits in the last cell: there is no way back to it
+        with self.console:
+            self._erase_live()
+            if not lines:
+                return
+            if column:
+                self.console.print()
+            self._live_column = column
+            shown = [Text(), *lines] if not self._is_empty else lines
+            for line in shown[-max(1, self.console.height - 3) :]:
+                # One cell stays free: a full line would make some terminals begin another.
+                line.truncate(self.width - 1, overflow="ellipsis")
+                self._live_widths.append(line.cell_len)
+                self.console.print(line)
+
+    def cursor(self, *, is_shown: bool) -> None:
+        """Show or hide the cursor."""
+        if self.is_live:
+            self.console.show_cursor(is_shown)
+
+    def _erase_live(self) -> None:
+        if not self._live_widths:
+            return
+        # The window may have become narrower since: then the lines take more rows.
+        rows = sum(max(1, -(-width // self.width)) for width in self._live_widths)
+        self._live_widths = []
+        up: list[tuple[ControlType, int]] = [(ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)]
+        self.console.control(Control(ControlType.CARRIAGE_RETURN, *up * rows))
+        if self._live_column:
+            back = (ControlType.CURSOR_UP, 1), (ControlType.CURSOR_MOVE_TO_COLUMN, self._live_column)
+            self.console.control(Control(*back))
+            self._live_column = 0
+
+    # --- Inside -----------------------------------------------------------------------------------------------------
+
+    def _begin_block(self, kind: str) -> None:
+        if not self._is_empty and self._last_kind not in (kind, ""):
+            self.console.print()
+        self._last_kind, self._is_empty = kind, False
+
+    def _print_pieces(self, pieces: Sequence[Piece]) -> None:
+        if not pieces:
+            return
+        with self.console:
+            self._erase_live()
+            if self._last_kind != "text" or self._is_empty:
+                self._begin_block("text")
+            for piece in pieces:
+                self.console.print(Text(piece.text, piece.style), end="")
+        self._output.flush()

@@ -1,0 +1,155 @@
+"""Sessions as a person speaks of them: a list, a short id, "latest". A session is a contextId and its tasks.
+
+Deliberately not here: storage. Everything comes from ``AgentClient.tasks``, most recently changed first.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from isthmus.client import AgentClient, TaskNotFound, TaskSnapshot
+from isthmus.events import TaskState
+from isthmus.terminal.sanitize import visible_line
+
+SHORT_ID = 8
+"""Characters of an id in lists; any unambiguous beginning of at least MIN_PREFIX characters is understood."""
+MIN_PREFIX = 4
+LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation; ``tasks`` are oldest first and not empty."""
+
+    context_id: str
+    tasks: tuple[TaskSnapshot, ...]
+
+    @property
+    def title(self) -> str:
+        """The beginning of its first prompt, in one line."""
+        return next((" ".join(task.title.split()) for task in self.tasks if task.title.strip()), "(no prompt)")
+
+    @property
+    def updated_at(self) -> float:
+        """Unix seconds of the last change."""
+        return max(task.updated_at for task in self.tasks)
+
+    @property
+    def state(self) -> TaskState:
+        """What waits or runs in it, else how it ended last."""
+        states = [task.state for task in self.tasks]
+        if TaskState.INPUT_REQUIRED in states:
+            return TaskState.INPUT_REQUIRED
+        return next((state for state in states if not state.is_terminal), states[-1])
+
+    @property
+    def unfinished(self) -> tuple[TaskSnapshot, ...]:
+        """The tasks that wait for a person or are being worked on, oldest first."""
+        return tuple(task for task in self.tasks if not task.state.is_terminal)
+
+
+async def list_sessions(agent: AgentClient, workspace: str | None = None, limit: int = 1000) -> list[Session]:
+    """The sessions among the last ``limit`` tasks, most recently changed first.
+
+    With ``workspace`` (an absolute path) only those of that folder.
+    """
+    grouped: dict[str, list[TaskSnapshot]] = {}
+    for task in await agent.tasks(limit):
+        if workspace is None or task.workspace == workspace:
+            grouped.setdefault(task.context_id, []).append(task)
+    sessions = [Session(context_id, _oldest_first(tasks)) for context_id, tasks in grouped.items()]
+    return sorted(sessions, key=lambda session: session.updated_at, reverse=True)
+
+
+async def find_session(agent: AgentClient, wanted: str, workspace: str | None = None) -> Session:
+    """The session that ``wanted`` names: ``latest`` (of the workspace), or an id, or the beginning of one.
+
+    Raises:
+        TaskNotFound: there is none, or the beginning fits several; the message says what to do.
+    """
+    if wanted == LATEST:
+        here = await list_sessions(agent, workspace)
+        if not here:
+            where = f" in {workspace}" if workspace else ""
+            raise TaskNotFound(f"there is no session{where} to resume; start one, or give the id of another")
+        return here[0]
+    everywhere = await list_sessions(agent)
+    matching = [session for session in everywhere if _is_named(session, wanted)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        ids = ", ".join(session.context_id for session in matching[:5])
+        raise TaskNotFound(f"{wanted!r} is the beginning of {len(matching)} sessions ({ids}); give more of the id")
+    raise TaskNotFound(
+        f"no session has the id {wanted!r}; expected latest or an id (at least {MIN_PREFIX} characters of it) "
+        "from --list-sessions"
+    )
+
+
+def _is_named(session: Session, wanted: str) -> bool:
+    ids = [session.context_id, *(task.task_id for task in session.tasks)]
+    return any(name == wanted or (len(wanted) >= MIN_PREFIX and name.startswith(wanted)) for name in ids)
+
+
+def _oldest_first(tasks: Sequence[TaskSnapshot]) -> tuple[TaskSnapshot, ...]:
+    return tuple(sorted(tasks, key=lambda task: (task.created_at, task.updated_at)))
+
+
+def session_lines(sessions: Sequence[Session], now: float, width: int) -> list[str]:
+    """A table: short id, when it changed, state, title. At most ``width`` characters a line, titles cut to fit."""
+    rows = [(_short(session, sessions), _when(now - session.updated_at), session.state.value) for session in sessions]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    lines: list[str] = []
+    for session, row in zip(sessions, rows, strict=True):
+        columns = "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True))
+        room = max(10, width - len(columns) - 2)
+        title = visible_line(session.title)
+        lines.append(f"{columns}  {title if len(title) <= room else title[: room - 1] + '…'}")
+    return lines
+
+
+def _short(session: Session, sessions: Sequence[Session]) -> str:
+    """The beginning of the id, as long as it takes to be the only one."""
+    name = visible_line(session.context_id)
+    length = SHORT_ID
+    others = [other.context_id for other in sessions if other is not session]
+    while length < len(name) and any(other.startswith(name[:length]) for other in others):
+        length += 4
+    return name[:length]
+
+
+def _when(age: float) -> str:
+    """How long ago, roughly; ages are seconds."""
+    for limit, unit, size in ((60, "s", 1), (3600, "min", 60), (86400, "h", 3600)):
+        if age < limit:
+            return f"{max(0, int(age // size))} {unit} ago"
+    return f"{int(age // 86400)} d ago"
+
+
+async def print_sessions(
+    agent: AgentClient, output: TextIO, *, workspace: str | None = None, as_json: bool = False
+) -> int:
+    """Print the sessions of one workspace, or of all, as a table or as a JSON list; returns the exit code."""
+    sessions = await list_sessions(agent, workspace)
+    if as_json:
+        entries = [
+            {
+                "session_id": session.context_id,
+                "updated_at": session.updated_at,
+                "state": session.state.value,
+                "title": session.title,
+                "workspace": session.tasks[-1].workspace,
+                "task_ids": [task.task_id for task in session.tasks],
+            }
+            for session in sessions
+        ]
+        output.write(json.dumps(entries, indent=2) + "\n")
+    elif sessions:
+        width = shutil.get_terminal_size().columns if output.isatty() else 10_000
+        output.write("".join(line + "\n" for line in session_lines(sessions, time.time(), width)))
+    else:
+        output.write("No sessions" + (f" in {visible_line(workspace)}" if workspace else "") + ".\n")
+    return 0

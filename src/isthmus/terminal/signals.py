@@ -1,0 +1,30 @@
+"""Signals of this process as calls in the event loop, for as long as a front runs."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+
+
+@contextmanager
+def signal_handlers(handlers: Mapping[signal.Signals, Callable[[], object]]) -> Generator[None]:
+    """Call the handlers in the running loop; afterwards whatever handled the signals before does so again.
+
+    Where the platform or the thread has no such handlers, the signals keep their meaning.
+    """
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, object] = {}
+    for number, handler in handlers.items():
+        previous = signal.getsignal(number)
+        try:
+            loop.add_signal_handler(number, handler)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue
+        before[number] = previous
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            loop.remove_signal_handler(number)
+            if callable(previous) or isinstance(previous, signal.Handlers):
+                signal.signal(number, previous)

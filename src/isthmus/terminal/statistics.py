@@ -1,0 +1,113 @@
+"""The statistics of a task in the JSON shapes of Gemini CLI, so that scripts written for it go on working.
+
+``session_metrics`` is ``stats`` of ``-o json`` (SessionMetrics in packages/core/src/telemetry/uiTelemetry.ts there),
+``stream_stats`` that of the ``result`` line of ``-o stream-json`` (StreamStats in packages/core/src/output/types.ts).
+Token counts are 0 when the agent does not tell them, which a remote one may not.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from isthmus.events import FileDiff, ToolCallStatus
+from isthmus.terminal.diff import changed_lines
+from isthmus.terminal.task_view import CallView, ModelUsage, TaskView
+
+Counts = dict[str, Any]
+
+
+def session_metrics(view: TaskView) -> dict[str, Any]:
+    """``{"models": {name: ...}, "tools": {...}, "files": {...}}``; durations are whole milliseconds."""
+    calls = [call for call in view.calls.values() if call.call.status.is_final]
+    by_name: dict[str, list[CallView]] = {}
+    for call in calls:
+        by_name.setdefault(call.call.tool_name, []).append(call)
+    total = _tool_counts(calls)
+    added, removed = _lines(call.call.output.diff for call in calls if call.call.output and call.call.output.diff)
+    return {
+        "models": {name: _model_metrics(usage) for name, usage in view.models.items()},
+        "tools": {
+            "totalCalls": total["count"],
+            "totalSuccess": total["success"],
+            "totalFail": total["fail"],
+            "totalDurationMs": total["durationMs"],
+            "totalDecisions": total["decisions"],
+            "byName": {name: _tool_counts(named) for name, named in by_name.items()},
+        },
+        "files": {"totalLinesAdded": added, "totalLinesRemoved": removed},
+    }
+
+
+def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
+    """The sums over all models; ``duration`` is seconds."""
+    models = view.models.values()
+    prompt = sum(usage.input_tokens for usage in models)
+    output = sum(usage.output_tokens for usage in models)
+    cached = sum(usage.cached_tokens for usage in models)
+    return {
+        "total_tokens": prompt + output,
+        "input_tokens": prompt,
+        "output_tokens": sum(_candidates(usage) for usage in models),
+        "cached": cached,
+        "input": max(0, prompt - cached),
+        "duration_ms": _milliseconds(duration),
+        "tool_calls": sum(1 for call in view.calls.values() if call.call.status.is_final),
+    }
+
+
+def _model_metrics(usage: ModelUsage) -> dict[str, Any]:
+    return {
+        "api": {
+            "totalRequests": usage.requests,
+            "totalErrors": usage.errors,
+            "totalLatencyMs": _milliseconds(usage.latency),
+        },
+        "tokens": {
+            "input": max(0, usage.input_tokens - usage.cached_tokens),
+            "prompt": usage.input_tokens,
+            "candidates": _candidates(usage),
+            "total": usage.input_tokens + usage.output_tokens,
+            "cached": usage.cached_tokens,
+            "thoughts": usage.thought_tokens,
+            "tool": 0,
+        },
+    }
+
+
+def _candidates(usage: ModelUsage) -> int:
+    """Our output tokens include those of thoughts; Gemini's candidates do not."""
+    return max(0, usage.output_tokens - usage.thought_tokens)
+
+
+def _tool_counts(calls: Iterable[CallView]) -> Counts:
+    counts: Counts = {"count": 0, "success": 0, "fail": 0, "durationMs": 0}
+    decisions = {"accept": 0, "reject": 0, "modify": 0, "auto_accept": 0}
+    for view in calls:
+        counts["count"] += 1
+        counts["success" if view.call.status is ToolCallStatus.SUCCEEDED else "fail"] += 1
+        counts["durationMs"] += _milliseconds(view.duration)
+        if decision := _decision(view):
+            decisions[decision] += 1
+    return {**counts, "decisions": decisions}
+
+
+def _decision(view: CallView) -> str | None:
+    """The word of Gemini CLI for what a person, or the policy, decided; None when nothing was."""
+    if view.confirmation is not None:
+        if view.confirmation.selected_option_id == "cancel":
+            return "reject"
+        return "accept" if view.confirmation.file_details is None else "modify"
+    if view.was_asked:
+        return "reject" if view.call.status is ToolCallStatus.CANCELLED else None
+    return "auto_accept" if view.started_at is not None else None
+
+
+def _lines(diffs: Iterable[FileDiff]) -> tuple[int, int]:
+    added = removed = 0
+    for diff in diffs:
+        more, fewer = changed_lines(diff)
+        added, removed = added + more, removed + fewer
+    return added, removed
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,118 @@
+"""One task's events in order and without repetition, over as many turns of the agent client as that takes.
+
+A turn ends when a person is asked, and a connection may end at any time; ``TaskStream`` goes on where the last one
+stopped, so that fronts see one stream per task. It folds every event into a TaskView before it hands it on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from isthmus.client import AgentClient, Delivery, TaskSnapshot, Turn
+from isthmus.events import ConfirmationAccepted, TaskState, ToolCallConfirmation
+from isthmus.terminal.task_view import TaskView
+
+RETRIES = 5
+"""How often in a row a stream that ended too early, without anything new, is taken up again."""
+RETRY_SECONDS = 0.2
+"""The pause before that; it doubles each time."""
+WATCH_SECONDS = 1.0
+"""How often, at least, it is looked whether somebody else has answered, when the agent does not tell by itself."""
+
+
+class TaskStream:
+    """The events of a task after ``snapshot``: those of ``turn``, if there is one, then what follows.
+
+    ``view`` is kept up to date, and knows which event was seen last.
+    """
+
+    def __init__(self, agent: AgentClient, snapshot: TaskSnapshot, turn: Turn | None = None) -> None:
+        self.view = TaskView.of_snapshot(snapshot)
+        self.task_id = snapshot.task_id
+        self.context_id = snapshot.context_id
+        self._agent = agent
+        self._turn = turn
+
+    async def deliveries(self) -> AsyncIterator[Delivery]:
+        """The events until the work ends or a person is asked; a stream that breaks off before is taken up again.
+
+        It ends as well when that fails RETRIES times in a row: then ``view.state`` is one of a task at work.
+        """
+        attempts = 0
+        while True:
+            turn = self._turn or await self._agent.follow(self.task_id, after=self.view.seq)
+            self._turn = None
+            progress = False
+            async for delivery in _closing(turn):
+                if self.view.apply(delivery):
+                    progress = True
+                    yield delivery
+            if self.view.state.ends_stream:
+                return
+            attempts = 0 if progress else attempts + 1
+            if attempts > RETRIES:
+                return
+            await asyncio.sleep(RETRY_SECONDS * 2**attempts)
+
+    async def answer(self, confirmation: ToolCallConfirmation, answered_by: str) -> None:
+        """Answer a question; ``deliveries`` then goes on with what follows from it.
+
+        Raises:
+            InvalidRequest: somebody else answered first; ``deliveries`` goes on as well.
+        """
+        seen = self.view.seq
+        turn = await self._agent.answer(
+            self.task_id, [confirmation], answered_by=answered_by, context_id=self.context_id
+        )
+        # Known from here on, also when the agent does not repeat the answer: nobody is asked twice.
+        self.view.take_answer(ConfirmationAccepted(confirmation, answered_by))
+        if turn.snapshot.seq > seen:
+            # Something happened between our last event and the answer: take up our own thread instead.
+            await _close(turn)
+        else:
+            self._turn = turn
+
+    async def while_asked(self) -> AsyncIterator[Delivery]:
+        """The events while a question is open: what other surfaces do. Ends when the task has ended."""
+        pause = RETRY_SECONDS
+        while not self.view.state.is_terminal:
+            turn = await self._agent.follow(self.task_id, after=self.view.seq)
+            progress = False
+            async for delivery in _closing(turn):
+                if self.view.apply(delivery):
+                    progress = True
+                    yield delivery
+            if not progress:
+                # An agent that ends such streams at once is asked again, less and less often.
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, WATCH_SECONDS)
+
+    async def missed(self) -> AsyncIterator[Delivery]:
+        """What the agent has recorded that was not seen yet; does not wait for more."""
+        target = (await self._agent.get(self.task_id, 0)).seq
+        if target <= self.view.seq:
+            return
+        async for delivery in _closing(await self._agent.follow(self.task_id, after=self.view.seq)):
+            if self.view.apply(delivery):
+                yield delivery
+            if self.view.seq >= target:
+                return
+
+    @property
+    def is_asking(self) -> bool:
+        """A person is asked now."""
+        return self.view.state is TaskState.INPUT_REQUIRED and bool(self.view.questions)
+
+
+async def _closing(turn: Turn) -> AsyncIterator[Delivery]:
+    """The turn's deliveries, let go of also when the iteration is left early."""
+    try:
+        async for delivery in turn.deliveries:
+            yield delivery
+    finally:
+        await _close(turn)
+
+
+async def _close(turn: Turn) -> None:
+    close = getattr(turn.deliveries, "aclose", None)
+    if close is not None:
+        await close()

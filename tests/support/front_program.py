@@ -1,0 +1,285 @@
+"""The interactive or the headless front on a scripted agent, as a program: `python -m support.front_program SCENARIO`.
+
+For tests that need a real terminal. SIGUSR1 answers the first open question as another surface ("neovim") would, and
+SIGUSR2 lets a scenario that waits go on. What the agent was asked is appended to --record as JSON lines.
+"""
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from isthmus.client import PromptMessage, TaskSnapshot, Turn
+from isthmus.events import (
+    AgentThought,
+    ConfirmationOption,
+    ConfirmationRequest,
+    ErrorDetails,
+    ExecuteDetails,
+    FileDiff,
+    ModelReply,
+    RetryNotice,
+    StateChange,
+    TaskState,
+    TextContent,
+    Thought,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolOutput,
+)
+from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
+
+WORKSPACE = "/workspace"
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m\u202egpj.exe"
+
+OPTIONS = (
+    ConfirmationOption("proceed_once", "Allow once", "this one time"),
+    ConfirmationOption("proceed_always_tool", "Always allow", "this tool, for the rest of the session"),
+    ConfirmationOption("cancel", "Reject", "the model is told"),
+)
+OLD = 'def greet(name):\n    return "Hi " + name\n\n\nprint(greet("you"))\n'
+NEW = 'def greet(name):\n    return f"Hello, {name}!"\n\n\nprint(greet("you"))\n'
+
+
+class RecordingAgent(MemoryAgent):
+    """Writes down what it was asked."""
+
+    def __init__(self, script: Callable[[PromptMessage], Sequence[Step]], record: Path | None) -> None:
+        super().__init__(script)
+        self._record = record
+
+    async def prompt(self, message: PromptMessage) -> Turn:
+        self._write({"prompt": message.text, "session": message.context_id})
+        return await super().prompt(message)
+
+    async def answer(
+        self,
+        task_id: str,
+        confirmations: Sequence[ToolCallConfirmation],
+        *,
+        answered_by: str,
+        context_id: str | None = None,
+    ) -> Turn:
+        turn = await super().answer(task_id, confirmations, answered_by=answered_by, context_id=context_id)
+        for one in confirmations:
+            content = one.file_details.new_content if one.file_details is not None else None
+            self._write({"answer": one.selected_option_id, "by": answered_by, "content": content})
+        return turn
+
+    async def cancel(self, task_id: str) -> TaskSnapshot:
+        self._write({"cancel": True})
+        return await super().cancel(task_id)
+
+    def _write(self, entry: object) -> None:
+        if self._record is not None:
+            with self._record.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+
+
+def edit_call(call_id: str = "edit-1", name: str = "greeting.py", old: str | None = OLD, new: str = NEW) -> ToolCall:
+    """A replace call that waits for permission."""
+    diff = FileDiff(name, f"{WORKSPACE}/{name}", new, old)
+    return ToolCall(
+        call_id,
+        ToolCallStatus.PENDING,
+        "replace",
+        {"file_path": name},
+        name,
+        confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=diff),
+    )
+
+
+def shell_call(call_id: str = "shell-1", command: str = "make test") -> ToolCall:
+    """A shell call that waits for permission."""
+    request = ConfirmationRequest(OPTIONS, execute_details=ExecuteDetails(command, WORKSPACE))
+    return ToolCall(
+        call_id,
+        ToolCallStatus.PENDING,
+        "run_shell_command",
+        {"command": command},
+        command,
+        confirmation_request=request,
+    )
+
+
+def steps_of_call(
+    call_id: str,
+    tool: str,
+    description: str,
+    *,
+    output: ToolOutput | None = None,
+    error: ErrorDetails | None = None,
+    live: Sequence[str] = (),
+) -> list[Step]:
+    """A call that needs no permission, from PENDING to its end."""
+
+    def update(status: ToolCallStatus, content: str | None = None) -> ToolCallUpdate:
+        is_final = status.is_final
+        return ToolCallUpdate(
+            ToolCall(
+                call_id,
+                status,
+                tool,
+                {"path": description},
+                description,
+                content,
+                output if is_final else None,
+                error if is_final else None,
+            )
+        )
+
+    end = ToolCallStatus.SUCCEEDED if error is None else ToolCallStatus.FAILED
+    progress = [Progress(update(ToolCallStatus.EXECUTING, text)) for text in live]
+    return [update(ToolCallStatus.PENDING), update(ToolCallStatus.EXECUTING), *progress, update(end)]
+
+
+class Scenarios:
+    """What the scripted agent does, by name. `gate` is set by SIGUSR2."""
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+
+    def script(self, name: str) -> Callable[[PromptMessage], Sequence[Step]]:
+        """The script of a scenario."""
+        found: Callable[[PromptMessage], Sequence[Step]] = getattr(self, name)
+        return found
+
+    def tour(self, message: PromptMessage) -> Sequence[Step]:
+        """Something of everything, for looking at it."""
+        output = "".join(f"test_{number} ok\n" for number in range(30)) + "30 passed\n"
+        shell_output = ToolOutput(text=output)
+        return [
+            Thought(AgentThought("Finding the greeting", "It is in greeting.py.")),
+            TextContent("t1", "I'll look at **the greeting** first, then change `greet` so that it "),
+            TextContent("t1", "uses an f-string:\n\n- read the file\n- propose the change and run the tests, which "),
+            TextContent("t1", "may take a while on this machine\n"),
+            *steps_of_call("r1", "read_file", "greeting.py", output=ToolOutput(text=OLD)),
+            *steps_of_call("r2", "read_file", "missing.py", error=ErrorDetails("no such file: missing.py")),
+            RetryNotice(2, 5, 2.0, "429 rate limited"),
+            Ask((edit_call(),)),
+            *steps_of_call("s1", "run_shell_command", "make test", output=shell_output, live=[output[:40], output]),
+            Wait(self.gate),
+            TextContent("t2", "## Done\n\nThe greeting says *Hello* now:\n\n```python\nprint(greet('you'))\n```\n"),
+            ModelReply("t2", "scripted", {}, 1200, 340, 200, 40),
+        ]
+
+    def stream(self, message: PromptMessage) -> Sequence[Step]:
+        """Text in two parts, the second after the gate."""
+        return [TextContent("t", "first part "), Wait(self.gate), TextContent("t", "and the second part.")]
+
+    def edit(self, message: PromptMessage) -> Sequence[Step]:
+        """A proposed change of a file."""
+        return [Ask((edit_call(),)), TextContent("t", "All done.")]
+
+    def two(self, message: PromptMessage) -> Sequence[Step]:
+        """Two questions at once."""
+        return [Ask((edit_call(), shell_call())), TextContent("t", "Both decided.")]
+
+    def hostile(self, message: PromptMessage) -> Sequence[Step]:
+        """Everything that a model or a tool can say tries to control the terminal."""
+        call = edit_call("h1", f"a{HOSTILE}.py", None, f"x = 1  # {HOSTILE}\n")
+        return [
+            Thought(AgentThought(HOSTILE, "")),
+            TextContent("t", f"text {HOSTILE} end\n"),
+            *steps_of_call("s", "run_shell_command", f"cat {HOSTILE}", output=ToolOutput(text=f"out {HOSTILE}\n")),
+            *steps_of_call("f", f"tool{HOSTILE}", "x", error=ErrorDetails(f"failed {HOSTILE}")),
+            Ask((call,)),
+            Ask((shell_call("h2", f"rm {HOSTILE}"),)),
+            TextContent("t2", "survived"),
+        ]
+
+    def live(self, message: PromptMessage) -> Sequence[Step]:
+        """A program whose output is seen while it runs."""
+        steps = steps_of_call("s", "run_shell_command", "make", output=ToolOutput(text="one\ntwo\nthree\n"))
+        running = ToolCall("s", ToolCallStatus.EXECUTING, "run_shell_command", {}, "make", "one\ntwo\n")
+        return [*steps[:2], Progress(ToolCallUpdate(running)), Wait(self.gate), *steps[2:], TextContent("t", "Built.")]
+
+    def endless(self, message: PromptMessage) -> Sequence[Step]:
+        """A turn that ends only by being cancelled; other prompts are answered."""
+        if "wait" not in message.text:
+            return [TextContent("t", f"You said: {message.text}")]
+        return [TextContent("t", "working on it\n"), Wait(asyncio.Event())]
+
+    def failing(self, message: PromptMessage) -> Sequence[Step]:
+        """A turn that ends at its limit."""
+        return [TextContent("t", "trying"), StateChange(TaskState.FAILED, "20 turns were not enough", "turn_limit")]
+
+
+async def answer_elsewhere(agent: MemoryAgent) -> None:
+    """What another surface does: it answers the first question that is open."""
+    for snapshot in await agent.tasks():
+        if snapshot.pending:
+            answer = ToolCallConfirmation(snapshot.pending[0].tool_call_id, "proceed_once")
+            await agent.answer(snapshot.task_id, [answer], answered_by="neovim")
+            return
+
+
+async def seed(agent: MemoryAgent, text: str) -> None:
+    """A session that an earlier run left with an open question."""
+    turn = await agent.prompt(PromptMessage(text, settings={"workspace_path": WORKSPACE}))
+    async for _ in turn.deliveries:
+        pass
+
+
+async def run(arguments: argparse.Namespace) -> int:
+    """The exit code of the front."""
+    scenarios = Scenarios()
+    agent = RecordingAgent(scenarios.script(arguments.scenario), arguments.record)
+    loop = asyncio.get_running_loop()
+    answering: list[asyncio.Task[None]] = []
+    loop.add_signal_handler(signal.SIGUSR1, lambda: answering.append(asyncio.ensure_future(answer_elsewhere(agent))))
+    loop.add_signal_handler(signal.SIGUSR2, scenarios.gate.set)
+    settings = {"workspace_path": WORKSPACE}
+    if arguments.seed:
+        await seed(agent, arguments.seed)
+    try:
+        if arguments.prompt is not None:
+            from isthmus.terminal.headless import HeadlessOptions, prompt_with_stdin, run_headless
+
+            prompt = prompt_with_stdin(arguments.prompt, sys.stdin, sys.stderr)
+            options = HeadlessOptions(prompt, arguments.output, settings, model="scripted")
+            return await run_headless(agent, options, sys.stdout, sys.stderr)
+        from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+
+        return await run_interactive(
+            agent,
+            InteractiveOptions(
+                settings,
+                WORKSPACE,
+                arguments.resume,
+                heading=("Isthmus, scripted model", WORKSPACE),
+                history_file=arguments.history,
+            ),
+        )
+    finally:
+        await agent.aclose()
+
+
+def main() -> int:
+    """Parse the arguments and run."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("scenario")
+    parser.add_argument("-p", dest="prompt")
+    parser.add_argument("-o", dest="output", default="text")
+    parser.add_argument("--resume")
+    parser.add_argument("--seed")
+    parser.add_argument("--history", type=Path)
+    parser.add_argument("--record", type=Path)
+    parser.add_argument("--modules", action="store_true", help="print to stderr which packages were imported")
+    arguments = parser.parse_args()
+    began = time.process_time()
+    status = asyncio.run(run(arguments))
+    if arguments.modules:
+        packages = sorted({name.partition(".")[0] for name in sys.modules})
+        print(json.dumps({"packages": packages, "cpu": time.process_time() - began}), file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
