@@ -1,6 +1,5 @@
 """``isthmus companion``: serve an editor to agent CLIs; ``isthmus companion exec``: run an agent CLI beside it."""
 
-import asyncio
 import os
 import signal
 import sys
@@ -62,16 +61,12 @@ def command(
     """
     if context.invoked_subcommand is not None:
         return
-    from isthmus.errors import IsthmusError
+    name = editor or _default_editor()
+    named = workspaces or ((".",) if name == "headless" else ())
+    folders = tuple(_folder(folder) for folder in named)
+    import asyncio
 
-    try:
-        name = editor or _default_editor()
-        named = workspaces or ((".",) if name == "headless" else ())
-        folders = tuple(_folder(folder) for folder in named)
-        run = _run(name, folders, opened, address, fresh, allow_agent_accept, as_json, until_exit_of)
-        asyncio.run(run)
-    except IsthmusError as error:
-        raise click.ClickException(str(error)) from error
+    asyncio.run(_run(name, folders, opened, address, fresh, allow_agent_accept, as_json, until_exit_of))
 
 
 async def _run(
@@ -84,6 +79,8 @@ async def _run(
     as_json: bool,
     watch: int | None,
 ) -> None:
+    import asyncio
+
     from isthmus.ide.host import CompanionHost
 
     editor = await _editor(name, folders, address)
@@ -154,21 +151,16 @@ def exec_command(
     """
     import shutil
 
-    from isthmus.errors import IsthmusError
     from isthmus.ide.discovery import agent_environment, read_discovery_file
 
     program = shutil.which(arguments[0])
     if program is None:
-        click.echo(f"Error: there is no program {arguments[0]!r} on PATH", err=True)
+        click.echo(f"isthmus: there is no program {arguments[0]!r} on PATH", err=True)
         raise SystemExit(127)
-    try:
-        companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
-        found = read_discovery_file(Path(companion.discovery_file))
-        environment = agent_environment(
-            found.port, found.auth_token, companion.workspace_folders, found.editor_pid, os.environ
-        )
-    except IsthmusError as error:
-        raise click.ClickException(str(error)) from error
+    companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
+    found = read_discovery_file(Path(companion.discovery_file))
+    folders = companion.workspace_folders
+    environment = agent_environment(found.port, found.auth_token, folders, found.editor_pid, os.environ)
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(program, list(arguments), environment)  # noqa: S606 - no shell, on purpose
@@ -186,8 +178,10 @@ def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | 
 
 
 def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
+    import select
     import subprocess
 
+    from isthmus.errors import IsthmusError
     from isthmus.ide import control_client
     from isthmus.ide.places import data_directory, make_private_directory
 
@@ -201,8 +195,6 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
         process = subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         )
-    import select
-
     if process.stdout is not None and select.select([process.stdout], [], [], START_SECONDS)[0]:
         process.stdout.readline()
     for companion in control_client.running():
@@ -212,7 +204,7 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
     reason = (
         log.read_text(encoding="utf-8", errors="replace").strip() or f"it was not ready after {START_SECONDS:.0f} s"
     )
-    raise click.ClickException(f"the companion could not be started: {reason.removeprefix('Error: ')}")
+    raise IsthmusError(f"the companion could not be started: {reason.removeprefix('isthmus: ')}")
 
 
 def _default_editor() -> str:

@@ -55,7 +55,7 @@ class Person:
         """Say what went wrong: for people on stderr, for programs also as JSON."""
         if self.as_json:
             click.echo(json.dumps({"error": text}))
-        click.echo(f"Error: {text}", err=True)
+        click.echo(f"isthmus: {text}", err=True)
 
     def show(self, result: Result, text: str) -> None:
         """Print an answer in the form that was asked for."""

@@ -1,0 +1,320 @@
+"""The companion as a program: its discovery file, its end, its restart, and the person's commands beside it."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import agent_program
+from support.isthmus_program import ISTHMUS, CompanionProgram, companion_program, isthmus, process_ends, read_line
+from support.surroundings import Surroundings
+from support.waiting import eventually
+
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _status(port: int) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/mcp")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def _agent(companion: CompanionProgram, file: Path, *command: str) -> "subprocess.Popen[str]":
+    token = companion.discovered["authToken"]
+    program = [sys.executable, str(Path(agent_program.__file__)), companion.url, token, str(file), "new\n", *command]
+    return subprocess.Popen(program, cwd=file.parent, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+
+
+@pytest.mark.requirement("GEM-005", "GEM-006", "GEM-009", "GEM-010")
+def test_the_discovery_file_lies_in_the_folder_that_node_calls_tmpdir(
+    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", f"{surroundings.temporary}/")
+    with companion_program(workspace) as companion, companion_program(workspace) as other:
+        assert companion.discovery_file.parent == surroundings.temporary / "gemini" / "ide"
+        assert companion.ready["port"] != other.ready["port"]
+        assert _status(companion.ready["port"]) == 401
+
+
+@pytest.mark.requirement("GEM-011", "GEM-013", "GEM-014", "GEM-015")
+def test_the_discovery_file_names_process_and_port(workspace: Path) -> None:
+    with companion_program(workspace) as companion:
+        port = companion.discovered["port"]
+        assert companion.discovery_file.name == f"gemini-ide-server-{companion.process.pid}-{port}.json"
+        assert set(companion.discovered) == {"port", "workspacePath", "authToken", "ideInfo"}
+        assert isinstance(port, int)
+        assert _status(port) == 401
+
+
+@pytest.mark.requirement("GEM-016", "GEM-022", "GEM-023", "GEM-024")
+def test_the_discovery_file_names_workspace_and_editor(workspace: Path, tmp_path: Path) -> None:
+    with companion_program(workspace, "--workspace", ".", "--workspace", str(tmp_path)) as companion:
+        assert companion.discovered["workspacePath"] == f"{workspace}:{tmp_path.resolve()}"
+        assert companion.discovered["ideInfo"] == {"name": "headless", "displayName": "Isthmus (headless)"}
+
+
+@pytest.mark.requirement("GEM-020", "GEM-025")
+def test_each_companion_has_a_long_token_of_its_own(workspace: Path) -> None:
+    with companion_program(workspace) as one, companion_program(workspace) as two:
+        tokens = {one.discovered["authToken"], two.discovered["authToken"]}
+        assert len(tokens) == 2
+        assert all(len(token) >= 32 for token in tokens)
+
+
+def test_secrets_are_readable_by_their_owner_alone_whatever_the_umask(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    before = os.umask(0)
+    try:
+        with companion_program(workspace) as companion:
+            assert _mode(companion.discovery_file) == 0o600
+            folders = [companion.discovery_file.parent, surroundings.runtime / "isthmus"]
+            folders.append(surroundings.home / ".local" / "share" / "isthmus")
+            for folder in folders:
+                assert _mode(folder) & 0o077 == 0, folder
+                for file in folder.rglob("*"):
+                    assert _mode(file) & 0o077 == 0, file
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.requirement("GEM-085")
+def test_the_server_listens_before_the_discovery_file_appears(workspace: Path, surroundings: Surroundings) -> None:
+    folder = surroundings.temporary / "gemini" / "ide"
+    process = subprocess.Popen(
+        [*ISTHMUS, "companion", "--editor", "headless"], cwd=workspace, stdout=subprocess.DEVNULL
+    )
+    try:
+        (path,) = eventually(lambda: list(folder.glob("gemini-ide-server-*.json")), what="a discovery file")
+        assert _status(json.loads(path.read_text(encoding="utf-8"))["port"]) == 401
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.requirement("GEM-084", "GEM-086", "GEM-087")
+def test_a_signal_stops_the_server_and_removes_every_file_of_the_run(
+    workspace: Path, surroundings: Surroundings, number: signal.Signals
+) -> None:
+    with companion_program(workspace) as companion:
+        assert companion.end(number) == 0
+        assert not companion.discovery_file.exists()
+        assert list((surroundings.runtime / "isthmus").iterdir()) == []
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", companion.ready["port"]), timeout=5)
+        assert companion.process.stderr is not None
+        assert companion.process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_restart_on_the_same_workspace_takes_over_port_and_token(workspace: Path, number: signal.Signals) -> None:
+    with companion_program(workspace) as companion:
+        before = companion.discovered
+        companion.end(number)
+        assert companion.discovery_file.exists() == (number == signal.SIGKILL)
+    with companion_program(workspace) as again:
+        assert (again.discovered["port"], again.discovered["authToken"]) == (before["port"], before["authToken"])
+        assert not companion.discovery_file.exists()
+
+
+def test_a_fresh_restart_has_a_new_token_and_removes_the_stale_file(workspace: Path) -> None:
+    with companion_program(workspace) as companion:
+        before = companion.discovered["authToken"]
+        companion.end(signal.SIGKILL)
+    with companion_program(workspace, "--fresh") as again:
+        assert again.discovered["authToken"] != before
+        assert not companion.discovery_file.exists()
+
+
+def test_a_port_that_somebody_took_meanwhile_is_not_waited_for(workspace: Path) -> None:
+    with companion_program(workspace) as companion:
+        before = companion.discovered
+        companion.end()
+    with socket.create_server(("127.0.0.1", before["port"])), companion_program(workspace) as again:
+        assert again.discovered["port"] != before["port"]
+        assert again.discovered["authToken"] != before["authToken"]
+
+
+def test_the_person_opens_selects_mentions_and_closes_files_from_another_terminal(workspace: Path) -> None:
+    (workspace / "a.py").write_text("one\ntwo\nthree\n", encoding="utf-8")
+    (workspace / "sub").mkdir()
+
+    def active(*arguments: str) -> dict[str, object]:
+        done = isthmus("ide", *arguments, "--json", folder=workspace / "sub")
+        assert done.returncode == 0, done.stderr
+        files = json.loads(done.stdout)["context"]["workspaceState"]["openFiles"]
+        return {key: value for key, value in files[0].items() if key in ("cursor", "selectedText")} if files else {}
+
+    with companion_program(workspace, "--open", "a.py:2:3"):
+        assert active("status") == {"cursor": {"line": 2, "character": 3}}
+        assert active("open", "../a.py:3") == {"cursor": {"line": 3, "character": 1}}
+        assert active("select", "../a.py:1:2-2:3")["selectedText"] == "ne\ntw"
+        assert active("select", "../a.py:2")["selectedText"] == "two\n"
+        assert active("mention", "../a.py:1-2")["selectedText"] == "one\ntwo\n"
+        assert active("close", "../a.py") == {}
+        missing = isthmus("ide", "open", "missing.py", folder=workspace)
+        assert missing.returncode == 1
+        assert "missing.py" in missing.stderr
+
+
+def test_the_person_sets_and_clears_diagnostics(workspace: Path) -> None:
+    (workspace / "a.py").write_text("one\n", encoding="utf-8")
+    with companion_program(workspace):
+        isthmus("ide", "diagnostics", "a.py", "--add", "1:2", "bad name", "--severity", "warning", folder=workspace)
+        entries = json.dumps([{"line": 3, "message": "worse"}])
+        shown = isthmus("ide", "diagnostics", folder=workspace)
+        assert shown.stdout == f"{workspace}/a.py:1:2: warning: bad name\n"
+        isthmus("ide", "diagnostics", "a.py", "--set", "-", folder=workspace, text=entries)
+        shown = isthmus("ide", "diagnostics", "a.py", "--json", folder=workspace)
+        (found,) = json.loads(shown.stdout)["diagnostics"]
+        assert (found["line"], found["severity"], found["message"]) == (3, "error", "worse")
+        isthmus("ide", "diagnostics", "a.py", "--clear", folder=workspace)
+        assert json.loads(isthmus("ide", "diagnostics", "--json", folder=workspace).stdout)["diagnostics"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "method", "params"),
+    [
+        (("accept", "a.py"), None, "ide/diffAccepted", {"content": "new\n"}),
+        (("accept", "a.py", "--content", "-"), "mine\r\n", "ide/diffAccepted", {"content": "mine\r\n"}),
+        (("reject", "a.py"), None, "ide/diffRejected", {}),
+    ],
+    ids=["accept", "accept with other text", "reject"],
+)
+@pytest.mark.requirement("GEM-078", "GEM-082")
+def test_the_person_answers_a_proposed_edit_from_another_terminal(
+    workspace: Path, arguments: tuple[str, ...], text: str | None, method: str, params: dict[str, str]
+) -> None:
+    file = workspace / "a.py"
+    file.write_text("old\n", encoding="utf-8")
+    with companion_program(workspace) as companion, _agent(companion, file) as agent:
+        shown = isthmus("ide", "diffs", "--wait", "20", folder=workspace)
+        assert "-old\n+new\n" in shown.stdout
+        assert read_line(agent) == "proposed"
+        done = isthmus("ide", *arguments, folder=workspace, text=text)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(read_line(agent)) == {
+            "jsonrpc": "2.0",
+            "method": method,
+            "params": {"filePath": str(file), **params},
+        }
+        again = isthmus("ide", *arguments, folder=workspace, text=text)
+        assert again.returncode == 1
+        assert "no diff is open" in again.stderr
+    assert file.read_text(encoding="utf-8") == "old\n"
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_an_agent_does_not_answer_its_own_question_unless_that_was_allowed(workspace: Path, allowed: bool) -> None:
+    file = workspace / "a.py"
+    options = ("--allow-agent-accept",) if allowed else ()
+    with (
+        companion_program(workspace, *options) as companion,
+        _agent(companion, file, *ISTHMUS, "ide", "accept", "a.py") as agent,
+    ):
+        assert read_line(agent) == "proposed"
+        outcome = json.loads(read_line(agent, 40))
+        assert outcome["code"] == (0 if allowed else 1)
+        assert ("--allow-agent-accept" in outcome["error"]) != allowed
+        diffs = json.loads(isthmus("ide", "diffs", "--json", folder=workspace).stdout)["diffs"]
+        assert len(diffs) == (0 if allowed else 1)
+
+
+def test_ide_names_the_companions_that_run_when_none_fits(workspace: Path, tmp_path: Path) -> None:
+    none = isthmus("ide", "status", folder=workspace)
+    assert none.returncode == 1
+    assert "isthmus companion" in none.stderr
+    with companion_program(workspace) as companion:
+        elsewhere = isthmus("ide", "status", "--json", folder=tmp_path)
+        assert elsewhere.returncode == 1
+        assert str(companion.ready["port"]) in json.loads(elsewhere.stdout)["error"]
+        for option in (("--port", str(companion.ready["port"])), ("--workspace", str(workspace))):
+            found = isthmus("ide", "status", "--json", *option, folder=tmp_path)
+            assert json.loads(found.stdout)["port"] == companion.ready["port"]
+
+
+_SHOW_ENVIRONMENT = "import json, os, sys; print(json.dumps(dict(os.environ))); sys.exit(7)"
+
+
+@pytest.mark.requirement("GEM-029")
+def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
+    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "example.org")
+    with companion_program(workspace) as companion:
+        (control_file,) = (surroundings.runtime / "isthmus").glob("*.json")
+        persons_token = json.loads(control_file.read_text(encoding="utf-8"))["token"]
+        done = isthmus("companion", "exec", "--", sys.executable, "-c", _SHOW_ENVIRONMENT, folder=workspace)
+        assert done.returncode == 7, done.stderr
+        environment = json.loads(done.stdout)
+        assert environment["GEMINI_CLI_IDE_SERVER_PORT"] == str(companion.ready["port"])
+        assert environment["GEMINI_CLI_IDE_WORKSPACE_PATH"] == str(workspace)
+        assert environment["GEMINI_CLI_IDE_AUTH_TOKEN"] == companion.discovered["authToken"]
+        assert environment["GEMINI_CLI_IDE_PID"] == str(companion.process.pid)
+        assert environment["NO_PROXY"] == "example.org,127.0.0.1,localhost,::1"
+        assert environment["no_proxy"] == "127.0.0.1,localhost,::1"
+        assert persons_token not in done.stdout
+
+
+@pytest.mark.requirement("GEM-006", "GEM-087")
+def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surroundings: Surroundings) -> None:
+    script = "import os, sys; print(os.environ['GEMINI_CLI_IDE_SERVER_PORT'], flush=True); sys.stdin.read()"
+    command = [*ISTHMUS, "companion", "exec", "--", sys.executable, "-c", script]
+    with subprocess.Popen(
+        command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as agent:
+        port = int(read_line(agent))
+        assert _status(port) == 401
+        (path,) = (surroundings.temporary / "gemini" / "ide").iterdir()
+        pid = int(path.name.split("-")[3])
+        agent.send_signal(signal.SIGTERM)
+        assert agent.wait(10) == -signal.SIGTERM
+        process_ends(pid)
+        assert not path.exists()
+
+
+def test_exec_of_a_program_that_does_not_exist_is_127_and_starts_nothing(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    done = isthmus("companion", "exec", "--", "no-such-agent", folder=workspace)
+    assert done.returncode == 127
+    assert "no-such-agent" in done.stderr
+    assert not (surroundings.temporary / "gemini").exists()
+
+
+def test_a_workspace_that_does_not_exist_is_refused_with_its_name(workspace: Path) -> None:
+    done = isthmus("companion", "--editor", "headless", "--workspace", "missing", folder=workspace)
+    assert done.returncode == 42
+    assert "missing" in done.stderr
+
+
+def test_a_file_to_open_that_does_not_exist_is_refused_and_nothing_is_left(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    done = isthmus("companion", "--editor", "headless", "--open", "missing.py", folder=workspace)
+    assert done.returncode == 1
+    assert "missing.py" in done.stderr
+    assert not (surroundings.temporary / "gemini").exists()
+
+
+def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path, surroundings: Surroundings) -> None:
+    (surroundings.temporary / "gemini").write_text("in the way", encoding="utf-8")
+    done = isthmus("companion", "--editor", "headless", folder=workspace)
+    assert done.returncode == 1
+    assert str(surroundings.temporary / "gemini") in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,95 @@
+"""The person in front of an editor, as the contract suite needs them: one driver for each Editor implementation.
+
+To put another editor under the contract, write a driver and add it to PERSONS.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.editor import Editor, Range
+from isthmus.ide.review import DiffReview
+
+
+class Person(Protocol):
+    """Does with their hands what no agent may ask for. Positions are those of the port: 0-based, UTF-16 units."""
+
+    @property
+    def editor(self) -> Editor:
+        """The editor under test, attached."""
+        ...
+
+    async def open(self, path: Path) -> None:
+        """Open a file and give it the focus."""
+        ...
+
+    async def select(self, at: Range) -> None:
+        """Select in the focused file; an empty range puts the cursor there."""
+        ...
+
+    async def type_over(self, text: str) -> None:
+        """Replace the text of the focused file, without saving it."""
+        ...
+
+    async def edit_review(self, review: DiffReview, text: str) -> None:
+        """Replace the proposed text in a diff view."""
+        ...
+
+    async def accept(self, review: DiffReview) -> None:
+        """Accept what is in a diff view."""
+        ...
+
+    async def reject(self, review: DiffReview) -> None:
+        """Close a diff view without accepting."""
+        ...
+
+    async def quit(self) -> None:
+        """Leave the editor, without saving anything."""
+        ...
+
+
+class HeadlessPerson:
+    """Uses the methods that the headless editor has for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._editor = HeadlessEditor((str(folder),))
+        self._path = ""
+
+    @property
+    def editor(self) -> HeadlessEditor:
+        return self._editor
+
+    async def open(self, path: Path) -> None:
+        self._path = str(path)
+        await self._editor.open_file(self._path)
+
+    async def select(self, at: Range) -> None:
+        await self._editor.open_file(self._path, at)
+
+    async def type_over(self, text: str) -> None:
+        self._editor.edit(self._path, text)
+
+    async def edit_review(self, review: DiffReview, text: str) -> None:
+        self._editor.edit_diff(review.id, text)
+
+    async def accept(self, review: DiffReview) -> None:
+        self._editor.accept_diff(review.id)
+
+    async def reject(self, review: DiffReview) -> None:
+        self._editor.reject_diff(review.id)
+
+    async def quit(self) -> None:
+        self._editor.quit()
+
+
+@asynccontextmanager
+async def _headless(folder: Path) -> AsyncGenerator[Person]:
+    person = HeadlessPerson(folder)
+    yield person
+    await person.editor.aclose()
+
+
+PERSONS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Person]]] = {"headless": _headless}
+"""By the name of the editor: a person in front of it, with a folder as workspace."""
