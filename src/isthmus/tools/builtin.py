@@ -1,0 +1,25 @@
+"""The tools that every agent has. To add one: copy a file of this folder, and name its class here."""
+
+from isthmus.tools.base import ToolSet
+from isthmus.tools.glob import Glob
+from isthmus.tools.grep_search import GrepSearch
+from isthmus.tools.list_directory import ListDirectory
+from isthmus.tools.read_file import ReadFile
+from isthmus.tools.read_many_files import ReadManyFiles
+from isthmus.tools.replace import Replace
+from isthmus.tools.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
+from isthmus.tools.write_file import WriteFile
+
+
+def builtin_tools(*, shell_inactivity_seconds: float = INACTIVITY_SECONDS) -> ToolSet:
+    """The built-in tools, always in the same order: providers cache prompts by their beginning."""
+    return ToolSet.of(
+        ListDirectory(),
+        ReadFile(),
+        GrepSearch(),
+        Glob(),
+        Replace(),
+        WriteFile(),
+        RunShellCommand(shell_inactivity_seconds),
+        ReadManyFiles(),
+    )

@@ -1,0 +1,103 @@
+"""glob: files by the pattern of their paths, newest first."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from isthmus.events import ConfirmationDetails, ToolOutput
+from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.content import printable
+from isthmus.tools.glob_pattern import GlobPattern, has_glob_syntax
+from isthmus.tools.walking import Walk, search_folder
+from isthmus.tools.workspace import FoundFile
+
+MAXIMUM_RESULTS = 1_000
+
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pattern": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The pattern of the path below dir_path, such as '**/*.py', 'src/*.{ts,tsx}' or 'docs/**'.",
+        },
+        "dir_path": path_parameter("The folder to search; the workspace when left out."),
+        "case_sensitive": {"type": "boolean", "description": "Tell capitals from small letters; not the default."},
+        "respect_git_ignore": {"type": "boolean", "description": "Leave out what .gitignore names; the default."},
+        "respect_gemini_ignore": {"type": "boolean", "description": "Leave out what .geminiignore names; the default."},
+    },
+    "required": ["pattern"],
+}
+
+
+class Glob:
+    """Finds files by their paths."""
+
+    name = "glob"
+    description = (
+        "Finds files by a glob pattern and returns their absolute paths, the last modified first. ** stands for any "
+        f"number of folders. At most {MAXIMUM_RESULTS} files. Ignored files and the .git folder are left out."
+    )
+    parameters = PARAMETERS
+    kind = ToolKind.READ
+
+    def describe(self, arguments: Arguments) -> str:
+        """Which pattern, and where."""
+        checked = self._check(arguments)
+        where = f" in {checked.string('dir_path')}" if "dir_path" in checked else ""
+        return f"Find {checked.string('pattern')}{where}"
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Nothing to confirm."""
+        context.workspace.open_path(self._check(arguments).string("dir_path", "."))
+        return None
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        """The paths."""
+        checked = self._check(arguments)
+        workspace = context.workspace
+        folder = search_folder(workspace, checked.string("dir_path", "."))
+        if not folder.is_dir():
+            raise ToolFailure(f"{checked.string('dir_path')} is a file, not a folder", "path_is_not_a_directory")
+        text = checked.string("pattern")
+        if text.startswith("/"):
+            # An absolute pattern is understood when it is about the folder that is searched.
+            text = text.removeprefix(folder.as_posix() + "/")
+        literal = text.rstrip("/")
+        pattern = GlobPattern(literal, is_case_sensitive=checked.boolean("case_sensitive"))
+        start = "" if folder == workspace.root else workspace.relative(folder) + "/"
+        # A name such as app/[id]/page.tsx is meant as it is when there is such a file.
+        is_file_name = has_glob_syntax(literal) and (folder / literal).is_file()
+
+        def collect(files: Iterator[FoundFile]) -> list[FoundFile]:
+            return [
+                file
+                for file in files
+                if (file.path == start + literal if is_file_name else pattern.matches(file.path[len(start) :]))
+            ]
+
+        walk = Walk(workspace, folder, git=checked.boolean("respect_git_ignore", default=True))
+        found = newest_first(await walk.run(collect))
+        if not found:
+            message = f'No files found matching pattern "{text}" within {printable(str(folder))}.'
+            yield ToolSucceeded(ToolOutput(text=message), walk.note + message)
+            return
+        paths = [printable(f"{workspace.root}/{file.path}") for file in found[:MAXIMUM_RESULTS]]
+        if len(found) > MAXIMUM_RESULTS:
+            paths.append(f"[{len(found) - MAXIMUM_RESULTS} more files are not shown; use a narrower pattern]")
+        head = f'Found {len(found)} file(s) matching "{text}" within {printable(str(folder))}, newest first:\n'
+        yield ToolSucceeded(ToolOutput(text=walk.note + head + "\n".join(paths)), walk.note + head + "\n".join(paths))
+
+    def _check(self, arguments: Arguments) -> CheckedArguments:
+        return check_arguments(self.name, PARAMETERS, arguments, {"path": "dir_path"})
+
+
+def newest_first(files: list[FoundFile]) -> list[FoundFile]:
+    """The files by the time of their last change, then by path; those that are gone meanwhile are left out."""
+    dated: list[tuple[int, str, FoundFile]] = []
+    for file in files:
+        try:
+            dated.append((-file.entry.stat(follow_symlinks=False).st_mtime_ns, file.path, file))
+        except OSError:
+            continue
+    return [file for _, _, file in sorted(dated, key=lambda item: item[:2])]

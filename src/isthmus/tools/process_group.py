@@ -1,0 +1,215 @@
+"""Runs a command as the leader of a process group of its own, and ends all of the group.
+
+A guard, a small shell outside of the group, waits on a pipe that closes when this process ends in any way, and then
+kills the group: nothing survives a ``kill -9`` of the agent. Output comes through a pipe of our own, so that a
+process that was left in the background and holds it does not keep anybody waiting. Linux and macOS.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from pathlib import Path
+
+GRACE_SECONDS = 2.0
+"""Between SIGTERM and SIGKILL."""
+_POLL_SECONDS = 0.02
+_CHUNK = 65_536
+_GUARD = 'read -r group && { read -r _; kill -KILL -- "-$group"; } 2>/dev/null'
+
+
+class ProcessGroup:
+    """A running command and everything it started, as far as that stayed in its group."""
+
+    def __init__(self, process: Process, output: int, on_output: Callable[[bytes], None]) -> None:
+        self._process = process
+        self._output = output
+        self._on_output = on_output
+        self.changed = asyncio.Event()
+        """Set whenever output came or the output ended."""
+        self.has_output_ended = False
+        asyncio.get_running_loop().add_reader(output, self._read)
+
+    @property
+    def id(self) -> int:
+        """The process and group id."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while the command runs; negative: the number of the signal that ended it."""
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        """Wait for the command itself to end."""
+        return await self._process.wait()
+
+    def is_alive(self) -> bool:
+        """Whether any process of the group is left; one that only waits to be reaped is not."""
+        return self._signal(0) and bool(self.members())
+
+    def members(self) -> tuple[int, ...]:
+        """The ids of the running processes in the group."""
+        import psutil
+
+        found: list[int] = []
+        for pid in psutil.pids():
+            with contextlib.suppress(OSError, psutil.Error):
+                if os.getpgid(pid) == self.id and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                    found.append(pid)
+        return tuple(found)
+
+    def kill(self) -> None:
+        """End the whole group at once."""
+        self._signal(signal.SIGKILL)
+
+    async def terminate(self) -> None:
+        """Ask everything to end; what is left after the grace period is killed, also when this is cancelled.
+
+        While the command itself runs, that includes its descendants that left the group.
+        """
+        strays = self._strays()
+        if not self._signal(signal.SIGTERM) and not strays:
+            return
+        try:
+            for stray in strays:
+                with contextlib.suppress(OSError):
+                    os.kill(stray, signal.SIGTERM)
+            for _ in range(round(GRACE_SECONDS / _POLL_SECONDS)):
+                if not self.is_alive() and not any(map(_is_running, strays)):
+                    return
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            self.kill()
+            for stray in filter(_is_running, strays):
+                with contextlib.suppress(OSError):
+                    os.kill(stray, signal.SIGKILL)
+
+    def _strays(self) -> tuple[int, ...]:
+        if self.exit_code is not None:
+            return ()
+        import psutil
+
+        strays: list[int] = []
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(self.id).children(recursive=True):
+                with contextlib.suppress(OSError):
+                    if os.getpgid(child.pid) != self.id:
+                        strays.append(child.pid)
+        return tuple(strays)
+
+    def drain(self) -> None:
+        """Take the output that is there now, without waiting."""
+        while not self.has_output_ended and self._read():
+            pass
+
+    def close(self) -> None:
+        """Take no more output."""
+        if self._output >= 0:
+            asyncio.get_running_loop().remove_reader(self._output)
+            os.close(self._output)
+            self._output = -1
+            self.has_output_ended = True
+
+    def _read(self) -> bool:
+        """Whether something came."""
+        try:
+            data = os.read(self._output, _CHUNK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if data:
+            self._on_output(data)
+        else:
+            self.close()
+        self.changed.set()
+        return bool(data)
+
+    def _signal(self, number: int) -> bool:
+        """Whether there was somebody to signal."""
+        try:
+            os.killpg(self.id, number)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            # macOS says so of a group that has only a process that nobody waited for yet.
+            return self.exit_code is None
+        return True
+
+
+def _is_running(pid: int) -> bool:
+    import psutil
+
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+@contextlib.asynccontextmanager
+async def process_group(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], on_output: Callable[[bytes], None]
+) -> AsyncGenerator[ProcessGroup, None]:
+    """Start `command` in `folder`; its output and errors go to `on_output`. At the end nothing of it is left.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    read_end, write_end = os.pipe()
+    group: ProcessGroup | None = None
+    try:
+        os.set_blocking(read_end, False)
+        async with _guard() as announce:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=DEVNULL,
+                    stdout=write_end,
+                    stderr=write_end,
+                    cwd=folder,
+                    env=dict(environment),
+                    start_new_session=True,
+                )
+            finally:
+                os.close(write_end)
+            group = ProcessGroup(process, read_end, on_output)
+            try:
+                announce(process.pid)
+                yield group
+            finally:
+                try:
+                    await group.terminate()
+                finally:
+                    group.close()
+    finally:
+        if group is None:
+            os.close(read_end)
+
+
+@contextlib.asynccontextmanager
+async def _guard() -> AsyncGenerator[Callable[[int], None], None]:
+    """A process that kills the announced group when the pipe to it closes, unless it is killed before."""
+    read_end, write_end = os.pipe()
+    try:
+        guard = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", _GUARD, stdin=read_end, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True, env={}
+        )
+    except BaseException:
+        os.close(write_end)
+        raise
+    finally:
+        os.close(read_end)
+
+    def announce(group: int) -> None:
+        os.write(write_end, f"{group}\n".encode())
+
+    try:
+        yield announce
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            guard.kill()
+        os.close(write_end)
+        await guard.wait()

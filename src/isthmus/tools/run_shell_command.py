@@ -1,0 +1,216 @@
+"""run_shell_command: runs a command with bash and shows its output as it comes."""
+
+import asyncio
+import re
+import shutil
+import signal
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Any
+
+from isthmus.events import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
+from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.base import (
+    Approved,
+    Arguments,
+    LiveContent,
+    ToolContext,
+    ToolFailed,
+    ToolFailure,
+    ToolItem,
+    ToolKind,
+    ToolSucceeded,
+)
+from isthmus.tools.content import printable
+from isthmus.tools.process_group import ProcessGroup, process_group
+from isthmus.tools.shell_output import ShellOutput
+from isthmus.tools.workspace import Workspace
+
+INACTIVITY_SECONDS = 600.0
+"""A command that prints nothing for so long is ended."""
+MAXIMUM_OUTPUT_BYTES = 1024**3
+"""A command that prints more is ended."""
+UPDATE_SECONDS = 0.05
+LINGER_SECONDS = 0.25
+"""How long output is awaited from processes that outlive the command."""
+
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "minLength": 1, "description": "The command, as for `bash -c`."},
+        "description": {"type": "string", "description": "One sentence for the user: what the command does and why."},
+        "dir_path": path_parameter("The folder to run it in; the workspace when left out."),
+        "is_background": {"type": "boolean", "description": "Not supported: leave it out."},
+    },
+    "required": ["command"],
+}
+_ALIASES = {"directory": "dir_path"}
+
+
+class RunShellCommand:
+    """Runs shell commands. `inactivity_seconds`: how long a command may print nothing."""
+
+    name = "run_shell_command"
+    description = (
+        "Runs a command with `bash -c` in the workspace and returns its output (standard output and errors together), "
+        "its exit code when that is not 0, and the signal that ended it, if any. There is no terminal and no input: "
+        "pass options such as --yes instead of answering questions. When the command ends, whatever it left running "
+        "in the background is ended too. Long output is cut in the middle; the result names the file with all of it. "
+        "A command without any output is ended after some minutes."
+    )
+    parameters = PARAMETERS
+    kind = ToolKind.EXECUTE
+
+    def __init__(self, inactivity_seconds: float = INACTIVITY_SECONDS) -> None:
+        self._inactivity_seconds = inactivity_seconds
+
+    def describe(self, arguments: Arguments) -> str:
+        """The command, where it runs, and what it is for."""
+        checked = self._check(arguments)
+        where = f" [in {checked.string('dir_path')}]" if "dir_path" in checked else ""
+        why = f" ({checked.string('description')})" if checked.string("description") else ""
+        return f"{checked.string('command')}{where}{why}"
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """The command and its folder."""
+        checked = self._check(arguments)
+        return ExecuteDetails(checked.string("command"), str(_folder(context.workspace, checked)))
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        """The output as it comes, then the result. Leaving early ends the command."""
+        checked = self._check(arguments)
+        folder = _folder(context.workspace, checked)
+        proposal = approved.details
+        if isinstance(proposal, ExecuteDetails) and proposal.working_directory not in (None, str(folder)):
+            message = f"{checked.string('dir_path', '.')} is not the folder any more that was approved; nothing was run"
+            raise ToolFailure(message, "file_changed")
+        call = re.sub(r"[^\w.-]", "_", context.tool_call_id)[-100:]
+        output = ShellOutput(context.output_folder / f"{call}.txt")
+        environment = {**context.environment, "TERM": "dumb"}
+        shell = shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
+        command = (shell, "-c", checked.string("command"))
+        try:
+            async with (
+                process_group(command, folder, environment, output.feed) as group,
+                aclosing(self._watch(group, output)) as items,
+            ):
+                async for item in items:
+                    yield item
+        except OSError as error:
+            raise ToolFailure(f"the command cannot be started: {error}", "shell_execute_error") from error
+        finally:
+            output.close()
+
+    async def _watch(self, group: ProcessGroup, output: ShellOutput) -> AsyncGenerator[ToolItem, None]:
+        """What happens until the command has ended, and the result."""
+        ending = asyncio.ensure_future(group.wait())
+        reason = ""
+        shown_size = 0
+        last_output = time.monotonic()
+        try:
+            while not ending.done() and not reason:
+                quiet = time.monotonic() - last_output
+                reason = self._reason_to_end(quiet, output)
+                if reason:
+                    break
+                await _first(ending, group.changed, self._inactivity_seconds - quiet)
+                if output.size != shown_size:
+                    last_output, shown_size = time.monotonic(), output.size
+                    if not ending.done():
+                        yield LiveContent(output.text())
+                        await _first(ending, None, UPDATE_SECONDS)
+            left = await _settle(group, ending)
+        finally:
+            ending.cancel()
+        code = group.exit_code
+        yield _result(output, code, left) if not reason else _ended(output, reason)
+
+    def _reason_to_end(self, quiet: float, output: ShellOutput) -> str:
+        if quiet >= self._inactivity_seconds:
+            return f"it printed nothing for {self._inactivity_seconds:g} s"
+        if output.size > MAXIMUM_OUTPUT_BYTES:
+            return f"it printed more than {MAXIMUM_OUTPUT_BYTES} bytes"
+        return ""
+
+    def _check(self, arguments: Arguments) -> CheckedArguments:
+        checked = check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
+        if "\0" in checked.string("command"):
+            raise ToolFailure("run_shell_command: command: expected no NUL character in it", INVALID_ARGUMENTS)
+        if checked.boolean("is_background"):
+            message = (
+                "run_shell_command: is_background: running in the background is not supported, nothing was run; "
+                "use a command that ends by itself, or start the server and use it within one command"
+            )
+            raise ToolFailure(message, INVALID_ARGUMENTS)
+        return checked
+
+
+async def _first(ending: "asyncio.Future[int]", changed: asyncio.Event | None, seconds: float) -> None:
+    """Wait for the end of the command or for output, at most `seconds`."""
+    if changed is None:
+        await asyncio.wait({ending}, timeout=seconds)
+        return
+    coming = asyncio.ensure_future(changed.wait())
+    try:
+        await asyncio.wait({ending, coming}, timeout=max(seconds, 0))
+    finally:
+        coming.cancel()
+        changed.clear()
+
+
+async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[int, ...]:
+    """Take the last output, and end what is left; returns the processes that outlived the command."""
+    left: tuple[int, ...] = ()
+    if ending.done():
+        deadline = time.monotonic() + LINGER_SECONDS
+        while not group.has_output_ended and time.monotonic() < deadline:
+            group.changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(group.changed.wait(), deadline - time.monotonic())
+        left = group.members() if group.is_alive() else ()
+    await group.terminate()
+    group.drain()
+    if not ending.done():
+        await asyncio.wait({ending}, timeout=1)
+    return left
+
+
+def _folder(workspace: Workspace, checked: CheckedArguments) -> Path:
+    shown = checked.string("dir_path", ".")
+    folder = workspace.resolve(shown)
+    if not folder.is_dir():
+        problem = "is a file, not a folder" if folder.exists() else "does not exist"
+        category = "path_is_not_a_directory" if folder.exists() else "file_not_found"
+        raise ToolFailure(f"dir_path: {shown} {problem}", category)
+    return folder
+
+
+def _result(output: ShellOutput, code: int | None, left: tuple[int, ...]) -> ToolSucceeded:
+    text = output.text().rstrip("\n")
+    facts: list[str] = []
+    if code is not None and code < 0:
+        facts.append(f"Signal: {-code} ({_signal_name(-code)})")
+    elif code:
+        facts.append(f"Exit Code: {code}")
+    if left:
+        facts.append(f"Background processes that were still running were ended: {', '.join(map(str, left))}")
+    if note := output.note():
+        facts.append(printable(note))
+    shown = "\n".join((text, *facts) if text.strip() else facts)
+    return ToolSucceeded(ToolOutput(text=shown), "\n".join((f"Output: {text or '(empty)'}", *facts)))
+
+
+def _ended(output: ShellOutput, reason: str) -> ToolFailed:
+    message = f"The command was ended: {reason}."
+    details = "\n".join(part for part in (output.text(), printable(output.note())) if part)
+    shown = f"{message} Its output until then:\n{details}" if details else f"{message} It had no output."
+    return ToolFailed(ErrorDetails(shown, "shell_timeout"), shown)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
