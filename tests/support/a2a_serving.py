@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,7 +87,7 @@ class RawClient:
     @asynccontextmanager
     async def opened(
         self, method: str, params: object, headers: Mapping[str, str] = EXTENSION
-    ) -> AsyncIterator[AsyncIterator[StreamItem]]:
+    ) -> AsyncGenerator[AsyncIterator[StreamItem]]:
         """A stream that the test reads as it likes, and leaves when it likes."""
         async with self.http.stream("POST", self.url, json=rpc(method, params), headers=headers) as response:
             assert response.status_code == 200
@@ -140,7 +140,7 @@ def allow(call_id: str = "call-1", **more: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serving(agent: AgentClient, options: ServerOptions | None = None) -> AsyncIterator[RawClient]:
+async def serving(agent: AgentClient, options: ServerOptions | None = None) -> AsyncGenerator[RawClient]:
     """Serve an agent on a free port; the client sends the right token."""
     options = options or ServerOptions(TOKEN)
     listener = bind("127.0.0.1", 0)

@@ -290,6 +290,8 @@ class MemoryAgent:
 def _folded(snapshot: TaskSnapshot, delivery: Delivery) -> TaskSnapshot:
     snapshot = replace(snapshot, seq=delivery.seq or snapshot.seq, updated_at=delivery.at)
     match delivery.event:
+        case Prompt():
+            return replace(snapshot, state=TaskState.SUBMITTED)
         case StateChange(state, error, reason):
             return replace(snapshot, state=state, error=error, reason=reason)
         case ToolCallUpdate(call):

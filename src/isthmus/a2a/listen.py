@@ -24,7 +24,7 @@ class ListenError(IsthmusError):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket; port 0 takes any free one.
+    """A listening socket; port 0 takes any free one.
 
     Raises:
         ListenError: the port is taken, or the host is none of this machine; names both.
@@ -40,6 +40,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        listener.listen(2048)  # from now on clients may connect; they wait until the server runs
         listener.setblocking(False)
     except OSError as error:
         listener.close()

@@ -75,7 +75,7 @@ class StreamEncoder:
         self._model = snapshot.model
         self._begun = False
         self._pending = {call.tool_call_id: call for call in snapshot.pending}
-        self._replays = after is not None and after < snapshot.seq
+        self._is_replaying = after is not None and after < snapshot.seq
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
     def may_be_last(self, delivery: Delivery) -> bool:
@@ -86,6 +86,9 @@ class StreamEncoder:
         """The status-update event of a delivery, None for what this client is not told."""
         if self._is_echo(delivery):
             return None
+        if self._is_replaying and delivery.seq is not None and delivery.seq >= self._snapshot.seq:
+            self._is_replaying = False
+            self._pending = {call.tool_call_id: call for call in self._snapshot.pending}
         encoded = self._encode(delivery, final)
         self._begun = self._begun or encoded is not None
         return encoded
@@ -140,20 +143,14 @@ class StreamEncoder:
         if change.state is TaskState.SUBMITTED:
             return None  # the Task itself says so
         parts: list[JsonDict] = []
-        if change.state is TaskState.INPUT_REQUIRED:
-            parts = pending_parts(self._open_questions(delivery), self._uri)
+        if change.state is TaskState.INPUT_REQUIRED and final:  # else a replay: what was asked has been answered
+            parts = pending_parts(tuple(self._pending.values()), self._uri)
         elif change.error is not None:
             parts = [_text_part(change.error)]
         content = self._message(self._message_id(delivery), parts) if parts or self._uri is not None else None
         kind = DevelopmentToolEventKind.STATE_CHANGE
         more = {"error": change.error, "reason": change.reason}
         return self._event(delivery, kind, content, state=change.state, final=final, **more)
-
-    def _open_questions(self, delivery: Delivery) -> Sequence[ToolCall]:
-        # In a replay the questions that are open now may be younger than the event, or older than its beginning.
-        if self._replays and delivery.seq == self._snapshot.seq:
-            return self._snapshot.pending
-        return tuple(self._pending.values())
 
     def _extended(
         self, delivery: Delivery, kind: DevelopmentToolEventKind, content: JsonDict, **more: Any
