@@ -1,0 +1,109 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from isthmus.files import FileChangedError, write_atomic, write_if_unchanged
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_new_file_has_the_content_and_nothing_else_is_left(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a", b"content", mode=0o600)
+    assert (tmp_path / "a").read_bytes() == b"content"
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+    assert names(tmp_path) == ["a"]
+
+
+def test_the_mode_of_a_file_stays(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_bytes(b"old")
+    (tmp_path / "run.sh").chmod(0o751)
+    write_atomic(tmp_path / "run.sh", b"new")
+    assert (tmp_path / "run.sh").stat().st_mode & 0o777 == 0o751
+
+
+def test_a_symbolic_link_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("target")
+    write_atomic(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def test_a_file_with_the_longest_possible_name_is_written(tmp_path: Path) -> None:
+    write_atomic(tmp_path / ("n" * 255), b"new")
+    assert names(tmp_path) == ["n" * 255]
+
+
+def test_a_read_only_file_is_refused_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "a").chmod(0o444)
+    with pytest.raises(PermissionError, match="read-only"):
+        write_atomic(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+
+    def fail(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomic(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        write_atomic(tmp_path, b"new")
+
+
+@pytest.mark.parametrize(
+    ("current", "expected", "happened"),
+    [(b"other", b"old", "changed"), (None, b"old", "was removed"), (b"other", None, "appeared")],
+)
+def test_a_file_that_somebody_else_touched_is_left_alone(
+    tmp_path: Path, current: bytes | None, expected: bytes | None, happened: str
+) -> None:
+    path = tmp_path / "a"
+    if current is not None:
+        path.write_bytes(current)
+    with pytest.raises(FileChangedError, match=happened):
+        write_if_unchanged(path, b"new", expected)
+    assert (path.read_bytes() if path.exists() else None) == current
+    assert len(names(tmp_path)) == (current is not None)
+
+
+@pytest.mark.parametrize("expected", [b"old", None])
+def test_a_file_that_is_as_expected_is_written(tmp_path: Path, expected: bytes | None) -> None:
+    path = tmp_path / "a"
+    if expected is not None:
+        path.write_bytes(expected)
+    write_if_unchanged(path, b"new", expected)
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_file_that_appears_after_the_check_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    link = os.link
+
+    def appear_first(source: Path, target: Path) -> None:
+        path.write_bytes(b"theirs")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", appear_first)
+    with pytest.raises(FileChangedError, match="appeared"):
+        write_if_unchanged(path, b"ours", None)
+    assert path.read_bytes() == b"theirs"
+    assert names(tmp_path) == ["a"]
