@@ -9,6 +9,7 @@ import ipaddress
 import os
 import secrets
 import stat
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,16 +78,23 @@ def ensure_token_file(path: Path) -> str:
     Raises:
         TokenFileError: the file is readable by others, empty, or cannot be read or written.
     """
+    if path.exists():
+        return read_token_file(path)
+    token = secrets.token_urlsafe(32)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return read_token_file(path)
+        # mkstemp makes the file 0600. A link never replaces what another process has made meanwhile.
+        descriptor, temporary = tempfile.mkstemp(prefix=".token-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(token + "\n")
+            os.link(temporary, path)
+        except FileExistsError:
+            return read_token_file(path)
+        finally:
+            Path(temporary).unlink()
     except OSError as error:
         raise TokenFileError(f"the token file {path} cannot be made: {error.strerror}") from error
-    token = secrets.token_urlsafe(32)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(token + "\n")
     return token
 
 

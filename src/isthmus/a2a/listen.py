@@ -29,13 +29,15 @@ def bind(host: str, port: int) -> socket.socket:
     Raises:
         ListenError: the port is taken, or the host is none of this machine; names both.
     """
+    if not 0 <= port <= 65535:
+        raise ListenError(f"cannot listen on host {host!r}, port {port}: expected a port from 0 (any) to 65535")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
         )[0]
         # With its protocol stated, asyncio sets TCP_NODELAY on what it accepts: events go out at once.
         listener = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError) as error:
+    except (OSError, UnicodeError) as error:
         raise ListenError(f"cannot listen on host {host!r}, port {port}: {error}") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

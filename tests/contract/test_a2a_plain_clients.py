@@ -1,0 +1,140 @@
+"""Clients that speak A2A 0.3 without the extension, over a real socket: text, states and questions in core forms."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.service import Workspaces
+from isthmus.events import (
+    ConfirmationOption,
+    ConfirmationRequest,
+    ExecuteDetails,
+    GenericDetails,
+    McpDetails,
+    ToolCall,
+    ToolCallStatus,
+)
+from support.a2a_serving import TOKEN, RawClient, allow, answer, prompt, serving
+from support.memory_agent import Ask, MemoryAgent, write_file_call
+
+pytestmark = pytest.mark.anyio
+
+PLAIN: dict[str, str] = {}
+
+
+@pytest.fixture
+async def agent() -> MemoryAgent:
+    return MemoryAgent()
+
+
+@pytest.fixture
+async def server(agent: MemoryAgent, workspace: Path) -> AsyncIterator[RawClient]:
+    async with serving(agent, ServerOptions(TOKEN, workspaces=Workspaces(default=workspace))) as client:
+        yield client
+
+
+async def test_a_prompt_works_in_the_workspace_of_the_server(
+    server: RawClient, agent: MemoryAgent, workspace: Path
+) -> None:
+    await server.result("message/send", prompt("one"), PLAIN)
+    await server.result("message/send", prompt("two", contextId="mine"), PLAIN)
+    await server.result("message/send", prompt("three", contextId="mine"), PLAIN)
+    assert [item.settings for item in agent.prompts] == [{"workspace_path": str(workspace)}] * 2 + [None]
+
+
+async def test_without_a_default_workspace_the_key_to_send_is_named() -> None:
+    async with serving(MemoryAgent()) as server:
+        error = await server.error("message/send", prompt("one"), PLAIN)
+    assert error["code"] == -32602
+    assert "workspace_path" in error["message"]
+
+
+async def test_the_stream_has_text_and_states_and_nothing_of_the_extension(server: RawClient) -> None:
+    task, *events = await server.stream("message/stream", prompt("hello"), PLAIN)
+    assert "metadata" not in task.result
+    assert [event.state for event in events] == ["working", "working", "working", "completed"]
+    assert [event.text for event in events if "message" in event.result["status"]] == ["You said: ", "hello"]
+    assert not any("metadata" in event.result for event in events)
+    assert [event.result["final"] for event in events] == [False, False, False, True]
+
+
+async def test_a_completed_task_holds_its_answer(server: RawClient) -> None:
+    task = await server.result("message/send", prompt("hello"), PLAIN)
+    assert task["status"]["message"]["parts"] == [{"kind": "text", "text": "You said: hello"}]
+    assert [message["parts"][0]["text"] for message in task["history"]] == ["hello", "You said: hello"]
+
+
+async def test_a_question_is_described_in_text_and_whole_as_data(server: RawClient) -> None:
+    *_, last = await server.stream("message/stream", prompt("edit"), PLAIN)
+    assert (last.state, last.result["final"]) == ("input-required", True)
+    text, data = last.result["status"]["message"]["parts"]
+    assert "May write_file change /workspace/a.txt?\n-old\n+new" in text["text"]
+    assert "proceed_once (Allow once), cancel (Reject)" in text["text"]
+    assert data["data"]["tool_call_id"] == "call-1"
+    events = await server.stream("message/stream", answer(last.result["taskId"], allow()), PLAIN)
+    assert events[-1].state == "completed"
+
+
+@pytest.mark.parametrize("said", ["proceed_once", " Allow once\n", "ALLOW ONCE"])
+async def test_a_question_may_be_answered_in_words(server: RawClient, said: str) -> None:
+    task = await server.result("message/send", prompt("edit"), PLAIN)
+    done = await server.result("message/send", prompt(said, taskId=task["id"]), PLAIN)
+    assert done["status"]["message"]["parts"][0]["text"] == "I changed the file."
+
+
+async def test_other_words_are_a_message_and_no_answer(server: RawClient, agent: MemoryAgent) -> None:
+    task = await server.result("message/send", prompt("edit"), PLAIN)
+    await server.result("message/send", prompt("what would it do?", taskId=task["id"]), PLAIN)
+    assert [item.text for item in agent.prompts] == ["edit", "what would it do?"]
+
+
+async def test_words_are_no_answer_where_the_extension_is_active(
+    server: RawClient, agent: MemoryAgent, workspace: Path
+) -> None:
+    task = await server.result("message/send", prompt("edit", workspace))
+    await server.result("message/send", prompt("proceed_once", taskId=task["id"]))
+    assert [item.text for item in agent.prompts] == ["edit", "proceed_once"]
+
+
+@pytest.mark.parametrize(
+    ("request_details", "text"),
+    [
+        (ConfirmationRequest((), execute_details=ExecuteDetails("ls", "/w")), "May tool run this command in /w?\nls"),
+        (ConfirmationRequest((), mcp_details=McpDetails("git", "log")), "May the tool log of the MCP server git run?"),
+        (ConfirmationRequest((), generic_details=GenericDetails("Fetch.")), "May tool go on? Fetch."),
+        (ConfirmationRequest((ConfirmationOption("ok", "OK"),)), "May tool run?\nAnswer with one of: ok (OK)"),
+    ],
+)
+async def test_every_kind_of_question_is_described(
+    workspace: Path, request_details: ConfirmationRequest, text: str
+) -> None:
+    call = ToolCall("c", ToolCallStatus.PENDING, "tool", {}, confirmation_request=request_details)
+    options = ServerOptions(TOKEN, workspaces=Workspaces(default=workspace))
+    async with serving(MemoryAgent(lambda _: (Ask((call,)),)), options) as server:
+        *_, last = await server.stream("message/stream", prompt("ask"), PLAIN)
+    assert last.text.startswith(text)
+
+
+async def test_two_questions_are_not_answered_by_one_word(workspace: Path) -> None:
+    calls = (write_file_call("one"), write_file_call("two"))
+    agent = MemoryAgent(lambda _: (Ask(calls),))
+    async with serving(agent, ServerOptions(TOKEN, workspaces=Workspaces(default=workspace))) as server:
+        task = await server.result("message/send", prompt("edit"), PLAIN)
+        await server.result("message/send", prompt("proceed_once", taskId=task["id"]), PLAIN)
+    assert len(agent.prompts) == 2
+
+
+async def test_data_and_files_become_part_of_the_prompt(server: RawClient, agent: MemoryAgent) -> None:
+    parts = [
+        {"kind": "text", "text": "look"},
+        {"kind": "data", "data": {"line": 12}},
+        {"kind": "file", "file": {"name": "a.txt", "bytes": "aGFsbG8="}},
+        {"kind": "file", "file": {"name": "b.png", "mimeType": "image/png", "uri": "file:///b.png"}},
+    ]
+    await server.result("message/send", prompt("", parts=parts), PLAIN)
+    assert agent.prompts[0].text == (
+        'look\n\n```json\n{"line":12}\n```\n\nAttached: a.txt\n```\nhallo\n```\n\n'
+        "Attached: b.png (image/png) at file:///b.png"
+    )

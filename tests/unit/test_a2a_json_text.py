@@ -1,0 +1,54 @@
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.a2a.json_text import MAX_DEPTH, JsonError, decode, encode
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_is_encoded_is_decoded_again(value: Any) -> None:
+    assert decode(encode(value)) == value
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_fits_on_one_line_of_any_reader(text: str) -> None:
+    encoded = encode({"text": text})
+    assert len(encoded.decode().splitlines()) == 1
+    assert json.loads(encoded) == {"text": text}
+
+
+def test_whole_numbers_stay_whole_and_numbers_that_json_lacks_become_null() -> None:
+    value = {"id": 2**63 + 1, "one": 1, "half": 0.5, "bad": [math.nan, {"a": math.inf}, (-math.inf,)]}
+    assert encode(value) == b'{"id":9223372036854775809,"one":1,"half":0.5,"bad":[null,{"a":null},[null]]}'
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_depth_is_limited(opening: bytes) -> None:
+    closing = b"]" if opening == b"[" else b"}"
+    decode(opening * MAX_DEPTH + b"1" + closing * MAX_DEPTH)
+    for depth in (MAX_DEPTH + 1, 100_000):
+        with pytest.raises(JsonError, match="nested"):
+            decode(opening * depth + b"1" + closing * depth)
+    decode(b"[" + b"[1]," * 1000 + b"[]]")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"nul", b"\xff", b"NaN", b"-Infinity", b'"\\ud800"', b'{"\\uDC00": 1}', b"1" * 5000, b"{}{}"]
+)
+def test_what_is_no_json_is_refused(body: bytes) -> None:
+    with pytest.raises(JsonError, match="expected"):
+        decode(body)
+
+
+def test_surrogate_pairs_are_characters() -> None:
+    assert decode(b'"\\ud83d\\ude00"') == "\U0001f600"
