@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.editors.neovim import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
 from isthmus.ide.review import DiffReview
+from support.neovim import RunningNeovim, running_neovim
 
 
 class Person(Protocol):
@@ -91,5 +93,72 @@ async def _headless(folder: Path) -> AsyncGenerator[Person]:
     await person.editor.aclose()
 
 
-PERSONS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Person]]] = {"headless": _headless}
+class NeovimPerson:
+    """At the keyboard of a real Neovim."""
+
+    def __init__(self, neovim: RunningNeovim, editor: NeovimEditor) -> None:
+        self._neovim = neovim
+        self._editor = editor
+
+    @property
+    def editor(self) -> NeovimEditor:
+        return self._editor
+
+    async def open(self, path: Path) -> None:
+        await self._neovim.command(f"edit {path}")
+
+    async def select(self, at: Range) -> None:
+        await self._neovim.lua(
+            """
+            local function place(line, character)
+              local text = vim.fn.getline(line + 1)
+              vim.api.nvim_win_set_cursor(0, { line + 1, vim.str_byteindex(text, "utf-16", character, false) })
+            end
+            local line, character, end_line, end_character = ...
+            place(line, character)
+            if end_line ~= line or end_character ~= character then
+              vim.cmd("normal! v")
+              place(end_line, end_character - 1)
+            end
+            """,
+            at.start.line, at.start.character, at.end.line, at.end.character,
+        )  # fmt: skip
+
+    async def type_over(self, text: str) -> None:
+        await self._neovim.set_lines(*text.removesuffix("\n").split("\n"))
+
+    async def edit_review(self, review: DiffReview, text: str) -> None:
+        await self._go_to(review)
+        await self._neovim.set_lines(*text.removesuffix("\n").split("\n"))
+
+    async def accept(self, review: DiffReview) -> None:
+        await self._go_to(review)
+        await self._neovim.command("write")
+
+    async def reject(self, review: DiffReview) -> None:
+        await self._go_to(review)
+        await self._neovim.command("quit")
+
+    async def quit(self) -> None:
+        await self._neovim.quit()
+
+    async def _go_to(self, review: DiffReview) -> None:
+        await self._neovim.lua(
+            "vim.api.nvim_set_current_win(vim.fn.win_findbuf(vim.fn.bufnr('^isthmus://proposed' .. ... .. '$'))[1])",
+            review.file_path,
+        )
+
+
+@asynccontextmanager
+async def _neovim(folder: Path) -> AsyncGenerator[Person]:
+    async with running_neovim(folder) as neovim:
+        editor = await attach(neovim.address)
+        yield NeovimPerson(neovim, editor)
+        await editor.aclose()
+
+
+PERSONS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Person]]] = {
+    "headless": _headless,
+    "neovim": _neovim,
+}
 """By the name of the editor: a person in front of it, with a folder as workspace."""

@@ -1,0 +1,214 @@
+"""Which companions there are for a workspace, best first: what a CLI of spec 1 does to find its IDE.
+
+Reads discovery files (both names), the environment and the process tree. Order as the real CLI has it: the file whose
+port the environment names, then the IDE we run in, then living ones, then newer ones; what fits nowhere comes with the
+reason. Nothing is connected to and nothing removed here.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from isthmus.codec import JsonObject
+from isthmus.ide.places import node_temporary_directory, process_is_alive
+
+_NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
+_MAXIMUM_FILE_BYTES = 64 * 1024
+_MAXIMUM_LEVELS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A companion that serves the workspace. ``source`` is the discovery file, or what of the environment named it."""
+
+    port: int
+    token: str | None
+    ide_name: str
+    display_name: str
+    pid: int | None
+    folders: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A discovery file that is of no use here, and why."""
+
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The usable companions, best first, and the rest."""
+
+    companions: tuple[Companion, ...]
+    rejected: tuple[Rejected, ...]
+
+
+def process_ancestors() -> tuple[int, ...]:
+    """The ids of the processes above this one, nearest first, 32 at most."""
+    import psutil  # loaded when a companion is looked for, not at start
+
+    try:
+        return tuple(parent.pid for parent in psutil.Process().parents()[:_MAXIMUM_LEVELS])
+    except psutil.Error:
+        return ()
+
+
+def find_companions(
+    workspace: Path,
+    environment: Mapping[str, str],
+    *,
+    ancestors: Callable[[], Sequence[int]] = process_ancestors,
+    is_alive: Callable[[int], bool] = process_is_alive,
+) -> Found:
+    """Look for companions that have ``workspace``, or a folder above it, open.
+
+    Blocking file access: call it in a thread when on an event loop.
+    """
+    root = os.path.realpath(workspace)
+    usable: list[Companion] = []
+    rejected: list[Rejected] = []
+    for path in _files(environment):
+        read = _read(path)
+        if isinstance(read, Companion) and (mismatch := _mismatch(root, read.folders)):
+            read = Rejected(read.source, mismatch)
+        if isinstance(read, Companion):
+            usable.append(read)
+        else:
+            rejected.append(read)
+    rank = _Rank(environment, ancestors if usable else tuple, is_alive)
+    usable.sort(key=rank)
+    if isinstance(named := _from_environment(root, environment), Companion):
+        if all(companion.port != named.port for companion in usable):
+            usable.append(named)
+    elif named is not None:
+        rejected.append(named)
+    return Found(tuple(usable), tuple(rejected))
+
+
+class _Rank:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        ancestors: Callable[[], Sequence[int]],
+        is_alive: Callable[[int], bool],
+    ) -> None:
+        self._port = _number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
+        named = _number(environment.get("GEMINI_CLI_IDE_PID"))
+        above = ([named] if named else []) + list(ancestors())
+        self._distance = {pid: distance for distance, pid in reversed(list(enumerate(above)))}
+        self._is_alive = is_alive
+
+    def __call__(self, companion: Companion) -> tuple[bool, int, bool, int]:
+        pid = companion.pid or 0
+        distance = self._distance.get(pid, len(self._distance) + _MAXIMUM_LEVELS)
+        return companion.port != self._port, distance, not self._is_alive(pid), -pid
+
+
+def _files(environment: Mapping[str, str]) -> Iterator[Path]:
+    folder = node_temporary_directory(environment) / "gemini" / "ide"
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError:
+        return
+    for name in names:
+        if _NAME.fullmatch(name):
+            yield folder / name
+
+
+def _read(path: Path) -> Companion | Rejected:
+    try:
+        content = _own_file(path)
+        value = json.loads(content)
+    except _NotUsableError as error:
+        return Rejected(str(path), str(error))
+    except OSError as error:
+        return Rejected(str(path), f"cannot be read: {error.strerror}")
+    except (ValueError, RecursionError) as error:
+        return Rejected(str(path), f"expected a JSON object: {error}")
+    if not isinstance(value, dict):
+        return Rejected(str(path), f"expected a JSON object, received {type(cast(object, value)).__name__}")
+    return _companion(path, cast("dict[str, Any]", value))
+
+
+def _companion(path: Path, value: JsonObject) -> Companion | Rejected:
+    port = _number(value.get("port"))
+    if port is None or not 0 < port < 65536:
+        return Rejected(str(path), "expected port as a number from 1 to 65535")
+    folders = value.get("workspacePath")
+    if not isinstance(folders, str) or not folders:
+        return Rejected(str(path), "expected workspacePath as the open folders; none is open in that IDE")
+    token = value.get("authToken")
+    if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable()):
+        return Rejected(str(path), "expected authToken as printable text")
+    info = value.get("ideInfo")
+    identity = cast("dict[str, Any]", info if isinstance(info, dict) else {})
+    name, display_name = identity.get("name"), identity.get("displayName")
+    name = name if isinstance(name, str) and name else "ide"
+    matched = _NAME.fullmatch(path.name)
+    return Companion(
+        port,
+        token,
+        name,
+        display_name if isinstance(display_name, str) and display_name else name,
+        int(matched[1]) if matched else None,
+        tuple(folder for folder in folders.split(os.pathsep) if folder),
+        str(path),
+    )
+
+
+def _from_environment(root: str, environment: Mapping[str, str]) -> Companion | Rejected | None:
+    port = _number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
+    if port is None or not 0 < port < 65536:
+        return None
+    source = "GEMINI_CLI_IDE_SERVER_PORT"
+    folders = tuple(f for f in environment.get("GEMINI_CLI_IDE_WORKSPACE_PATH", "").split(os.pathsep) if f)
+    if not folders:
+        return Rejected(source, "expected GEMINI_CLI_IDE_WORKSPACE_PATH beside it, as there is no discovery file")
+    if mismatch := _mismatch(root, folders):
+        return Rejected(source, mismatch)
+    token = environment.get("GEMINI_CLI_IDE_AUTH_TOKEN")
+    return Companion(port, token, "ide", "IDE", _number(environment.get("GEMINI_CLI_IDE_PID")), folders, source)
+
+
+def _mismatch(root: str, folders: Sequence[str]) -> str | None:
+    """Why the workspace does not belong to these folders; None when it does."""
+    if any(Path(root).is_relative_to(os.path.realpath(folder)) for folder in folders):
+        return None
+    return f"its folders are {os.pathsep.join(folders)}, which do not contain {root}"
+
+
+def _own_file(path: Path) -> bytes:
+    """The content of a regular file that is ours; what somebody else wrote is not trusted."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _NotUsableError("expected a regular file")
+        if status.st_uid != os.getuid():
+            raise _NotUsableError(f"it belongs to another user (uid {status.st_uid})")
+        if status.st_size > _MAXIMUM_FILE_BYTES:
+            raise _NotUsableError(f"expected at most {_MAXIMUM_FILE_BYTES} bytes")
+        return file.read(_MAXIMUM_FILE_BYTES)
+
+
+class _NotUsableError(Exception):
+    pass
+
+
+def _number(value: object) -> int | None:
+    """A number, or text that is one: real clients write either."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        return int(value)
+    return None

@@ -1,0 +1,90 @@
+"""Spec 1 as the side of the agent reads it: decisions and final contents out of what a companion sends. No I/O.
+
+The document and the real companions differ (a final content comes as JSON or as it is, a closed view has a message of
+its own in old ones): all of it is read. What the companion's side sends is in :mod:`gemini`.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from isthmus.codec import JsonObject
+from isthmus.errors import DecodeError
+from isthmus.ide.context import IdeContext, context_from_json, normalise
+from isthmus.ide.gemini import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
+from isthmus.ide.mcp_client import Told, ToolOutcome
+
+DIFF_CLOSED = "ide/diffClosed"
+"""Sent by old companions when the person closes the view."""
+
+
+# What a notification means. A closed union: match with assert_never.
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUpdated:
+    """The person looks at something else; ``context`` is normalised."""
+
+    context: IdeContext
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAccepted:
+    """``content`` None: the companion did not say, the proposal holds."""
+
+    file_path: str
+    content: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRejected:
+    """The person rejected, or closed the view."""
+
+    file_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A notification that says nothing to us; ``reason`` tells when it is malformed."""
+
+    reason: str | None = None
+
+
+Meaning: TypeAlias = ContextUpdated | ReviewAccepted | ReviewRejected | Unknown
+
+
+def meaning(told: Told) -> Meaning:
+    """What a notification says. Whatever comes, this returns."""
+    if told.method == CONTEXT_UPDATE:
+        try:
+            return ContextUpdated(normalise(context_from_json(told.params)))
+        except DecodeError as error:
+            return Unknown(f"{told.method}: {error}")
+    if told.method not in (DIFF_ACCEPTED, DIFF_REJECTED, DIFF_CLOSED):
+        return Unknown()
+    params = _object(told.params)
+    path = params.get("filePath")
+    if not isinstance(path, str):
+        return Unknown(f"{told.method}: expected filePath as a string")
+    if told.method != DIFF_ACCEPTED:
+        return ReviewRejected(path)
+    content = params.get("content")
+    return ReviewAccepted(path, content if isinstance(content, str) else None)
+
+
+def closed_content(outcome: ToolOutcome) -> str | None:
+    """The final content out of closeDiff's result: JSON ``{"content": ...}``, else the text itself; None: none."""
+    if outcome.is_error or outcome.text is None:
+        return None
+    try:
+        value = json.loads(outcome.text)
+    except (ValueError, RecursionError):
+        return outcome.text
+    if not isinstance(value, dict) or not cast(JsonObject, value).keys() <= {"content"}:
+        return outcome.text
+    content = cast(JsonObject, value).get("content")
+    return content if content is None or isinstance(content, str) else outcome.text
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,236 @@
+"""Streamable HTTP to one MCP server: a thin shell over :mod:`mcp_client`, with httpx2.
+
+Answers may come as JSON or as an event stream; notifications come on the stream of :meth:`McpConnection.listen`,
+which the caller opens again as long as it wants to. Only loopback addresses are spoken to, never through a proxy.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+
+import httpx2
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.ide import mcp_client
+from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
+from isthmus.ide.mcp_peer import METHOD_NOT_FOUND, Message, encode
+
+MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
+SILENT_STREAM_SECONDS = 300.0
+"""A stream that is silent for so long is opened again; servers with a keep-alive never are."""
+_CONNECT_SECONDS = 2.0
+
+
+class McpError(IsthmusError):
+    """The server answered, but not as was asked."""
+
+
+class UnreachableError(McpError):
+    """Nobody answers at the address, or the connection broke."""
+
+
+class SessionEndedError(McpError):
+    """The server does not know our session any more."""
+
+
+class StreamEnd(Enum):
+    """Why :meth:`McpConnection.listen` returned."""
+
+    ENDED = "the server ended the stream"
+    BROKEN = "the connection broke"
+    UNREACHABLE = "nobody listens"
+    SESSION_ENDED = "the server does not know the session"
+    NOT_OFFERED = "the server has no stream of notifications"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server is; ``token`` None: it wants none."""
+
+    port: int
+    token: str | None = None
+    host: str = "127.0.0.1"
+
+    @property
+    def url(self) -> str:
+        """The path is fixed by what real clients do."""
+        return f"http://{self.host}:{self.port}/mcp"
+
+
+class McpConnection:
+    """A session with a server. ``on_told`` gets each notification, in order, and must return at once."""
+
+    def __init__(self, endpoint: Endpoint, on_told: Callable[[Told], None]) -> None:
+        self.endpoint = endpoint
+        self._on_told = on_told
+        self._core = McpClient()
+        self._session_id: str | None = None
+        self._last_event_id: str | None = None
+        headers = {"authorization": f"Bearer {endpoint.token}"} if endpoint.token else {}
+        # trust_env: a proxy has no business between two processes of one machine.
+        self._http = httpx2.AsyncClient(headers=headers, trust_env=False, follow_redirects=False)
+
+    async def initialize(self, timeout: float) -> None:
+        """Begin a session.
+
+        Raises:
+            McpError: no MCP server is there, it refuses our token, or shares no protocol version with us.
+        """
+        result = await self._request(self._core.initialize(), timeout)
+        completed = self._core.initialized(result)
+        if completed is None:
+            version = str(result.get("protocolVersion"))[:50]
+            raise McpError(f"{self.endpoint.url}: expected a known MCP protocol version, received {version}")
+        await self._send(completed, timeout)
+
+    async def tool_names(self, timeout: float) -> frozenset[str]:
+        """What ``tools/list`` names; nothing for a server that has no tools at all."""
+        try:
+            return mcp_client.tool_names(await self._request(self._core.request("tools/list", {}), timeout))
+        except _CallFailedError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return frozenset()
+            raise
+
+    async def call_tool(self, name: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
+        """Call a tool.
+
+        Raises:
+            McpError: there was no result.
+        """
+        return mcp_client.tool_outcome(await self._request(self._core.call_tool(name, arguments), timeout))
+
+    async def listen(self, on_open: Callable[[], None]) -> StreamEnd:
+        """Follow the server's notifications until the stream ends; continues after the last event that was seen."""
+        headers = {"accept": "text/event-stream"}
+        if self._last_event_id is not None:
+            headers["last-event-id"] = self._last_event_id
+        timeout = httpx2.Timeout(_CONNECT_SECONDS, connect=_CONNECT_SECONDS, read=SILENT_STREAM_SECONDS)
+        opened = False
+        try:
+            async with self._http.stream(
+                "GET", self.endpoint.url, headers=headers | self._session_headers(), timeout=timeout
+            ) as response:
+                if response.status_code == 405 or (response.status_code == 404 and self._session_id is None):
+                    return StreamEnd.NOT_OFFERED
+                if response.status_code != 200:
+                    return StreamEnd.SESSION_ENDED
+                opened = True
+                on_open()
+                async for event in httpx2.EventSource(response, max_event_size=MAXIMUM_ANSWER_BYTES):
+                    if event.id:
+                        self._last_event_id = event.id
+                    if event.data:
+                        await self._take(event.data)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            return StreamEnd.UNREACHABLE
+        except httpx2.ReadTimeout:
+            return StreamEnd.ENDED if opened else StreamEnd.BROKEN
+        except (httpx2.HTTPError, McpError):
+            return StreamEnd.BROKEN
+        return StreamEnd.ENDED
+
+    async def aclose(self) -> None:
+        """End the session, as far as the server lets us, and disconnect."""
+        if self._session_id is not None:
+            with suppress(httpx2.HTTPError):  # it is gone, or hangs; it forgets idle sessions by itself
+                await self._http.delete(self.endpoint.url, headers=self._session_headers(), timeout=1.0)
+        await self._http.aclose()
+
+    def _session_headers(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        if self._session_id is not None:
+            headers["mcp-session-id"] = self._session_id
+        if self._core.protocol_version is not None:
+            headers["mcp-protocol-version"] = self._core.protocol_version
+        return headers
+
+    async def _request(self, message: Message, timeout: float) -> JsonObject:
+        async with self._post(message, timeout) as response:
+            if response.headers.get("mcp-session-id"):
+                self._session_id = response.headers["mcp-session-id"]
+            async for data in _bodies(response):
+                result = await self._take(data, message["id"])
+                if result is not None:
+                    return result
+        raise McpError(f"{self.endpoint.url}: expected an answer to {message['method']}, received none")
+
+    async def _send(self, message: Message, timeout: float) -> None:
+        async with self._post(message, timeout):
+            pass
+
+    @asynccontextmanager
+    async def _post(self, message: Message, timeout: float) -> AsyncGenerator[httpx2.Response]:
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        method = message.get("method", "an answer")
+        try:
+            async with (
+                asyncio.timeout(timeout),
+                self._http.stream(
+                    "POST",
+                    self.endpoint.url,
+                    content=encode(message),
+                    headers=headers | self._session_headers(),
+                    timeout=httpx2.Timeout(timeout, connect=_CONNECT_SECONDS),
+                ) as response,
+            ):
+                self._check(response, method)
+                yield response
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise UnreachableError(f"{self.endpoint.url}: no answer to {method} within {timeout:g} s") from error
+        except httpx2.HTTPError as error:
+            raise UnreachableError(f"{self.endpoint.url}: {str(error) or type(error).__name__}") from error
+
+    def _check(self, response: httpx2.Response, method: str) -> None:
+        status = response.status_code
+        if status in (200, 202, 204):
+            return
+        if status in (401, 403):
+            raise McpError(f"{self.endpoint.url}: refused with {status}; the token or the address is not the server's")
+        if status in (400, 404) and self._session_id is not None:
+            raise SessionEndedError(f"{self.endpoint.url}: the session has ended ({status})")
+        raise McpError(f"{self.endpoint.url}: expected an MCP answer to {method}, received status {status}")
+
+    async def _take(self, data: str | bytes, request_id: int | None = None) -> JsonObject | None:
+        """Deal with what came; the result of our request ``request_id`` when it was among it."""
+        found: JsonObject | None = None
+        for incoming in mcp_client.receive(data):
+            match incoming:
+                case Answered(number, result) if number == request_id:
+                    found = result
+                case Failed(number, code, text) if number == request_id:
+                    raise _CallFailedError(f"{self.endpoint.url}: {text}", code)
+                case Told():
+                    self._on_told(incoming)
+                case Asked(reply):
+                    await self._send(reply, _CONNECT_SECONDS)
+                case Answered() | Failed() | Unreadable():
+                    pass  # an answer nobody waits for any more, or nothing that means anything
+        return found
+
+
+class _CallFailedError(McpError):
+    def __init__(self, text: str, code: int) -> None:
+        self.code = code
+        super().__init__(text)
+
+
+async def _bodies(response: httpx2.Response) -> AsyncIterator[str | bytes]:
+    """The messages of an answer: the events of a stream, else the whole body."""
+    if response.headers.get("content-type", "").split(";")[0].strip().lower() == "text/event-stream":
+        async for event in httpx2.EventSource(response, max_event_size=MAXIMUM_ANSWER_BYTES):
+            if event.data:
+                yield event.data
+        return
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAXIMUM_ANSWER_BYTES:
+            raise McpError(f"expected at most {MAXIMUM_ANSWER_BYTES} bytes as an answer, received more")
+        chunks.append(chunk)
+    if chunks:
+        yield b"".join(chunks)

@@ -1,0 +1,403 @@
+"""Our agent as the client of an IDE companion (spec 1): context in, reviews out, whoever's companion it is.
+
+:func:`connect_companion` finds one and connects. A lost connection is taken up again by itself, with the reviews that
+still wait; when that fails for long they fail, so that nobody waits for a window that is gone. Writing files and asking
+the person elsewhere at the same time are the caller's business. The MCP SDK is not used.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.ide.context import IdeContext
+from isthmus.ide.finding import Companion, Found, find_companions
+from isthmus.ide.gemini import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.gemini_client import (
+    ContextUpdated,
+    ReviewAccepted,
+    ReviewRejected,
+    Unknown,
+    closed_content,
+    meaning,
+)
+from isthmus.ide.mcp_client import Told, ToolOutcome
+from isthmus.ide.review import Accepted, Closed, Rejected
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from isthmus.ide.mcp_http import McpConnection, StreamEnd
+
+Outcome: TypeAlias = Accepted | Rejected | Closed
+"""How a review ended; ``Closed``: :meth:`IdePeer.close_diff` took it back, with the text that was in the view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """All in seconds. ``first_context``: how long connecting waits for the context that most companions send at once.
+
+    ``lost``: how long reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``.
+    """
+
+    connect: float = 5.0
+    first_context: float = 0.5
+    open_diff: float = 60.0
+    close_diff: float = 5.0
+    retry_first: float = 0.2
+    retry_last: float = 10.0
+    lost: float = 30.0
+
+
+DEADLINES: Final = Deadlines()
+
+
+class IdeError(IsthmusError):
+    """The IDE cannot be asked, or did not do what it was asked; the text can go to the person as it is."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    proposed: str
+    future: asyncio.Future[Outcome]
+
+
+async def connect_companion(
+    workspace: Path, env: Mapping[str, str], *, deadlines: Deadlines = DEADLINES
+) -> "IdePeer | None":
+    """Connect to the companion that fits the workspace best; None when there is none or none answers."""
+    peer = IdePeer(workspace, env, deadlines=deadlines)
+    try:
+        await peer.connect()
+    except IdeError:
+        await peer.aclose()
+        return None
+    except BaseException:
+        await peer.aclose()
+        raise
+    return peer
+
+
+class IdePeer:
+    """A connection to a companion. For one event loop; methods may be called concurrently."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        environment: Mapping[str, str],
+        *,
+        find: Callable[[Path, Mapping[str, str]], Found] = find_companions,
+        deadlines: Deadlines = DEADLINES,
+    ) -> None:
+        self._workspace = workspace
+        self._environment = environment
+        self._find = find
+        self._deadlines = deadlines
+        self._companion: Companion | None = None
+        self._connection: McpConnection | None = None
+        self._tools: frozenset[str] = frozenset()
+        self._context: IdeContext | None = None
+        self._pending: dict[str, _Pending] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._follower: asyncio.Task[None] | None = None
+        self._connected = asyncio.Event()
+        self._has_context = asyncio.Event()
+        self._session_ended = asyncio.Event()
+        self._restarted = False
+        self._streaming = True
+        self._lost_since: float | None = None
+        self.problem: str | None = None
+        """The last thing that went wrong, in words; None while nothing has."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether the IDE can be asked right now."""
+        return self._connected.is_set()
+
+    @property
+    def ide_name(self) -> str:
+        """What the IDE calls itself ("Neovim"); "IDE" when it does not say."""
+        return self._companion.display_name if self._companion else "IDE"
+
+    @property
+    def companion(self) -> Companion | None:
+        """The companion that we are, or were last, connected to."""
+        return self._companion
+
+    @property
+    def can_review(self) -> bool:
+        """Whether it is connected and shows diffs; some companions only tell the context."""
+        return self.connected and {OPEN_DIFF, CLOSE_DIFF} <= self._tools
+
+    def context(self) -> IdeContext | None:
+        """What the person looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
+        return self._context
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call ``callback`` when the context or :attr:`connected` changes; the result ends that."""
+        self._listeners.append(callback)
+
+        def unsubscribe() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(callback)
+
+        return unsubscribe
+
+    async def connect(self) -> None:
+        """Find a companion and connect to it; returns with its first context where it sends one at once.
+
+        Raises:
+            IdeError: there is none, or none answers; the text says which were tried.
+        """
+        if self._follower is not None:
+            return
+        if not await self._connect_to_any():
+            raise IdeError(self.problem or "no IDE companion found")
+        self._follower = asyncio.create_task(self._follow(), name="ide peer")
+        if not await _within(self._connected.wait(), self._deadlines.connect):
+            raise IdeError(f"{self.ide_name} does not open its stream of notifications")
+        await _within(self._has_context.wait(), self._deadlines.first_context)
+
+    async def open_diff(self, path: str, new_content: str) -> Outcome:
+        """Let the person review a new content of the file ``path`` (absolute), and wait for their decision.
+
+        There is no deadline on the person. Cancelling closes the view.
+
+        Raises:
+            IdeError: the view cannot be shown, a review of this file is open already, or the connection is lost.
+        """
+        if path in self._pending:
+            raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
+        pending = _Pending(new_content, asyncio.get_running_loop().create_future())
+        self._pending[path] = pending
+        shown = True
+        try:
+            arguments = {"filePath": path, "newContent": new_content}
+            opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
+            if opened.is_error and not pending.future.done():
+                shown = False
+                raise IdeError(f"{self.ide_name} cannot show the diff: {opened.text or 'no reason given'}")
+            return await pending.future
+        finally:
+            del self._pending[path]
+            if pending.future.cancel():
+                if shown:
+                    self._in_background(self._close_view(path))
+            elif not pending.future.cancelled():
+                pending.future.exception()  # seen, even when the call that was waited for failed first
+
+    async def close_diff(self, path: str) -> str | None:
+        """Take a review back and return the text in its view, with the person's edits; None when it is not told.
+
+        The :meth:`open_diff` that waits for it returns ``Closed``.
+
+        Raises:
+            IdeError: the connection is lost.
+        """
+        pending = self._pending.get(path)
+        arguments = {"filePath": path, "suppressNotification": True}
+        content = closed_content(await self._call(CLOSE_DIFF, arguments, self._deadlines.close_diff))
+        if pending is not None:
+            if pending.future.done() and not pending.future.cancelled() and pending.future.exception() is None:
+                decided = pending.future.result()
+                return content if isinstance(decided, Rejected) else decided.content
+            _resolve(pending, Closed(pending.proposed if content is None else content))
+        return content
+
+    async def aclose(self) -> None:
+        """Close the views that are open and disconnect; reviews that wait fail with :class:`IdeError`."""
+        if self._follower is not None:
+            self._follower.cancel()
+            await asyncio.wait([self._follower])
+        if self.connected:
+            closing = [asyncio.create_task(self._close_view(path)) for path in self._pending]
+            if closing:
+                await asyncio.wait(closing)
+        self._fail_pending("the connection to the IDE was closed")
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._connected.clear()
+        if self._connection is not None:
+            await self._connection.aclose()
+
+    # Connecting
+
+    async def _connect_to_any(self) -> bool:
+        """Begin a new session with the best companion that answers."""
+        from isthmus.ide.mcp_http import Endpoint, McpConnection, McpError  # httpx2 only when there is an IDE
+
+        found = await asyncio.to_thread(self._find, self._workspace, self._environment)
+        problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
+        for companion in found.companions:
+            connection = McpConnection(Endpoint(companion.port, companion.token), self._told)
+            try:
+                await connection.initialize(self._deadlines.connect)
+                tools = await connection.tool_names(self._deadlines.connect)
+            except McpError as error:
+                problems.append(str(error))
+                await connection.aclose()
+                continue
+            except BaseException:
+                await connection.aclose()
+                raise
+            former, self._connection = self._connection, connection
+            self._companion, self._tools = companion, tools
+            self._session_ended.clear()
+            if former is not None:
+                self._in_background(former.aclose())
+            return True
+        self.problem = "no IDE companion found" + "".join(f"; {problem}" for problem in problems)
+        return False
+
+    async def _follow(self) -> None:
+        """Keep the stream of notifications open, for ever."""
+        from isthmus.ide.mcp_http import StreamEnd
+
+        delay = self._deadlines.retry_first
+        while True:
+            end = await self._listen()
+            had_been_open = self._lost_since is None
+            if had_been_open:
+                delay = self._deadlines.retry_first
+            match end:
+                case StreamEnd.ENDED | StreamEnd.BROKEN:
+                    self._lose(end)
+                case StreamEnd.UNREACHABLE | StreamEnd.SESSION_ENDED:
+                    self._lose(end)
+                    self._restarted = True
+                    if await self._connect_to_any() and had_been_open:
+                        continue
+                case StreamEnd.NOT_OFFERED:
+                    self._streaming = False
+                    self._opened()
+                    await self._session_ended.wait()
+                    self._lose(end)
+                    await self._connect_to_any()
+                case _:
+                    assert_never(end)
+            if self._lost_since is not None and time.monotonic() - self._lost_since > self._deadlines.lost:
+                self._fail_pending(f"the connection to {self.ide_name} was lost")
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, self._deadlines.retry_last)
+
+    async def _listen(self) -> "StreamEnd":
+        from isthmus.ide.mcp_http import StreamEnd
+
+        assert self._connection is not None  # noqa: S101 - set before the first call
+        listening = asyncio.create_task(self._connection.listen(self._opened))
+        ended = asyncio.create_task(self._session_ended.wait())
+        try:
+            await asyncio.wait([listening, ended], return_when=asyncio.FIRST_COMPLETED)
+            return listening.result() if listening.done() else StreamEnd.SESSION_ENDED
+        finally:
+            for task in (listening, ended):
+                task.cancel()
+            await asyncio.gather(listening, ended, return_exceptions=True)
+
+    def _opened(self) -> None:
+        self._lost_since = None
+        self._connected.set()
+        if self._restarted:
+            self._restarted = False
+            for path, pending in self._pending.items():
+                self._in_background(self._show_again(path, pending))
+        self._notify()
+
+    def _lose(self, end: "StreamEnd") -> None:
+        if self._lost_since is None:
+            self._lost_since = time.monotonic()
+            self.problem = f"the connection to {self.ide_name} was lost: {end.value}"
+        if self.connected:
+            self._connected.clear()
+            self._has_context.clear()
+            self._context = None
+            self._notify()
+
+    async def _show_again(self, path: str, pending: _Pending) -> None:
+        """A companion that was started anew knows nothing of the reviews that wait."""
+        arguments = {"filePath": path, "newContent": pending.proposed}
+        try:
+            opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
+            problem = f"{self.ide_name} cannot show the diff: {opened.text}" if opened.is_error else None
+        except IdeError as error:
+            problem = str(error)
+        if problem is not None and not pending.future.done():
+            pending.future.set_exception(IdeError(problem))
+
+    # Calling and being told
+
+    async def _call(self, tool: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
+        from isthmus.ide.mcp_http import McpError, SessionEndedError
+
+        for attempt in (1, 2):
+            if self._connection is None or not await _within(self._connected.wait(), self._deadlines.connect):
+                raise IdeError(self.problem or "no IDE is connected")
+            try:
+                return await self._connection.call_tool(tool, arguments, timeout)
+            except SessionEndedError as error:
+                self._connected.clear()
+                self._session_ended.set()  # the follower begins a new one
+                if attempt == 2:
+                    raise IdeError(str(error)) from error
+            except McpError as error:
+                if not self._streaming:
+                    self._session_ended.set()  # without a stream nothing else notices that it is gone
+                raise IdeError(str(error)) from error
+        raise AssertionError("unreachable")
+
+    async def _close_view(self, path: str) -> None:
+        with contextlib.suppress(IdeError):
+            await self._call(CLOSE_DIFF, {"filePath": path, "suppressNotification": True}, self._deadlines.close_diff)
+
+    def _told(self, told: Told) -> None:
+        said = meaning(told)
+        match said:
+            case ContextUpdated(context):
+                self._context = context
+                self._has_context.set()
+                self._notify()
+            case ReviewAccepted(path, content):
+                if (pending := self._pending.get(path)) is not None:
+                    _resolve(pending, Accepted(pending.proposed if content is None else content))
+            case ReviewRejected(path):
+                if (pending := self._pending.get(path)) is not None:
+                    _resolve(pending, Rejected())
+            case Unknown(reason):
+                self.problem = reason or self.problem
+            case _:
+                assert_never(said)
+
+    def _notify(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
+    def _fail_pending(self, reason: str) -> None:
+        for pending in self._pending.values():
+            if not pending.future.done():
+                pending.future.set_exception(IdeError(reason))
+
+    def _in_background(self, work: "Coroutine[object, object, None]") -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _resolve(pending: _Pending, outcome: Outcome) -> None:
+    """The first answer wins."""
+    if not pending.future.done():
+        pending.future.set_result(outcome)
+
+
+async def _within(wait: "Coroutine[object, object, object]", seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await wait
+    except TimeoutError:
+        return False
+    return True
