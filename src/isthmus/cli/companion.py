@@ -151,16 +151,16 @@ def exec_command(
     """
     import shutil
 
-    from isthmus.ide.discovery import agent_environment, read_discovery_file
+    from isthmus.ide.discovery import agent_environment
 
     program = shutil.which(arguments[0])
     if program is None:
         click.echo(f"isthmus: there is no program {arguments[0]!r} on PATH", err=True)
         raise SystemExit(127)
     companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
-    found = read_discovery_file(Path(companion.discovery_file))
-    folders = companion.workspace_folders
-    environment = agent_environment(found.port, found.auth_token, folders, found.editor_pid, os.environ)
+    environment = agent_environment(
+        companion.port, companion.agent_token, companion.workspace_folders, companion.editor_pid, os.environ
+    )
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(program, list(arguments), environment)  # noqa: S606 - no shell, on purpose

@@ -57,12 +57,15 @@ class ControlServer:
         self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=MAXIMUM_LINE_BYTES)
         self._socket.chmod(0o600)
 
-    def announce(self, folders: Sequence[str], discovery_file: str) -> None:
+    def announce(self, folders: Sequence[str], agent_token: str, discovery_file: str) -> None:
         """Write the file by which the person's commands find this companion."""
+        identity = self._companion.editor.identity
         content = {
             "pid": os.getpid(),
             "port": self._port,
-            "editor": self._companion.editor.identity.name,
+            "agent_token": agent_token,
+            "editor": identity.name,
+            "editor_pid": identity.pid,
             "workspace_folders": list(folders),
             "discovery_file": discovery_file,
             "socket": str(self._socket),

@@ -30,11 +30,13 @@ class RefusedError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class RunningCompanion:
-    """What a companion's control file says of it."""
+    """What a companion's control file says of it. ``token`` is the person's, ``agent_token`` that of MCP clients."""
 
     pid: int
     port: int
+    agent_token: str
     editor: str
+    editor_pid: int
     workspace_folders: tuple[str, ...]
     discovery_file: str
     socket: str

@@ -1,17 +1,12 @@
 """The discovery file of spec 1 section I.2, and the variables that real clients read beside it.
 
-Writing, reading and removing one; which of many a client chooses is the business of the peer.
+Writing and removing only; reading them as a client does is in :mod:`finding`.
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 
-from isthmus.codec import from_json
-from isthmus.errors import DecodeError
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.places import make_private_directory, node_temporary_directory, write_private
 
@@ -46,29 +41,6 @@ class DiscoveryFile:
         """Remove it; a file that is gone already is no error."""
         with suppress(OSError):
             self.path.unlink()
-
-
-@dataclass(frozen=True, slots=True)
-class Discovered:
-    """What a discovery file says, and the process id in its name."""
-
-    port: int
-    auth_token: str
-    editor_pid: int
-
-
-def read_discovery_file(path: Path) -> Discovered:
-    """Read a file that :meth:`DiscoveryFile.write` wrote.
-
-    Raises:
-        DecodeError: it is not readable or not as documented.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DecodeError(str(path), "a discovery file", str(error)) from error
-    pid = path.name.removeprefix("gemini-ide-server-").partition("-")[0]
-    return from_json(Discovered, content | {"editor_pid": int(pid) if pid.isdigit() else 0})
 
 
 def agent_environment(

@@ -106,7 +106,7 @@ class CompanionHost:
                 await _listening(server, serving)
                 keep()
                 discovery.write(folders, token)
-                control.announce(folders, str(discovery.path))
+                control.announce(folders, token, str(discovery.path))
             except OSError as error:
                 raise CompanionError(f"the companion cannot start: {error}") from error
             ready(Ready(port, str(discovery.path), folders, former is not None))

@@ -50,7 +50,8 @@ class EventLog:
         if last_event_id is None:
             return self.sent
         epoch, _, number = last_event_id.rpartition("-")
-        return int(number) if epoch == self._epoch and number.isdigit() and len(number) < 20 else 0
+        is_number = number.isascii() and number.isdigit() and len(number) < 20
+        return int(number) if epoch == self._epoch and is_number else 0
 
     def after(self, position: int) -> list[tuple[int, bytes]]:
         """What comes after a position, oldest first."""

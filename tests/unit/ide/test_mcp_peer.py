@@ -1,0 +1,174 @@
+"""The MCP server peer, message by message."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.ide.mcp_peer import (
+    PROTOCOL_VERSIONS,
+    CallTool,
+    CancelCall,
+    ClientInfo,
+    Ignored,
+    McpPeer,
+    Notified,
+    Received,
+    Reply,
+    Tool,
+    ToolResult,
+    encode,
+)
+
+_TOOL = Tool("openDiff", "Opens a diff.", {"type": "object"})
+
+
+def _peer(*, initialized: bool = True) -> McpPeer:
+    client = ClientInfo("client", "1", "2025-06-18") if initialized else None
+    return McpPeer("server", "0.1", (_TOOL,), client)
+
+
+def _receive(peer: McpPeer, **message: Any) -> Received:
+    return peer.receive(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+
+def _call(peer: McpPeer, request_id: Any = 1, **params: Any) -> Received:
+    return _receive(peer, id=request_id, method="tools/call", params={"name": "openDiff", **params})
+
+
+def _error(received: Received) -> int:
+    assert isinstance(received, Reply)
+    return received.message["error"]["code"]
+
+
+@pytest.mark.parametrize("version", PROTOCOL_VERSIONS)
+def test_initialize_agrees_on_a_known_version_and_remembers_the_client(version: str) -> None:
+    peer = _peer(initialized=False)
+    info = {"name": "someone", "version": "3", "title": "Some One"}
+    received = _receive(peer, id=0, method="initialize", params={"protocolVersion": version, "clientInfo": info})
+    assert received == Reply(
+        {
+            "jsonrpc": "2.0",
+            "id": 0,
+            "result": {
+                "protocolVersion": version,
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "server", "version": "0.1"},
+            },
+        }
+    )
+    assert peer.client == ClientInfo("someone", "3", version)
+
+
+def test_initialize_offers_the_latest_version_when_it_does_not_know_the_asked_one() -> None:
+    received = _receive(_peer(initialized=False), id="a", method="initialize", params={"protocolVersion": "2026-07-28"})
+    assert isinstance(received, Reply)
+    assert received.message["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_initialize_happens_once_and_needs_a_version() -> None:
+    assert _error(_receive(_peer(), id=1, method="initialize", params={"protocolVersion": "2025-06-18"})) == -32600
+    peer = _peer(initialized=False)
+    assert _error(_receive(peer, id=1, method="initialize", params={"protocolVersion": 5})) == -32602
+    assert peer.client is None
+
+
+@pytest.mark.parametrize("method", ["tools/list", "tools/call"])
+def test_tools_need_an_initialized_connection_and_ping_does_not(method: str) -> None:
+    peer = _peer(initialized=False)
+    assert _error(_receive(peer, id=1, method=method, params={"name": "openDiff"})) == -32600
+    assert _receive(peer, id=2, method="ping") == Reply({"jsonrpc": "2.0", "id": 2, "result": {}})
+
+
+def test_tools_are_listed_with_their_schemas() -> None:
+    received = _receive(_peer(), id=1, method="tools/list")
+    assert isinstance(received, Reply)
+    assert received.message["result"] == {
+        "tools": [{"name": "openDiff", "description": "Opens a diff.", "inputSchema": {"type": "object"}}]
+    }
+
+
+def test_a_call_is_handed_out_and_its_result_becomes_the_response() -> None:
+    peer = _peer()
+    assert _call(peer, "x", arguments={"a": 1}, _meta={"progressToken": 1}) == CallTool("x", "openDiff", {"a": 1})
+    assert peer.finish("x", ToolResult.error("no")) == {
+        "jsonrpc": "2.0",
+        "id": "x",
+        "result": {"content": [{"type": "text", "text": "no"}], "isError": True},
+    }
+    assert peer.finish("x", ToolResult()) is None
+
+
+def test_calls_run_side_by_side_and_an_id_is_not_used_twice_at_once() -> None:
+    peer = _peer()
+    assert _call(peer, 1) == CallTool(1, "openDiff", {})
+    assert _error(_call(peer, 1)) == -32600
+    assert _call(peer, "1") == CallTool("1", "openDiff", {})
+    assert peer.finish("1", ToolResult()) is not None
+    assert peer.finish(1, ToolResult()) is not None
+    assert _call(peer, 1) == CallTool(1, "openDiff", {})
+
+
+def test_a_cancelled_call_is_stopped_and_not_answered() -> None:
+    peer = _peer()
+    _call(peer, 1)
+    cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1, "reason": "Esc"}}
+    assert _receive(peer, **cancelled) == CancelCall(1)
+    assert peer.finish(1, ToolResult()) is None
+    assert _receive(peer, **cancelled) == Ignored()
+    unknowns: list[Any] = [7, None, [], {}, True]
+    for unknown in unknowns:
+        assert _receive(peer, method="notifications/cancelled", params={"requestId": unknown}) == Ignored()
+
+
+def test_notifications_and_responses_are_never_answered() -> None:
+    peer = _peer()
+    assert _receive(peer, method="notifications/initialized") == Notified("notifications/initialized", {})
+    assert _receive(peer, method="ide_connected", params={"pid": 1}) == Notified("ide_connected", {"pid": 1})
+    assert _receive(peer, method="anything", params=[1]) == Ignored()
+    assert _receive(peer, id=1, result={}) == Ignored()
+    assert _receive(peer, id=1, error={"code": 1, "message": ""}) == Ignored()
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+_MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | _JSON,
+        "id": _JSON,
+        "method": st.sampled_from(["initialize", "ping", "tools/list", "tools/call", "notifications/cancelled"])
+        | _JSON,
+        "params": st.fixed_dictionaries({}, optional={"name": st.just("openDiff") | _JSON, "arguments": _JSON}) | _JSON,
+        "result": _JSON,
+    },
+)
+
+
+@given(st.lists(_MESSAGES | _JSON | st.binary()), st.booleans())
+def test_whatever_comes_there_is_one_outcome_that_can_be_sent_and_the_peer_goes_on(
+    messages: list[Any], initialized: bool
+) -> None:
+    peer = _peer(initialized=initialized)
+    for message in messages:
+        received = peer.receive(message if isinstance(message, bytes) else json.dumps(message).encode())
+        if isinstance(received, Reply):
+            assert json.loads(encode(received.message))["jsonrpc"] == "2.0"
+    assert _receive(peer, id=1, method="ping") == Reply({"jsonrpc": "2.0", "id": 1, "result": {}})
+
+
+def test_unpaired_surrogates_and_line_separators_pass_both_ways() -> None:
+    text = "\ud83d \u2028 \x00 é"
+    peer = _peer()
+    received = _call(peer, 1, arguments={"newContent": text})
+    assert received == CallTool(1, "openDiff", {"newContent": text})
+    message = peer.finish(1, ToolResult.text(text))
+    assert message is not None
+    encoded = encode(message)
+    assert b"\n" not in encoded
+    assert json.loads(encoded)["result"]["content"][0]["text"] == text

@@ -1,0 +1,107 @@
+"""Sessions and their event logs."""
+
+from isthmus.ide.context import IdeContext, WorkspaceState
+from isthmus.ide.mcp_peer import ClientInfo
+from isthmus.ide.session import EventLog, SessionTable
+
+_CLIENT = ClientInfo("client", "1", "2025-06-18")
+
+
+def test_kept_events_stay_and_replaced_ones_do_not() -> None:
+    log = EventLog("e")
+    log.replace(b"context 1")
+    log.append(b"accepted")
+    log.replace(b"context 2")
+    assert log.after(0) == [(2, b"accepted"), (3, b"context 2")]
+    assert log.after(2) == [(3, b"context 2")]
+    assert log.after(3) == []
+    log.append(b"rejected")
+    assert log.after(0) == [(2, b"accepted"), (3, b"context 2"), (4, b"rejected")]
+
+
+def test_a_stream_starts_after_the_event_that_the_client_names_or_after_the_last_one_sent() -> None:
+    log = EventLog("e")
+    for text in (b"1", b"2", b"3"):
+        log.append(text)
+    assert log.position(log.event_id(2)) == 2
+    log.sent = 3
+    assert log.position(None) == 3
+    for other in ("former-2", "", "2", "e-", "e-x", "e-²", "e-" + "9" * 30, "e--1"):
+        assert log.position(other) == 0, other
+
+
+def _table(now: list[float], **restorable: ClientInfo) -> SessionTable:
+    return SessionTable("e", dict(restorable), lambda: now[0])
+
+
+def test_a_former_session_comes_back_when_it_is_asked_for_and_stays_gone_when_it_was_ended() -> None:
+    table = _table([0.0], old=_CLIENT)
+    assert table.all() == ()
+    session = table.get("old")
+    assert session is not None
+    assert session.peer.client == _CLIENT
+    assert table.get("old") is session
+    table.remove("old")
+    assert table.get("old") is None
+    assert table.get("unknown") is None
+    assert table.get(None) is None
+
+
+def test_what_is_kept_for_a_next_life_are_the_initialized_and_the_not_yet_restored() -> None:
+    table = _table([0.0], old=_CLIENT)
+    created = table.create()
+    assert created is not None
+    assert set(table.clients()) == {"old"}
+    created.peer.client = _CLIENT
+    assert set(table.clients()) == {"old", created.id}
+
+
+def test_there_is_room_for_64_sessions() -> None:
+    table = _table([0.0])
+    sessions = [table.create() for _ in range(64)]
+    assert len({session.id for session in sessions if session is not None}) == 64
+    assert table.create() is None
+
+
+def test_a_session_without_a_stream_expires_and_one_with_a_stream_does_not() -> None:
+    now = [0.0]
+    table = _table(now)
+    silent, streaming = table.create(), table.create()
+    assert silent is not None
+    assert streaming is not None
+    key = table.attach_stream(streaming)
+    now[0] = 601.0
+    assert table.expired() == (silent,)
+    table.detach_stream(streaming, key)
+    assert streaming not in table.expired()
+    now[0] = 631.9
+    assert table.gone() == (streaming,)
+    assert table.gone() == ()
+    now[0] = 1202.0
+    assert set(table.expired()) == {silent, streaming}
+
+
+def test_a_client_that_comes_back_in_time_is_not_gone() -> None:
+    now = [0.0]
+    table = _table(now)
+    session = table.create()
+    assert session is not None
+    first = table.attach_stream(session)
+    second = table.attach_stream(session)
+    table.detach_stream(session, first)
+    now[0] = 100.0
+    assert table.gone() == ()
+    table.detach_stream(session, second)
+    table.attach_stream(session)
+    now[0] = 200.0
+    assert table.gone() == ()
+
+
+def test_only_the_newest_context_waits_for_a_slow_client() -> None:
+    session = _table([0.0]).create()
+    assert session is not None
+    for trusted in (True, False):
+        session.context(IdeContext(WorkspaceState((), trusted)))
+    ((number, data),) = session.log.after(0)
+    assert number == 2
+    assert b'"isTrusted":false' in data
