@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Holds the server's bearer token. Default: the variable ISTHMUS_TOKEN.",
+    help="Holds the server's bearer token. Default: the variable ISTHMUS_A2A_TOKEN.",
 )
 @click.option(
     "--workspace",
@@ -54,7 +54,7 @@ def command(
 ) -> None:
     """Talk to the agent at URL, as `isthmus` does with the one here.
 
-    The token never goes on the command line, where others could read it: name its file, or set ISTHMUS_TOKEN.
+    The token never goes on the command line, where others could read it: name its file, or set ISTHMUS_A2A_TOKEN.
     """
     if prompt is not None and not prompt.strip() and sys.stdin.isatty():
         raise BadInputError('The prompt is empty. Give one with -p "TEXT".')

@@ -30,16 +30,17 @@ class LazyModel:
         """What was chosen, and why."""
         return self.setup.model
 
-    def begin(self) -> None:
-        """Start to open the model in the background."""
-        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
-            self._opening = asyncio.create_task(asyncio.to_thread(open_model, self.choice, self.setup.environment))
+    def begin(self) -> "asyncio.Task[ChatModel]":
+        """Start to open the model in the background, unless that was done; a failure is tried again."""
+        opening = self._opening
+        if opening is None or (opening.done() and opening.exception() is not None):
+            opening = asyncio.create_task(asyncio.to_thread(open_model, self.choice, self.setup.environment))
+            self._opening = opening
+        return opening
 
     async def open(self) -> ChatModel:
         """The model. Raises ModelError when it cannot be opened; the next call tries again."""
-        self.begin()
-        assert self._opening is not None
-        return await asyncio.shield(self._opening)
+        return await asyncio.shield(self.begin())
 
     async def aclose(self) -> None:
         """Close its connections."""
@@ -49,9 +50,7 @@ class LazyModel:
 
 
 @contextlib.asynccontextmanager
-async def local_agent(
-    setup: Setup, workspaces: WorkspaceRule, *, is_idle: bool = False
-) -> AsyncGenerator[Engine]:
+async def local_agent(setup: Setup, workspaces: WorkspaceRule, *, is_idle: bool = False) -> AsyncGenerator[Engine]:
     """A running engine; closed at the end, when what works is left to be taken up at the next start.
 
     An idle one only answers what is asked of it: it takes up nothing, and opens no model and no editor.

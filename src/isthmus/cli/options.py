@@ -42,7 +42,9 @@ def agent_options(function: F) -> F:
     """Add the options of :class:`AgentOptions` to a command."""
     folder = click.Path(file_okay=False, path_type=Path)
     for option in (
-        click.option("--ide/--no-ide", default=None, help="Use the editor that has the folder open. Default: if found."),
+        click.option(
+            "--ide/--no-ide", default=None, help="Use the editor that has the folder open. Default: if found."
+        ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
         click.option(

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from isthmus.cli.local_agent import local_agent, rule_for
-from isthmus.client import AgentClient
 from isthmus.cli.options import AgentOptions, BadInputError, Setup, decide
+from isthmus.client import AgentClient
 
 
 def run(
@@ -42,8 +42,8 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
     async with local_agent(setup, rule_for(setup)) as engine:
-        if setup.model.is_demo:
-            sys.stderr.write(f"isthmus: {setup.model.reason}\n")
+        if setup.model.provider == "demo":
+            sys.stderr.write(f"isthmus: {model_line(setup)}\n")
         options = HeadlessOptions(
             prompt,
             output_format,
@@ -94,4 +94,10 @@ def heading(setup: Setup) -> tuple[str, ...]:
     workspace = str(setup.workspace)
     shown = workspace.replace(home, "~", 1) if workspace.startswith(home) else workspace
     mode = "" if setup.policy.mode == "default" else f" · {setup.policy.mode}"
-    return (f"Isthmus {__version__} · {shown}{mode}", f"{setup.model.name}: {setup.model.reason}", "/help for help")
+    return (f"Isthmus {__version__} · {shown}{mode}", model_line(setup), "/help for help")
+
+
+def model_line(setup: Setup) -> str:
+    """Which model answers, and why."""
+    name = "the built-in demonstration" if setup.model.provider == "demo" else setup.model.name
+    return f"Model: {name} ({setup.model.reason})"

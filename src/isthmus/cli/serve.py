@@ -63,6 +63,7 @@ async def _serve(
     from isthmus.a2a.options import ServerOptions
     from isthmus.a2a.server import application
     from isthmus.cli.local_agent import local_agent
+    from isthmus.cli.run import model_line
     from isthmus.engine.workspaces import WorkspaceRule
 
     listener = bind(host, port)
@@ -77,7 +78,7 @@ async def _serve(
             server = Server(application(engine, options), listener)
             sys.stdout.write(f"A2A server ready at {server.url}\n")
             sys.stdout.flush()
-            sys.stderr.write(f"Token: {token_path}\nModel: {setup.model.name} ({setup.model.reason})\n")
+            sys.stderr.write(f"Token: {token_path}\n{model_line(setup)}\n")
             await server.run_until_stopped()
     finally:
         listener.close()

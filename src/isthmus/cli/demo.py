@@ -1,0 +1,55 @@
+"""``isthmus demo``: a whole task, from the prompt to the reviewed edit, with what went over the wires."""
+
+import asyncio
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from isthmus.cli.options import BadInputError
+
+
+@click.command("demo", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--editor", type=click.Choice(["nvim", "headless"]), help="Where the edit is reviewed. Default: nvim if found."
+)
+@click.option("-m", "--model", metavar="MODEL", help="A real model instead of the built-in script.")
+@click.option(
+    "--record",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Keep every frame there, a JSON object a line, one file for each protocol.",
+)
+def command(editor: str | None, model: str | None, record: Path | None) -> None:
+    """Show a whole task: prompt over A2A, tools, an edit reviewed in an editor, the file written.
+
+    Server, companion and editor run as processes of their own in a temporary git repository; nothing of yours is read
+    or changed. What is printed was captured between them.
+    """
+    from isthmus.demo.demonstration import Demonstration
+
+    program = _neovim(editor)
+    if record is not None:
+        record.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="isthmus-demo-") as folder:
+        place = Path(folder).resolve()
+        demonstration = Demonstration(place, program, model, record, click.echo)
+        if program is None and editor is None:
+            click.echo("No Neovim was found: the edit is reviewed without an editor.")
+        target = asyncio.run(demonstration.run())
+        click.echo("")
+        click.echo(target.read_text(encoding="utf-8").rstrip("\n"))
+        if record is not None:
+            click.echo(f"\nFrames: {', '.join(str(path) for path in sorted(record.glob('*.jsonl')))}")
+        click.echo(f"\nWritten, with the reviewer's change in it: {target.relative_to(place)}")
+
+
+def _neovim(editor: str | None) -> str | None:
+    if editor == "headless":
+        return None
+    found = shutil.which("nvim", path=str(Path(sys.executable).parent)) or shutil.which("nvim")
+    if found is None and editor == "nvim":
+        raise BadInputError("nvim is not on PATH; install Neovim, or use --editor headless")
+    return found

@@ -1,0 +1,115 @@
+"""The person of the demonstration, who reviews the proposed edit: in an embedded Neovim, or without an editor."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from isthmus.demo.processes import run_to_end, running
+from isthmus.errors import IsthmusError
+
+REVIEW_SECONDS = 40.0
+Review: TypeAlias = Callable[[str], str]
+"""What the person makes of the proposed text."""
+
+_FIND_PROPOSAL = """
+for _, window in ipairs(vim.api.nvim_list_wins()) do
+  local buffer = vim.api.nvim_win_get_buf(window)
+  if vim.wo[window].diff and vim.bo[buffer].buftype == "acwrite" then
+    vim.api.nvim_set_current_win(window)
+    return true
+  end
+end
+return false
+"""
+
+
+class Person(Protocol):
+    """Somebody at an editor. ``companion_arguments`` attach a companion to that editor."""
+
+    @property
+    def editor(self) -> str: ...
+
+    @property
+    def companion_arguments(self) -> list[str]: ...
+
+    async def change_and_accept(self, path: Path, review: Review) -> None:
+        """Wait for the review of ``path``, change the proposal, and accept it."""
+        ...
+
+
+class NeovimPerson:
+    """Types into a real Neovim."""
+
+    editor = "Neovim"
+
+    def __init__(self, address: Path) -> None:
+        self._address = address
+
+    @property
+    def companion_arguments(self) -> list[str]:
+        """Attach to this Neovim."""
+        return ["--editor", "nvim", "--address", str(self._address)]
+
+    async def change_and_accept(self, path: Path, review: Review) -> None:
+        """Change the lines of the proposal in its window, and ``:write``."""
+        from isthmus.editors.msgpack_rpc import connect
+
+        connection = await connect(str(self._address), lambda _: None, lambda: None)
+        try:
+            async with asyncio.timeout(REVIEW_SECONDS):
+                while not await connection.request("nvim_exec_lua", _FIND_PROPOSAL, [], timeout=10):
+                    await asyncio.sleep(0.05)
+            lines: list[str] = await connection.request("nvim_buf_get_lines", 0, 0, -1, True, timeout=10)
+            changed = review("\n".join(lines) + "\n").removesuffix("\n").split("\n")
+            await connection.request("nvim_buf_set_lines", 0, 0, -1, True, changed, timeout=10)
+            await connection.request("nvim_command", "write", timeout=10)
+        except TimeoutError as error:
+            raise IsthmusError(f"no review of {path.name} appeared in Neovim within {REVIEW_SECONDS:g} s") from error
+        finally:
+            await connection.aclose()
+
+
+class HeadlessPerson:
+    """Uses ``isthmus ide`` in another terminal."""
+
+    editor = "no editor (headless)"
+
+    def __init__(self, opened: Path, environment: Mapping[str, str], workspace: Path) -> None:
+        self._opened = opened
+        self._environment = environment
+        self._workspace = workspace
+
+    @property
+    def companion_arguments(self) -> list[str]:
+        """Keep the open files in the companion itself."""
+        return ["--editor", "headless", "--workspace", str(self._workspace), "--open", f"{self._opened}:1"]
+
+    async def change_and_accept(self, path: Path, review: Review) -> None:
+        """``isthmus ide diffs --wait``, then ``isthmus ide accept FILE --content -``."""
+        listed = json.loads(await self._ide("diffs", "--wait", str(int(REVIEW_SECONDS)), "--json"))
+        proposed = next((item["newContent"] for item in listed["diffs"] if item["filePath"] == str(path)), None)
+        if not isinstance(proposed, str):
+            raise IsthmusError(f"no review of {path.name} appeared within {REVIEW_SECONDS:g} s")
+        await self._ide("accept", str(path), "--content", "-", text=review(proposed))
+
+    async def _ide(self, *arguments: str, text: str = "") -> str:
+        program = [sys.executable, "-m", "isthmus", "ide", *arguments]
+        return await run_to_end(program, self._environment, self._workspace, text)
+
+
+@asynccontextmanager
+async def neovim(
+    program: str, opened: Path, folder: Path, environment: Mapping[str, str]
+) -> AsyncGenerator[NeovimPerson]:
+    """A Neovim of its own, headless, without anybody's configuration, with a file open."""
+    address = folder / "nvim.sock"
+    arguments = [program, "--headless", "--clean", "-n", "--listen", str(address), str(opened)]
+    async with running("Neovim", arguments, environment, opened.parent):
+        async with asyncio.timeout(10):
+            while not address.exists():
+                await asyncio.sleep(0.02)
+        yield NeovimPerson(address)
