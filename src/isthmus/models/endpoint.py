@@ -66,6 +66,19 @@ class Endpoint:
     key: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
     """A bearer token in the key's place (Anthropic)."""
+    is_named: bool = False
+    """The address was named, and is not the provider's or the environment's."""
+
+    @property
+    def title(self) -> str:
+        """Who is spoken to: OpenAI's wire has many imitators."""
+        imitates = self.provider is OPENAI and self.base_url != OPENAI.base_url
+        return "The model server" if imitates else self.provider.title
+
+    @property
+    def advice(self) -> str:
+        """What to look at when the address does not answer as expected."""
+        return "Check that it runs" + ("" if self.is_named else f", and {self.provider.base_url_variable}")
 
     @property
     def is_loopback(self) -> bool:
@@ -107,7 +120,7 @@ def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | N
 
 
 def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> Endpoint:
-    """The provider's endpoint. ``base_url`` goes before the environment's.
+    """The provider's endpoint. A ``base_url`` goes before the environment's, and gets none of its keys.
 
     Raises:
         ModelError: CONFIGURATION - no key for an address that is not on this machine, a key that no HTTP header can
@@ -115,6 +128,8 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
     """
     address = (base_url or environment.get(provider.base_url_variable, "")).strip().rstrip("/") or provider.base_url
     _check_address(provider, address)
+    if base_url:
+        return Endpoint(provider, address, NO_KEY, is_named=True)
     key = _first(environment, provider.key_variables)
     token = None if key else _first(environment, provider.token_variables)
     if not key and not token and not is_loopback(address):

@@ -108,7 +108,7 @@ def _kind(failure: HttpFailure) -> tuple[ModelErrorKind, bool]:
 def _text(
     kind: ModelErrorKind, failure: HttpFailure, endpoint: Endpoint, model: str, wait: float | None, final: bool
 ) -> str:
-    provider = endpoint.provider
+    provider, title = endpoint.provider, endpoint.title
     number = "" if failure.status is None or failure.status < 300 else f" (HTTP {failure.status})"
     said = hidden(failure.message, endpoint)
     quoted = f": {said}" if said else ""
@@ -117,24 +117,21 @@ def _text(
             # A 401 may quote a part of the key, so its words are not repeated.
             names = " or ".join((*provider.key_variables, *provider.token_variables))
             reason = quoted if failure.status == 403 else ""
-            return f"{provider.title} refused the key{number}{reason}. Check {names}"
+            return f"{title} refused the key{number}{reason}. Check {names}"
         case ModelErrorKind.UNKNOWN_MODEL:
-            return f"{provider.title} has no model {model!r}{number}{quoted}. Choose another one with -m"
+            return f"{title} has no model {model!r}{number}{quoted}. Choose another one with -m"
         case ModelErrorKind.RATE_LIMIT if final:
-            return f"the quota at {provider.title} is used up{number}{quoted}"
+            return f"the quota at {title} is used up{number}{quoted}"
         case ModelErrorKind.RATE_LIMIT:
             later = "" if wait is None else f"; it asks to wait {wait:g} s"
-            return f"{provider.title} limits the rate of requests{number}{later}{quoted}"
+            return f"{title} limits the rate of requests{number}{later}{quoted}"
         case ModelErrorKind.OVERLOADED:
-            return f"{provider.title} has a problem of its own{number}{quoted}"
+            return f"{title} has a problem of its own{number}{quoted}"
         case ModelErrorKind.CONTEXT_TOO_LONG:
             return f"the conversation is longer than {model} can take{number}{quoted}"
         case ModelErrorKind.CONFIGURATION:
-            return (
-                f"{endpoint.base_url} does not speak {provider.title}'s protocol{number}{quoted}. "
-                f"Check {provider.base_url_variable}"
-            )
+            return f"{endpoint.base_url} does not speak {provider.title}'s protocol{number}{quoted}. {endpoint.advice}"
         case ModelErrorKind.INTERRUPTED:
-            return f"the answer of {provider.title} broke off{quoted}"
+            return f"the answer of {title} broke off{quoted}"
         case _:
-            return f"{provider.title} did not accept the request{number}{quoted}"
+            return f"{title} did not accept the request{number}{quoted}"

@@ -71,7 +71,7 @@ def connection_error(error: Exception, endpoint: Endpoint, timeouts: Timeouts) -
     """The error for a failure below HTTP, None when ``error`` is nothing of the kind."""
     import httpx2
 
-    where = f"{endpoint.provider.title} at {endpoint.base_url}"
+    where = f"{endpoint.title} at {endpoint.base_url}"
     if isinstance(error, httpx2.ReadTimeout):
         return ModelError(ModelErrorKind.INTERRUPTED, f"{where} was silent for {timeouts.idle:g} s")
     if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.PoolTimeout)):
@@ -79,8 +79,7 @@ def connection_error(error: Exception, endpoint: Endpoint, timeouts: Timeouts) -
             reason = f"no answer within {timeouts.connect:g} s"
         else:
             reason = hidden(str(error), endpoint) or type(error).__name__
-        advice = f"Check that it runs, and {endpoint.provider.base_url_variable}"
-        return ModelError(ModelErrorKind.UNREACHABLE, f"{where} cannot be reached: {reason}. {advice}")
+        return ModelError(ModelErrorKind.UNREACHABLE, f"{where} cannot be reached: {reason}. {endpoint.advice}")
     if isinstance(error, (httpx2.TransportError, httpx2.DecodingError)):
         reason = hidden(str(error), endpoint) or type(error).__name__
         return ModelError(ModelErrorKind.INTERRUPTED, f"the connection to {where} broke off: {reason}")

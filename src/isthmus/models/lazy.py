@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """What ``load`` returns; a load that failed is tried again by the next caller."""
+    """What ``make`` returns; when it failed, the next caller tries again."""
 
-    def __init__(self, load: Callable[[], T]) -> None:
-        self._load = load
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
         self._lock = threading.Lock()
         self._loaded: tuple[T] | None = None
 
@@ -23,10 +23,11 @@ class Lazy(Generic[T]):
 
     async def get(self) -> T:
         """The thing; the event loop goes on while it is loaded."""
-        return self._loaded[0] if self._loaded is not None else await asyncio.to_thread(self._once)
+        return self._loaded[0] if self._loaded is not None else await asyncio.to_thread(self.load)
 
-    def _once(self) -> T:
+    def load(self) -> T:
+        """The thing; blocks while it is loaded. May be called from any thread."""
         with self._lock:
             if self._loaded is None:
-                self._loaded = (self._load(),)
+                self._loaded = (self._make(),)
             return self._loaded[0]

@@ -117,6 +117,10 @@ class Wire(ABC, Generic[Client]):
         """The SDK's client; the event loop goes on while the SDK is loaded."""
         return await self._client.get()
 
+    def load(self) -> None:
+        """Load the SDK here and now, on this thread."""
+        self._client.load()
+
     async def aclose(self) -> None:
         """Close the connections."""
         if (client := self._client.loaded) is not None:
@@ -149,9 +153,9 @@ class ProviderModel:
         """What is known of the model."""
         return self._wire.capabilities
 
-    async def prepare(self) -> None:
-        """Load the SDK (0.7-1.7 s of CPU) in a thread, so that the first request need not; may be left out."""
-        await self._wire.client()
+    def load(self) -> None:
+        """Import the SDK now (0.7-1.7 s of CPU; blocks), so that the first request need not; may be left out."""
+        self._wire.load()
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -193,7 +197,7 @@ class ProviderModel:
         return read
 
     def _done(self, answer: Answer) -> Done:
-        title = self._wire.endpoint.provider.title
+        title = self._wire.endpoint.title
         if not answer.ended:
             raise ModelError(ModelErrorKind.INTERRUPTED, f"the answer of {title} ended too early")
         said = any(
@@ -233,5 +237,5 @@ class ProviderModel:
     def _interrupted(self, error: ModelError) -> ModelError:
         text = str(error)
         if error.kind is not ModelErrorKind.INTERRUPTED:
-            text = f"the answer of {self._wire.endpoint.provider.title} broke off: {text}"
+            text = f"the answer of {self._wire.endpoint.title} broke off: {text}"
         return ModelError(ModelErrorKind.INTERRUPTED, text, status=error.status, retry_after=error.retry_after)

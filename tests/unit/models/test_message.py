@@ -60,13 +60,13 @@ def test_a_field_that_is_missing_or_of_another_type_is_named(index: int, name: s
 
 
 NOT_MESSAGES: list[tuple[object, str]] = [
-        ([], "Message"),
-        ({"role": "system", "parts": []}, "Message.role"),
-        ({"role": "user"}, "Message.parts"),
-        ({"role": "user", "parts": ["x"]}, "Message.parts[0]"),
-        ({"role": "user", "parts": [{"type": "image"}]}, "Message.parts[0].type"),
-        ({"role": "user", "parts": [{"type": "text", "text": "", "state": {}}]}, "Message.parts[0].state.provider"),
-    ]
+    ([], "Message"),
+    ({"role": "system", "parts": []}, "Message.role"),
+    ({"role": "user"}, "Message.parts"),
+    ({"role": "user", "parts": ["x"]}, "Message.parts[0]"),
+    ({"role": "user", "parts": [{"type": "image"}]}, "Message.parts[0].type"),
+    ({"role": "user", "parts": [{"type": "text", "text": "", "state": {}}]}, "Message.parts[0].state.provider"),
+]
 
 
 @pytest.mark.parametrize(("encoded", "path"), NOT_MESSAGES)

@@ -1,0 +1,154 @@
+"""Which model to use, and why: `-m`, then the settings, the environment's keys, a server on this machine, the demo.
+
+The choice is made from what is handed in and says its reason in one sentence, for the screen. Nothing heavy is
+imported here; :func:`open_model` imports the one SDK that is needed.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+
+from isthmus.errors import IsthmusError
+from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, Provider, configured_by, endpoint, is_loopback
+from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address, served_model
+
+if TYPE_CHECKING:
+    from isthmus.models.base import ChatModel
+
+ProviderName: TypeAlias = Literal["gemini", "anthropic", "openai", "scripted", "demo"]
+
+FORMS = (
+    "gemini:NAME, anthropic:NAME, openai:NAME, ollama:NAME, scripted:FILE, demo, or a bare name that begins with "
+    "gemini-, claude-, gpt- or o and a digit"
+)
+BARE: tuple[tuple[re.Pattern[str], Provider], ...] = (
+    (re.compile(r"(models/)?(gemini|gemma)-", re.IGNORECASE), GEMINI),
+    (re.compile(r"claude-", re.IGNORECASE), ANTHROPIC),
+    (re.compile(r"(gpt-|chatgpt-|o\d)", re.IGNORECASE), OPENAI),
+)
+GEMINI_CLI_ALIASES = re.compile(r"auto(-.*)?|pro|flash|flash-lite", re.IGNORECASE)
+"""What Gemini CLI's settings may hold in place of a model's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model and why it was chosen. ``base_url`` is set when it is not the environment's; ``script`` when scripted."""
+
+    provider: ProviderName
+    name: str
+    reason: str
+    base_url: str | None = None
+    script: Path | None = None
+
+
+def choose(
+    spec: str | None,
+    settings_model: str | None,
+    environment: Mapping[str, str],
+    find_server: Callable[[Mapping[str, str]], LocalServer | None] = find_local_server,
+) -> ModelChoice:
+    """Choose a model. ``spec`` is the value of `-m`, ``settings_model`` the one of the settings.
+
+    Servers on this machine are asked only when nothing before them decides; that takes 0.6 s at most.
+
+    Raises:
+        IsthmusError: a name has no known form, ``spec`` names a provider that has no key, or a script has a mistake;
+            the text says what to do.
+    """
+    if spec is not None and spec.strip():
+        return _named(spec.strip(), environment, "you chose it with -m")
+    passed_over = ""
+    if settings_model is not None and (name := settings_model.strip()):
+        if GEMINI_CLI_ALIASES.fullmatch(name):
+            name = f"gemini:{GEMINI.default_model}"
+        provider = _provider_of(name)
+        if provider is None or configured_by(provider, environment) is not None:
+            return _named(name, environment, "your settings name it")
+        passed_over = f"; your settings name {settings_model.strip()}, but {provider.key_variables[0]} is not set"
+    for provider in PROVIDERS:
+        if (variable := configured_by(provider, environment)) is not None:
+            return ModelChoice(_id(provider), _default_model(provider, environment), f"{variable} is set{passed_over}")
+    if (server := find_server(environment)) is not None:
+        reason = f"{server.title} answers on this machine and no key is set{passed_over}"
+        return ModelChoice("openai", server.model, reason, server.base_url)
+    reason = f"no key is set and no model server answers on this machine{passed_over}"
+    return ModelChoice("demo", "demo", reason)
+
+
+def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
+    """The chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
+
+    Raises:
+        ModelError: CONFIGURATION - no key, or an address that cannot be used.
+        ScriptError: the script has a mistake; line and column are named.
+    """
+    match choice.provider:
+        case "demo" | "scripted":
+            from isthmus.models.scripted import DEMO_SCRIPT, open_scripted
+
+            return open_scripted(choice.script or DEMO_SCRIPT)
+        case "gemini":
+            from isthmus.models.gemini import open_gemini as open_provider
+        case "anthropic":
+            from isthmus.models.anthropic import open_anthropic as open_provider
+        case "openai":
+            from isthmus.models.openai import open_openai as open_provider
+        case _:
+            assert_never(choice.provider)
+    model = open_provider(choice.name, environment, base_url=choice.base_url)
+    model.load()
+    return model
+
+
+def _named(spec: str, environment: Mapping[str, str], reason: str) -> ModelChoice:
+    prefix, separator, name = spec.partition(":")
+    if spec.lower() == "demo":
+        return ModelChoice("demo", "demo", reason)
+    if separator and prefix.lower() == "scripted" and name:
+        from isthmus.models.script_file import read_script
+
+        script = Path(name).expanduser()
+        # A mistake in it is said now.
+        read_script(script)
+        return ModelChoice("scripted", script.stem, reason, script=script)
+    if separator and prefix.lower() == "ollama" and name:
+        return ModelChoice("openai", name, reason, f"{ollama_address(environment)}/v1")
+    provider = _provider_of(spec)
+    if provider is None:
+        raise IsthmusError(f"no model is called {spec!r} ({reason}); expected {FORMS}")
+    # Says now what is missing, rather than after the first prompt.
+    endpoint(provider, environment)
+    if not separator or prefix.lower() != provider.id:
+        name = spec if _is_bare(spec) else ""
+    return ModelChoice(_id(provider), name or _default_model(provider, environment), reason)
+
+
+def _provider_of(spec: str) -> Provider | None:
+    """The provider that a name belongs to, None when it has another form."""
+    prefix = spec.partition(":")[0].lower()
+    for provider in PROVIDERS:
+        if prefix == provider.id:
+            return provider
+    return next((provider for pattern, provider in BARE if pattern.match(spec)), None)
+
+
+def _is_bare(spec: str) -> bool:
+    return any(pattern.match(spec) for pattern, _ in BARE)
+
+
+def _id(provider: Provider) -> Literal["gemini", "anthropic", "openai"]:
+    match provider.id:
+        case "gemini" | "anthropic" | "openai":
+            return provider.id
+        case _:
+            raise ValueError(f"{provider.id!r} is no provider with a module here")
+
+
+def _default_model(provider: Provider, environment: Mapping[str, str]) -> str:
+    """The provider's default, or the model that OPENAI_BASE_URL on this machine serves."""
+    base_url = environment.get(OPENAI.base_url_variable, "").strip().rstrip("/")
+    if provider is OPENAI and is_loopback(base_url) and (served := served_model(base_url)):
+        return served
+    return provider.default_model

@@ -1,0 +1,270 @@
+"""A model that says what a script tells it to: for tests, for demonstrations, and when no real model is there.
+
+It keeps no state. What it says follows from the request alone - the person's last prompt, and how many messages the
+model has sent since - so it goes on where it was after a restart of the process. The script's form is described in
+script_file.py.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, assert_never, cast
+
+from isthmus.models.base import (
+    Capabilities,
+    Done,
+    Finish,
+    Message,
+    ModelError,
+    ModelErrorKind,
+    ModelRequest,
+    Opaque,
+    Part,
+    Retrying,
+    StreamItem,
+    Text,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    ToolRequest,
+    ToolRequestStarted,
+    ToolResult,
+    Usage,
+    requests_of,
+    text_of,
+)
+from isthmus.models.received import excerpt
+from isthmus.models.script_file import (
+    PLACEHOLDER,
+    Alternative,
+    CallStep,
+    DelayStep,
+    ErrorStep,
+    Scenario,
+    Script,
+    TextStep,
+    ThoughtStep,
+    read_script,
+)
+
+DEMO_SCRIPT = Path(__file__).with_name("demo.yaml")
+DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greeting that is there."
+"""The prompt that the built-in script has a whole session for: it reads, runs, proposes an edit and sums up."""
+WORKSPACE = re.compile(r"^The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
+"""Where a system prompt names the workspace."""
+DEFAULT_RETRY_DELAY = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """Where a conversation stands."""
+
+    prompt: str
+    replies: int
+    """Messages of the model since the prompt."""
+    results: tuple[ToolResult, ...]
+    """The results that came after the last of them."""
+    calls: int
+    """Tool calls in the whole conversation."""
+
+    @property
+    def result(self) -> str:
+        return "\n".join(result.content for result in self.results)
+
+
+class ScriptedModel:
+    """A :class:`~isthmus.models.base.ChatModel` that follows a script."""
+
+    def __init__(self, script: Script, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._script = script
+        self._sleep = sleep
+
+    @property
+    def name(self) -> str:
+        """The script's name."""
+        return self._script.name
+
+    @property
+    def provider(self) -> str:
+        """`scripted`."""
+        return "scripted"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """A script has no limits but its own."""
+        return Capabilities(thoughts=True)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """See :meth:`ChatModel.stream`.
+
+        Raises:
+            ModelError: BAD_REQUEST - no scenario is for this prompt; or what the script says.
+        """
+        moment = _moment(request.messages)
+        scenario, match = self._scenario(moment)
+        chosen = _alternative(scenario, moment)
+        if chosen is None:
+            chosen, groups = Alternative((TextStep(f"The script {self.name} has no more to say to this."),)), {}
+        else:
+            chosen, groups = chosen
+        values = {
+            "workspace": _workspace(request),
+            "prompt": moment.prompt,
+            "result": moment.result,
+            **_groups(match),
+            **groups,
+        }
+        parts: list[Part] = []
+        for step in chosen.steps:
+            match step:
+                case TextStep(text):
+                    filled = _filled(text, values)
+                    parts.append(Text(filled))
+                    async for piece in self._pieces(filled):
+                        yield TextDelta(piece)
+                case ThoughtStep(text):
+                    filled = _filled(text, values)
+                    parts.append(Thought(filled))
+                    async for piece in self._pieces(filled):
+                        yield ThoughtDelta(piece)
+                case CallStep(name, arguments):
+                    number = moment.calls + len(requests_of(Message("assistant", tuple(parts)))) + 1
+                    parts.append(ToolRequest(f"call_{number}", name, _filled(arguments, values)))
+                    yield ToolRequestStarted(name)
+                case DelayStep(seconds):
+                    await self._sleep(seconds)
+                case ErrorStep():
+                    if not step.times:
+                        raise _error(step)
+                    for attempt in range(step.times):
+                        delay = DEFAULT_RETRY_DELAY if step.retry_after is None else step.retry_after
+                        yield Retrying(attempt + 2, step.times + 1, delay, step.message)
+                        await self._sleep(delay)
+                case _:
+                    assert_never(step)
+        message = Message("assistant", tuple(parts))
+        if not parts:
+            raise ModelError(ModelErrorKind.EMPTY, f"{self.name} gave an empty answer")
+        finish = chosen.finish or (Finish.TOOL_CALLS if requests_of(message) else Finish.STOP)
+        yield Done(message, _usage(request, message), finish)
+
+    def _scenario(self, moment: _Moment) -> tuple[Scenario, re.Match[str]]:
+        for scenario in self._script.scenarios:
+            if match := scenario.prompt.search(moment.prompt):
+                return scenario, match
+        raise ModelError(
+            ModelErrorKind.BAD_REQUEST,
+            f"no scenario of the script {self.name} is for the prompt {excerpt(moment.prompt, 80)!r}; add one with "
+            "a `prompt` that it matches",
+        )
+
+    async def _pieces(self, text: str) -> AsyncGenerator[str, None]:
+        size = self._script.chunk_characters
+        for start in range(0, len(text), size):
+            if start:
+                await self._sleep(self._script.chunk_delay)
+            yield text[start : start + size]
+
+
+def open_scripted(path: Path) -> ScriptedModel:
+    """The model of a script file.
+
+    Raises:
+        ScriptError: the file is not a script; line and column are named.
+    """
+    return ScriptedModel(read_script(path))
+
+
+def _moment(messages: Sequence[Message]) -> _Moment:
+    prompts = [index for index, message in enumerate(messages) if message.role == "user" and text_of(message)]
+    since = messages[prompts[-1] + 1 :] if prompts else messages
+    answers = [index for index, message in enumerate(since) if message.role == "assistant"]
+    latest = since[answers[-1] + 1 :] if answers else ()
+    return _Moment(
+        "\n".join(part.text for part in messages[prompts[-1]].parts if isinstance(part, Text)) if prompts else "",
+        len(answers),
+        tuple(part for message in latest for part in message.parts if isinstance(part, ToolResult)),
+        sum(len(requests_of(message)) for message in messages),
+    )
+
+
+def _alternative(scenario: Scenario, moment: _Moment) -> tuple[Alternative, Mapping[str, str]] | None:
+    number = moment.replies % len(scenario.replies) if scenario.repeat else moment.replies
+    if number >= len(scenario.replies):
+        return None
+    for alternative in scenario.replies[number]:
+        condition = alternative.condition
+        if condition is None:
+            return alternative, {}
+        if condition.result is None:
+            if any(result.is_error for result in moment.results):
+                return alternative, {}
+        elif match := condition.result.search(moment.result):
+            return alternative, {name: value or "" for name, value in match.groupdict().items()}
+    return None
+
+
+def _groups(match: re.Match[str]) -> Mapping[str, str]:
+    numbered = {str(number): match[number] or "" for number in range((match.re.groups or 0) + 1)}
+    return numbered | {name: value or "" for name, value in match.groupdict().items()}
+
+
+def _workspace(request: ModelRequest) -> str:
+    match = WORKSPACE.search(request.system)
+    return match["path"] if match else "."
+
+
+def _filled(value: Any, values: Mapping[str, str]) -> Any:
+    """A text, or the texts inside a JSON value, with the placeholders replaced."""
+    if isinstance(value, str):
+        return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), value)
+    if isinstance(value, Mapping):
+        return {name: _filled(item, values) for name, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_filled(item, values) for item in cast("list[Any]", value)]
+    return value
+
+
+def _error(step: ErrorStep) -> ModelError:
+    return ModelError(step.kind, step.message, status=step.status, retry_after=step.retry_after)
+
+
+def _usage(request: ModelRequest, reply: Message) -> Usage:
+    """Tokens as a tokeniser of four characters each would count them; all but the newest message was seen before."""
+    before = len(request.system) + sum(map(_size, request.messages[:-1]))
+    newest = _size(request.messages[-1]) if request.messages else 0
+    thoughts = sum(len(part.text) for part in reply.parts if isinstance(part, Thought))
+    is_first = not any(message.role == "assistant" for message in request.messages)
+    return Usage(
+        input=_tokens(before + newest),
+        output=_tokens(_size(reply)),
+        cached=0 if is_first else _tokens(before),
+        thoughts=_tokens(thoughts),
+    )
+
+
+def _size(message: Message) -> int:
+    return sum(map(_part_size, message.parts))
+
+
+def _part_size(part: Part) -> int:
+    match part:
+        case Text(text) | Thought(text):
+            return len(text)
+        case ToolRequest(_, name, arguments):
+            return len(name) + len(str(arguments))
+        case ToolResult(_, name, content):
+            return len(name) + len(content)
+        case Opaque(_, raw):
+            return len(str(raw))
+        case _:
+            assert_never(part)
+
+
+def _tokens(characters: int) -> int:
+    return (characters + 3) // 4
