@@ -140,10 +140,15 @@ def steps_of_call(
 
 
 class Scenarios:
-    """What the scripted agent does, by name. `gate` is set by SIGUSR2."""
+    """What the scripted agent does, by name. SIGUSR2 opens `gate` first, then `second_gate`."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()
+        self.second_gate = asyncio.Event()
+
+    def open_gate(self) -> None:
+        """Let what waits at the next gate go on."""
+        (self.second_gate if self.gate.is_set() else self.gate).set()
 
     def script(self, name: str) -> Callable[[PromptMessage], Sequence[Step]]:
         """The script of a scenario."""
@@ -198,7 +203,8 @@ class Scenarios:
         """A program whose output is seen while it runs."""
         steps = steps_of_call("s", "run_shell_command", "make", output=ToolOutput(text="one\ntwo\nthree\n"))
         running = ToolCall("s", ToolCallStatus.EXECUTING, "run_shell_command", {}, "make", "one\ntwo\n")
-        return [*steps[:2], Progress(ToolCallUpdate(running)), Wait(self.gate), *steps[2:], TextContent("t", "Built.")]
+        seen = [Wait(self.gate), Progress(ToolCallUpdate(running)), Wait(self.second_gate)]
+        return [*steps[:2], *seen, *steps[2:], TextContent("t", "Built.")]
 
     def endless(self, message: PromptMessage) -> Sequence[Step]:
         """A turn that ends only by being cancelled; other prompts are answered."""
@@ -234,7 +240,7 @@ async def run(arguments: argparse.Namespace) -> int:
     loop = asyncio.get_running_loop()
     answering: list[asyncio.Task[None]] = []
     loop.add_signal_handler(signal.SIGUSR1, lambda: answering.append(asyncio.ensure_future(answer_elsewhere(agent))))
-    loop.add_signal_handler(signal.SIGUSR2, scenarios.gate.set)
+    loop.add_signal_handler(signal.SIGUSR2, scenarios.open_gate)
     settings = {"workspace_path": WORKSPACE}
     if arguments.seed:
         await seed(agent, arguments.seed)

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 class Outcome(Enum):
     """What comes after a question."""
 
+    ANSWERED = "answered"
+    """It was answered here: what follows from it comes next."""
     GOES_ON = "goes on"
-    """It was answered, here or elsewhere, or is to be asked again."""
+    """It was answered elsewhere, or is to be asked again."""
     CANCEL = "cancel"
     """Ctrl-C: the turn is to be cancelled."""
     LEAVE = "leave"
@@ -70,7 +72,8 @@ class Asking:
         if is_leaving:
             return Outcome.LEAVE
         if choice is not None:
-            await self._answer(stream, question, choice)
+            return await self._answer(stream, question, choice)
+        await self.catch_up(stream)
         return Outcome.GOES_ON
 
     async def _choice(self, question: Question, watch: "asyncio.Task[None]") -> Choice | None:
@@ -82,21 +85,26 @@ class Asking:
         finally:
             await stop_all(ask)
 
-    async def _answer(self, stream: TaskStream, question: Question, choice: Choice) -> None:
+    async def _answer(self, stream: TaskStream, question: Question, choice: Choice) -> Outcome:
         confirmation = question.confirmation(choice)
         self.renderer.answered_here(confirmation.tool_call_id)
         try:
             await stream.answer(confirmation, self.answered_by)
         except InvalidRequest as error:
             self.renderer.answered_elsewhere(confirmation.tool_call_id)
-            async for delivery in stream.missed():
-                self.renderer.event(delivery.event, time.monotonic())
-            self.renderer.end()
+            await self.catch_up(stream)
             if stream.is_asking and question.call in [view.call for view in stream.view.questions]:
                 self.renderer.error(str(error))
-            return
+            return Outcome.GOES_ON
         edits = ", with your edits" if confirmation.file_details is not None else ""
         self.renderer.chosen(choice.name + edits, is_refusal=choice.option_id == CANCEL)
+        return Outcome.ANSWERED
+
+    async def catch_up(self, stream: TaskStream) -> None:
+        """Show what happened on other surfaces until now."""
+        async for delivery in stream.missed():
+            self.renderer.event(delivery.event, time.monotonic())
+        self.renderer.end()
 
     async def _watch(self, stream: TaskStream, tool_call_id: str, seen: list[Delivery]) -> None:
         """Take in what happens meanwhile; ends when the question is no longer open."""

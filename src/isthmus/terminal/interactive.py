@@ -277,16 +277,18 @@ class _Conversation:
         """Show a task until it ends, asking what it asks."""
         self.renderer.begin(stream.view, time.monotonic(), shown_prompt)
         try:
-            while True:
-                if not stream.is_asking:
-                    await self._work(stream)
-                if not stream.is_asking:
-                    break
+            if not stream.is_asking:
+                await self._work(stream)
+            while stream.is_asking:
                 match await self.asking.ask(stream):
+                    case Outcome.ANSWERED:
+                        await self._work(stream)
                     case Outcome.GOES_ON:
-                        pass
+                        if not stream.is_asking and not stream.view.state.is_terminal:
+                            await self._work(stream)
                     case Outcome.CANCEL:
-                        await self._work(stream, is_cancelled=True)
+                        await self._cancel_asked(stream)
+                        break
                     case Outcome.LEAVE:
                         self.renderer.quiet(f"The question stays open: {self._resume_command()} asks it again.")
                         raise _Left
@@ -297,8 +299,8 @@ class _Conversation:
             # The agent asks in words; the next prompt is the answer.
             self.task_to_continue = stream.task_id
 
-    async def _work(self, stream: TaskStream, *, is_cancelled: bool = False) -> None:
-        """Show events until the work ends or a person is asked; Ctrl-C, or ``is_cancelled``, cancels the task."""
+    async def _work(self, stream: TaskStream) -> None:
+        """Show events until the work ends or a person is asked; Ctrl-C cancels the task."""
         self.interrupted.clear()
         self.is_working = True
         self.screen.cursor(is_shown=False)
@@ -306,8 +308,7 @@ class _Conversation:
         tick = asyncio.ensure_future(self._tick())
         stop = asyncio.ensure_future(self.interrupted.wait())
         try:
-            if not is_cancelled:
-                await asyncio.wait({show, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({show, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not show.done():
                 await self._cancel(stream, show)
             if show.done():
@@ -343,15 +344,26 @@ class _Conversation:
                 with suppress(TaskNotCancelable):
                     cancel.result()
             if not show.done():
-                self.renderer.end()
-                self.renderer.error(
-                    f"The agent did not confirm that it stopped; it may still work: {self._resume_command()}"
-                )
+                self._not_confirmed()
         finally:
             self.renderer.note("")
             await stop_all(cancel, stop)
 
+    async def _cancel_asked(self, stream: TaskStream) -> None:
+        """Ctrl-C at a question cancels the task as well."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                with suppress(TaskNotCancelable):
+                    await self.agent.cancel(stream.task_id)
+                await self.asking.catch_up(stream)
+        if not stream.view.state.is_terminal:
+            self._not_confirmed()
+
     # --- Words ------------------------------------------------------------------------------------------------------
+
+    def _not_confirmed(self) -> None:
+        self.renderer.end()
+        self.renderer.error(f"The agent did not confirm that it stopped; see it with {self._resume_command()}")
 
     def _resume_command(self) -> str:
         return f"{self.options.command} --resume {(self.context_id or 'latest')[:SHORT_ID]}"

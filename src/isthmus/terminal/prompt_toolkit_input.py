@@ -18,6 +18,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
+from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import PromptSession
 from prompt_toolkit.styles import Style
@@ -116,7 +117,8 @@ def _output() -> Vt100_Output:
                 return Size(rows=rows, columns=columns)
         return Size(rows=24, columns=80)
 
-    return Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
+    colors = ColorDepth.from_env()  # NO_COLOR
+    return Vt100_Output(sys.stdout, size, os.environ.get("TERM"), colors, enable_cpr=False)
 
 
 def _prompt_keys() -> KeyBindings:

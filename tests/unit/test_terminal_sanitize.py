@@ -1,0 +1,61 @@
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.terminal.sanitize import output_lines, visible, visible_line, without_escapes
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b[]\\\x07\r\n\t\x9b\x9d\u202e\u2066\ud800m2JK0;"))
+
+
+@given(ANY_TEXT)
+def test_no_control_character_gets_through(text: str) -> None:
+    for cleaned in (visible(text), without_escapes(text), "\n".join(output_lines(text))):
+        assert not CONTROLS.search(cleaned)
+        cleaned.encode("utf-8")
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]", visible(text))
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Zl", "Zp")) | st.sampled_from("\n\t")))
+def test_ordinary_text_is_left_as_it_is(text: str) -> None:
+    assert visible(text) == text
+    assert without_escapes(text) == text
+
+
+def test_what_was_hidden_is_shown() -> None:
+    assert visible("a\x1b[2Jb") == "a\u241b[2Jb"
+    assert visible("\x9b31m") == "\\x9b31m"
+    assert visible("exe.\u202egpj") == "exe.\\u202egpj"
+    assert visible("one\r\ntwo\rthree") == "one\ntwo\u240dthree"
+    assert visible_line("one\ntwo\t") == "one\u240atwo\u2409"
+    assert visible("\ud800") == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://example.org\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bPq#0\x1b\\after", "after"),
+        ("\x9b2Jcleared", "cleared"),
+        ("\x1b(Btext", "text"),
+        ("unfinished \x1b[3", "unfinished 3"),
+    ],
+)
+def test_terminal_sequences_are_dropped_whole(text: str, plain: str) -> None:
+    assert without_escapes(text) == plain
+
+
+def test_of_a_line_that_was_redrawn_the_last_version_is_kept() -> None:
+    assert output_lines(" 10%\r 50%\r100%\ndone\r\n\n") == ["100%", "done"]
+    assert output_lines("") == []
+    assert output_lines("a\tb") == ["a       b"]
+
+
+def test_letters_with_marks_and_wide_characters_survive() -> None:
+    text = unicodedata.normalize("NFD", "żółć") + " 漢字 👩‍💻"
+    assert visible(text) == text
