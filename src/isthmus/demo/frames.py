@@ -38,8 +38,11 @@ def _event_name(value: Mapping[str, Any]) -> str:
     kind = result.get("kind", "")
     state = _object(result.get("status")).get("state", "")
     extension = next((_object(item).get("kind") for item in _object(result.get("metadata")).values()), None)
-    final = " final" if result.get("final") else ""
-    return f"{kind} {extension or ''} {state}{final}".replace("  ", " ")
+    final = "final" if result.get("final") else ""
+    parts: list[object] = _object(_object(result.get("status")).get("message")).get("parts") or [None]
+    call = _object(_object(parts[0]).get("data"))
+    about = f"{call['tool_name']} {call['status']}" if "tool_name" in call and "status" in call else ""
+    return " ".join(str(word) for word in (kind, extension, about, state, final) if word)
 
 
 def _essence(frame: Frame) -> Any:

@@ -91,7 +91,7 @@ class HeadlessPerson:
     async def change_and_accept(self, path: Path, review: Review) -> None:
         """``isthmus ide diffs --wait``, then ``isthmus ide accept FILE --content -``."""
         listed = json.loads(await self._ide("diffs", "--wait", str(int(REVIEW_SECONDS)), "--json"))
-        proposed = next((item["newContent"] for item in listed["diffs"] if item["filePath"] == str(path)), None)
+        proposed = next((item["new_content"] for item in listed["diffs"] if item["file"] == str(path)), None)
         if not isinstance(proposed, str):
             raise IsthmusError(f"no review of {path.name} appeared within {REVIEW_SECONDS:g} s")
         await self._ide("accept", str(path), "--content", "-", text=review(proposed))

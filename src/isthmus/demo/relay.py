@@ -83,9 +83,9 @@ class Relay:
             elif isinstance(event, h11.Data):
                 recorder.data(bytes(event.data))
             await server.send(event)
-        recorder.end_of_request()
         if not client.is_mid_exchange:
             return False
+        recorder.end_of_request()
         # A client that leaves in the middle of a stream ends the exchange, as it would without a relay.
         watching = asyncio.create_task(client.wait_for_end())
         passing = asyncio.create_task(self._pass_answer(client, server, recorder))
