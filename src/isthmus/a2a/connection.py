@@ -25,11 +25,15 @@ from isthmus.a2a.jsonrpc import (
     RpcError,
     encode_request,
 )
+from isthmus.a2a.wire_v03_requests import GET, LIST, RESUBSCRIBE
 from isthmus.client import InvalidRequest, TaskError, TaskNotCancelable, TaskNotFound, TaskNotResumable
 from isthmus.errors import IsthmusError
 
 MAX_EVENT_BYTES = 64_000_000
 """The largest stream item that is read: a tool call is sent whole, with the content of its file."""
+
+
+_SAFE_METHODS = frozenset({GET, LIST, RESUBSCRIBE})
 
 
 class RemoteError(IsthmusError):
@@ -98,16 +102,15 @@ class Connection:
             TaskError: the server refuses the request.
             RemoteError: the server cannot be used.
         """
+        response = await self._send(method, params, {"Accept": "application/json"})
         try:
-            response = await self._http.post(
-                self.url,
-                content=encode_request(Request(next(self._ids), method, params)),
-                headers={"Content-Type": "application/json", "Accept": "application/json"},
-            )
+            body = await response.aread()
         except httpx2.HTTPError as error:
             raise _lost(self.url, error) from error
+        finally:
+            await response.aclose()
         _check_status(response, self.url, has_token="authorization" in self._http.headers)
-        return result_of(_json(response.content, self.url), self.url)
+        return result_of(_json(body, self.url), self.url)
 
     async def stream(self, method: str, params: Mapping[str, Any], after: int | None = None) -> "Stream":
         """The open answer of a streaming request, resumed after an event when ``after`` is given.
@@ -116,15 +119,10 @@ class Connection:
             TaskError: the server refuses the request.
             RemoteError: the server cannot be used.
         """
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+        headers = {"Accept": "text/event-stream, application/json"}
         if after is not None:
             headers["Last-Event-ID"] = str(after)
-        body = encode_request(Request(next(self._ids), method, params))
-        request = self._http.build_request("POST", self.url, content=body, headers=headers)
-        try:
-            response = await self._http.send(request, stream=True)
-        except httpx2.HTTPError as error:
-            raise _lost(self.url, error) from error
+        response = await self._send(method, params, headers)
         try:
             _check_status(response, self.url, has_token="authorization" in self._http.headers)
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
@@ -137,6 +135,25 @@ class Connection:
             await response.aclose()
             raise
         return Stream(response, self.url)
+
+    async def _send(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> httpx2.Response:
+        body = encode_request(Request(next(self._ids), method, params))
+        headers = {"Content-Type": "application/json", **headers}
+
+        async def send() -> httpx2.Response:
+            request = self._http.build_request("POST", self.url, content=body, headers=headers)
+            return await self._http.send(request, stream=True)
+
+        try:
+            try:
+                return await send()
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
+                # A kept connection may have died unseen; what changes nothing is sent again on a new one.
+                if method not in _SAFE_METHODS:
+                    raise
+                return await send()
+        except httpx2.HTTPError as error:
+            raise _lost(self.url, error) from error
 
 
 class Stream:

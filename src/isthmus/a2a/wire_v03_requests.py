@@ -180,7 +180,9 @@ def _settings(extended: Mapping[str, Any] | None, activation: Activation, is_fir
     where = f'params.message.metadata["{activation.uri}"]'
     if extended is None:
         if is_first:
-            raise InvalidParamsError(where, "expected AgentSettings, which the first message of a session must have")
+            raise InvalidParamsError(
+                where, "expected AgentSettings with workspace_path, which the first message of a session must have"
+            )
         return None
     settings = {_SETTINGS_NAMES.get(key, key): value for key, value in extended.items()}
     if "workspace_path" not in settings and not is_first:

@@ -1,0 +1,67 @@
+"""A TCP proxy whose connections the test cuts, as a network does."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+
+class CuttingProxy:
+    """Forwards bytes to a port on this machine."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.connections = 0
+        self.cut_after: int | None = None
+        """Cut each connection after so many bytes from the server."""
+        self.url = ""
+
+    def cut(self) -> None:
+        """Break every connection now."""
+        for writer in tuple(self._writers):
+            writer.transport.abort()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection until either side has ended it."""
+        self.connections += 1
+        self._writers.add(writer)
+        try:
+            upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError:
+            writer.transport.abort()
+            self._writers.discard(writer)
+            return
+        self._writers.add(upstream_writer)
+        there = asyncio.create_task(self._pump(reader, upstream_writer, None))
+        back = asyncio.create_task(self._pump(upstream_reader, writer, self.cut_after))
+        await asyncio.wait({there, back}, return_when=asyncio.FIRST_COMPLETED)
+        for item in (there, back):
+            item.cancel()
+        await asyncio.wait({there, back})
+        for item in (writer, upstream_writer):
+            self._writers.discard(item)
+            item.transport.abort()
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int | None) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65536):
+                if limit is not None:
+                    data, limit = data[:limit], limit - len(data)
+                writer.write(data)
+                await writer.drain()
+                if limit is not None and limit <= 0:
+                    return
+
+
+@asynccontextmanager
+async def cutting_proxy(url: str) -> AsyncGenerator[CuttingProxy]:
+    """A proxy in front of the server at a URL of this machine."""
+    proxy = CuttingProxy(int(url.rstrip("/").rsplit(":", 1)[1]))
+    server = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
+    proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    try:
+        yield proxy
+    finally:
+        proxy.cut()
+        server.close()
+        await server.wait_closed()
