@@ -131,9 +131,10 @@ class Demonstration:
 
     async def _follow(self, agent: AgentClient, turn: Turn, person: Person, target: Path) -> TaskSnapshot:
         """Read the streams of the task; commands are allowed over A2A, edits are reviewed in the editor."""
+        seen = 0
         while True:
-            async for _ in turn.deliveries:
-                pass
+            async for delivery in turn.deliveries:
+                seen = delivery.seq or seen
             task = await agent.get(turn.task_id)
             if task.state.is_terminal:
                 return task
@@ -143,9 +144,8 @@ class Demonstration:
                 turn = await agent.answer(task.task_id, answers, answered_by="demonstration")
                 continue
             self._heading(f"the person changes the proposal in {person.editor} and accepts it")
-            following = await agent.follow(task.task_id)
             await person.change_and_accept(target, review)
-            turn = following if not following.snapshot.state.ends_stream else await agent.follow(task.task_id, task.seq)
+            turn = await agent.follow(task.task_id, seen)
 
     def _conclude(self, target: Path, workspace: Path) -> None:
         text = target.read_text(encoding="utf-8")

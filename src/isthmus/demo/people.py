@@ -85,8 +85,12 @@ class HeadlessPerson:
 
     @property
     def companion_arguments(self) -> list[str]:
-        """Keep the open files in the companion itself."""
-        return ["--editor", "headless", "--workspace", str(self._workspace), "--open", f"{self._opened}:1"]
+        """Keep the open files in the companion itself.
+
+        The relay makes this process the companion's client, below which nobody could accept otherwise.
+        """
+        arguments = ["--editor", "headless", "--workspace", str(self._workspace), "--open", f"{self._opened}:1"]
+        return [*arguments, "--allow-agent-accept"]
 
     async def change_and_accept(self, path: Path, review: Review) -> None:
         """``isthmus ide diffs --wait``, then ``isthmus ide accept FILE --content -``."""
