@@ -204,6 +204,14 @@ async def test_sessions_begin_with_initialize_and_end_with_delete(workspace: Pat
         assert (await agent.http.delete("/mcp", headers=agent.session)).status_code == 404
 
 
+async def test_a_client_that_begins_again_and_again_is_always_let_in(workspace: Path) -> None:
+    async with running_companion(workspace) as companion, bare_agent(companion) as agent:
+        for _ in range(70):
+            agent.session = {}
+            await agent.initialize()
+        assert (await agent.request("ping"))["result"] == {}
+
+
 async def test_delete_ends_the_stream_and_closes_the_views_of_the_session(workspace: Path) -> None:
     async with running_companion(workspace) as companion, bare_agent(companion) as agent:
         await agent.initialize()

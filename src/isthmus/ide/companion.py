@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Protocol, assert_never
 from uuid import uuid4
@@ -77,7 +77,7 @@ class Companion:
         self._dirty = asyncio.Event()
         self._reviews_changed = asyncio.Condition()
         self._decisions: OrderedDict[str, DiffReview] = OrderedDict()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
     @property
     def clients(self) -> tuple[Client, ...]:
@@ -136,7 +136,9 @@ class Companion:
                 await self._close_view(former.id)
             await self.editor.open_diff(review)
         except BaseException:
+            # Also when the client cancelled its call: a view that appears all the same is closed.
             self.reviews.close(review.id)
+            self._later(self._close_view(review.id))
             raise
         await self._announce()
         return review
@@ -231,7 +233,7 @@ class Companion:
     async def _close_view(self, review_id: str) -> str | None:
         try:
             return await self.editor.close_diff(review_id)
-        except EditorGoneError:
+        except EditorError:
             return None
 
     async def _decide(self, review: DiffReview | None) -> DiffReview | None:
@@ -245,10 +247,13 @@ class Companion:
         await self._announce()
         if warning is not None:
             # Not awaited: an editor that hangs must not hold the decision of the next review.
-            task = asyncio.create_task(self._show(warning))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._later(self._show(warning))
         return review
+
+    def _later(self, work: Coroutine[None, None, object]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _show(self, text: str) -> None:
         with contextlib.suppress(EditorError):

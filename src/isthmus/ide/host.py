@@ -19,7 +19,8 @@ from isthmus.ide.control import ControlServer
 from isthmus.ide.discovery import DiscoveryFile
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.http_gate import Gate
-from isthmus.ide.http_transport import McpEndpoint, Server
+from isthmus.ide.http_server import Server
+from isthmus.ide.http_transport import McpEndpoint
 from isthmus.ide.places import data_directory, process_is_alive, runtime_directory
 from isthmus.ide.session import SessionTable
 from isthmus.ide.survival import Life, LifeFile

@@ -1,23 +1,20 @@
 """Streamable HTTP for the companion: a thin shell over the gate, the sessions and the MCP peer.
 
-What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`mcp_peer` and :mod:`gemini`; this file only
-moves bytes, with starlette's responses and uvicorn. Starlette's StreamingResponse notices clients that go away, and
-:class:`Server` ends the streams properly at shutdown, so that real clients come back by themselves.
+What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`mcp_peer` and :mod:`gemini_tools`; this
+file only moves bytes, with starlette's responses. Its StreamingResponse notices clients that go away.
 """
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, assert_never
 
-import uvicorn
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from isthmus.ide import gemini, mcp_peer
+from isthmus.ide import mcp_peer
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import EditorError
+from isthmus.ide.gemini_tools import call_tool
 from isthmus.ide.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
 from isthmus.ide.session import Session, SessionTable
 
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_SECONDS = 15.0
 BODY_SECONDS = 30.0
-MAXIMUM_CONNECTIONS = 256
 
 
 class McpEndpoint:
@@ -43,7 +39,7 @@ class McpEndpoint:
         self._sessions = sessions
         self._gate = gate
         self._sessions_changed = sessions_changed
-        self._calls: dict[tuple[str, mcp_peer.RequestId], asyncio.Task[object]] = {}
+        self._calls: dict[tuple[str, mcp_peer.RequestId], asyncio.Task[mcp_peer.ToolResult]] = {}
         self._closing = False
 
     def close(self) -> None:
@@ -113,13 +109,19 @@ class McpEndpoint:
             case _ if candidate.peer.client is None or head.session_id is not None:
                 return _no_session(head)
             case _:
-                session = self._sessions.create()
+                session = await self._create()
         if session is None:
             return _error(503, "Service Unavailable: too many sessions; end one with DELETE or try again later")
         response = await self._received(session, body)
         response.headers["mcp-session-id"] = session.id
         self._sessions_changed()
         return response
+
+    async def _create(self) -> Session | None:
+        if (old := self._sessions.in_the_way()) is not None:
+            self._sessions.remove(old.id)
+            await self._companion.detach(old.id)
+        return self._sessions.create()
 
     async def _received(self, session: Session, body: bytes) -> Response:
         received = session.peer.receive(body)
@@ -129,7 +131,9 @@ class McpEndpoint:
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
                 key = (session.id, request_id)
-                task = self._calls[key] = asyncio.create_task(self._call(session, received))
+                task = self._calls[key] = asyncio.create_task(
+                    call_tool(self._companion, session, session.client_name, received)
+                )
                 try:
                     result = await asyncio.shield(task)
                 except asyncio.CancelledError:
@@ -148,18 +152,6 @@ class McpEndpoint:
                 return Response(status_code=202)
             case _:
                 assert_never(received)
-
-    async def _call(self, session: Session, call: mcp_peer.CallTool) -> mcp_peer.ToolResult:
-        try:
-            if call.name == gemini.OPEN_DIFF:
-                opened = gemini.open_diff_request(call.arguments)
-                await self._companion.open_diff(session, opened.file_path, opened.new_content)
-                return mcp_peer.ToolResult()
-            request = gemini.close_diff_request(call.arguments)
-            closed = await self._companion.close_diff(session, request.file_path)
-            return gemini.close_diff_result(request, session.client_name, closed)
-        except (gemini.ArgumentError, EditorError) as error:
-            return mcp_peer.ToolResult.error(str(error))
 
     async def _stream(self, session: Session, last_event_id: str | None) -> AsyncGenerator[bytes, None]:
         log = session.log
@@ -215,43 +207,3 @@ def _error(status: int, text: str) -> Response:
 
 def _json(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
     return Response(body, status, headers, "application/json")
-
-
-class Server(uvicorn.Server):
-    """uvicorn on a socket that is bound already; leaves signals alone and ends the streams before it waits for them."""
-
-    def __init__(self, endpoint: McpEndpoint, listener: socket.socket) -> None:
-        super().__init__(
-            uvicorn.Config(
-                endpoint,
-                lifespan="off",
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                limit_concurrency=MAXIMUM_CONNECTIONS,
-                timeout_graceful_shutdown=2,
-            )
-        )
-        self._endpoint = endpoint
-        self._listener = listener
-        self.listening = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Nothing: whoever runs the server decides what a signal means."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen, then say so."""
-        await super().startup(sockets)
-        self.listening.set()
-
-    async def run_until_stopped(self) -> None:
-        """Serve until ``should_exit`` is set; returns when every connection is closed."""
-        await self.serve([self._listener])
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, then what uvicorn does."""
-        self._endpoint.close()
-        await super().shutdown(sockets)

@@ -123,6 +123,13 @@ class SessionTable:
         self._clock = clock
         self._sessions: dict[str, Session] = {}
 
+    def in_the_way(self) -> Session | None:
+        """The session to end before another one can be made: the longest unused one; None while there is room."""
+        idle = [session for session in self._sessions.values() if session.stream is None]
+        if len(self._sessions) < MAXIMUM_SESSIONS or not idle:
+            return None
+        return min(idle, key=lambda session: session.seen)
+
     def create(self) -> Session | None:
         """A new session with a random id; None when there is no room."""
         if len(self._sessions) >= MAXIMUM_SESSIONS:

@@ -2,7 +2,7 @@
 
 from isthmus.ide.context import IdeContext, WorkspaceState
 from isthmus.ide.mcp_peer import ClientInfo
-from isthmus.ide.session import EventLog, SessionTable
+from isthmus.ide.session import EventLog, Session, SessionTable
 
 _CLIENT = ClientInfo("client", "1", "2025-06-18")
 
@@ -56,11 +56,23 @@ def test_what_is_kept_for_a_next_life_are_the_initialized_and_the_not_yet_restor
     assert set(table.clients()) == {"old", created.id}
 
 
-def test_there_is_room_for_64_sessions() -> None:
-    table = _table([0.0])
-    sessions = [table.create() for _ in range(64)]
-    assert len({session.id for session in sessions if session is not None}) == 64
+def test_there_is_room_for_64_sessions_and_the_longest_unused_one_makes_room() -> None:
+    now = [0.0]
+    table = _table(now)
+    sessions: list[Session] = []
+    for number in range(64):
+        now[0] = float(number)
+        assert table.in_the_way() is None
+        session = table.create()
+        assert session is not None
+        sessions.append(session)
+    assert len({session.id for session in sessions}) == 64
     assert table.create() is None
+    table.attach_stream(sessions[0])
+    assert table.in_the_way() is sessions[1]
+    for session in sessions:
+        table.attach_stream(session)
+    assert table.in_the_way() is None
 
 
 def test_a_session_without_a_stream_expires_and_one_with_a_stream_does_not() -> None:
