@@ -3,12 +3,8 @@
 Deliberately not here: storage. Everything comes from ``AgentClient.tasks``, most recently changed first.
 """
 
-import json
-import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TextIO
 
 from isthmus.client import AgentClient, TaskNotFound, TaskSnapshot
 from isthmus.events import TaskState
@@ -127,29 +123,3 @@ def _when(age: float) -> str:
         if age < limit:
             return f"{max(0, int(age // size))} {unit} ago"
     return f"{int(age // 86400)} d ago"
-
-
-async def print_sessions(
-    agent: AgentClient, output: TextIO, *, workspace: str | None = None, as_json: bool = False
-) -> int:
-    """Print the sessions of one workspace, or of all, as a table or as a JSON list; returns the exit code."""
-    sessions = await list_sessions(agent, workspace)
-    if as_json:
-        entries = [
-            {
-                "session_id": session.context_id,
-                "updated_at": session.updated_at,
-                "state": session.state.value,
-                "title": session.title,
-                "workspace": session.tasks[-1].workspace,
-                "task_ids": [task.task_id for task in session.tasks],
-            }
-            for session in sessions
-        ]
-        output.write(json.dumps(entries, indent=2) + "\n")
-    elif sessions:
-        width = shutil.get_terminal_size().columns if output.isatty() else 10_000
-        output.write("".join(line + "\n" for line in session_lines(sessions, time.time(), width)))
-    else:
-        output.write("No sessions" + (f" in {visible_line(workspace)}" if workspace else "") + ".\n")
-    return 0

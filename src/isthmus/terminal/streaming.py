@@ -15,8 +15,8 @@ RETRIES = 5
 """How often in a row a stream that ended too early, without anything new, is taken up again."""
 RETRY_SECONDS = 0.2
 """The pause before that; it doubles each time."""
-WATCH_SECONDS = 1.0
-"""How often, at least, it is looked whether somebody else has answered, when the agent does not tell by itself."""
+WATCH_SECONDS = 0.5
+"""How often, at least, it is looked whether somebody else has answered: a stream ends at a question."""
 
 
 class TaskStream:
@@ -75,16 +75,27 @@ class TaskStream:
         """The events while a question is open: what other surfaces do. Ends when the task has ended."""
         pause = RETRY_SECONDS
         while not self.view.state.is_terminal:
-            turn = await self._agent.follow(self.task_id, after=self.view.seq)
+            snapshot = await self._agent.get(self.task_id, 0)
+            if not self._is_news(snapshot):
+                await asyncio.sleep(pause)
+                pause = min(pause * 1.5, WATCH_SECONDS)
+                continue
+            pause = RETRY_SECONDS
             progress = False
-            async for delivery in _closing(turn):
+            async for delivery in _closing(await self._agent.follow(self.task_id, after=self.view.seq)):
                 if self.view.apply(delivery):
                     progress = True
                     yield delivery
             if not progress:
-                # An agent that ends such streams at once is asked again, less and less often.
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, WATCH_SECONDS)
+                # An agent that replays nothing: how it stands now is all there is to know.
+                self.view.take_snapshot(snapshot)
+
+    def _is_news(self, snapshot: TaskSnapshot) -> bool:
+        """The task is not as it was last seen."""
+        asked = [question.call.tool_call_id for question in self.view.questions]
+        pending = [call.tool_call_id for call in snapshot.pending]
+        is_same = snapshot.state is self.view.state and sorted(asked) == sorted(pending)
+        return not is_same or snapshot.seq > self.view.seq
 
     async def missed(self) -> AsyncIterator[Delivery]:
         """What the agent has recorded that was not seen yet; does not wait for more."""

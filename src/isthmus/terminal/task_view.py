@@ -5,7 +5,7 @@ events that were seen already change nothing, so that a stream may be taken up a
 not kept (``live_content``) is beside the rest: a view with and without it is the same.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from isthmus.client import Delivery, TaskSnapshot
@@ -168,6 +168,18 @@ class TaskView:
         view = self.calls.get(accepted.confirmation.tool_call_id)
         if view is not None and view.confirmation is None:
             view.confirmation, view.answered_by = accepted.confirmation, accepted.answered_by
+
+    def take_snapshot(self, snapshot: TaskSnapshot) -> None:
+        """The task stands like this now, and the events that led there are not to be had."""
+        self.state, self.error, self.reason = snapshot.state, snapshot.error, snapshot.reason
+        self.seq = max(self.seq, snapshot.seq)
+        pending = {call.tool_call_id: call for call in snapshot.pending}
+        for view in self.questions:
+            if view.call.tool_call_id not in pending:
+                view.call = replace(view.call, confirmation_request=None)
+        for call in pending.values():
+            if call.tool_call_id not in self.calls:
+                self.calls[call.tool_call_id] = CallView(call, was_asked=True)
 
     def _change_state(self, change: StateChange, at: float) -> None:
         self.state, self.error, self.reason = change.state, change.error, change.reason
