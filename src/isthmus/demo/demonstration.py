@@ -145,6 +145,8 @@ class Demonstration:
                 continue
             self._heading(f"the person changes the proposal in {person.editor} and accepts it")
             await person.change_and_accept(target, review)
+            while (await agent.get(task.task_id, 0)).pending == task.pending:
+                await asyncio.sleep(0.05)
             turn = await agent.follow(task.task_id, seen)
 
     def _conclude(self, target: Path, workspace: Path) -> None:
