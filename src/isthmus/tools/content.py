@@ -37,17 +37,19 @@ def read_bytes(path: Path, shown: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise _failure(error, shown) from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
             raise ToolFailure(f"{shown} is a folder; use list_directory to see what is in it", "target_is_directory")
         if not stat.S_ISREG(status.st_mode):
             raise ToolFailure(f"{shown} is not a regular file (a device, pipe or socket)", "read_content_failure")
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             # One byte more than allowed: the file may grow while it is read.
             data = b"" if status.st_size > MAXIMUM_FILE_BYTES else file.read(MAXIMUM_FILE_BYTES + 1)
-        except OSError as error:
-            raise _failure(error, shown) from error
+    except OSError as error:
+        raise _failure(error, shown) from error
+    finally:
+        os.close(descriptor)
     if max(status.st_size, len(data)) > MAXIMUM_FILE_BYTES:
         message = (
             f"{shown} has {max(status.st_size, len(data))} bytes, more than the {MAXIMUM_FILE_BYTES} that are read; "

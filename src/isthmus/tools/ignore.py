@@ -21,11 +21,14 @@ class _Rule:
 
     regex: re.Pattern[str]
     ignores: bool
+    is_for_folders: bool
     needs_name_only: bool
     beginning: str
 
     def matches(self, path: str) -> bool:
         """Whether the rule is about exactly this entry (folders end in a slash), not about a folder around it."""
+        if self.is_for_folders and not path.endswith("/"):
+            return False
         if self.regex.pattern == ".":
             return True
         if "ps_d" in self.regex.groupindex:
@@ -43,18 +46,23 @@ class IgnoreFile:
         from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
         self._rules: list[_Rule] = []
-        for line in text.removeprefix("\ufeff").splitlines():
+        for line in text.removeprefix("\ufeff").split("\n"):
+            line = line.removesuffix("\r")
+            if not line.endswith("\\ "):
+                line = line.rstrip(" ")
+            # pathspec takes a folder's pattern for one about everything below it as well.
+            pattern = line.removesuffix("/")
             try:
-                compiled = GitIgnoreSpecPattern(line)
+                compiled = GitIgnoreSpecPattern(pattern)
             except GitIgnorePatternError:
                 # Git ignores a malformed line, too.
                 continue
             regex = cast("re.Pattern[str] | None", compiled.regex)  # pyright: ignore[reportUnknownMemberType]
             if compiled.include is None or regex is None:
                 continue
-            pattern = line.rstrip().removeprefix("!")
+            pattern = pattern.removeprefix("!")
             beginning = re.split(r"[*?\[\\]", pattern.removeprefix("/"), maxsplit=1)[0].rpartition("/")[0]
-            self._rules.append(_Rule(regex, compiled.include, "/" not in pattern.rstrip("/"), beginning))
+            self._rules.append(_Rule(regex, compiled.include, line.endswith("/"), "/" not in pattern, beginning))
         self._rules.reverse()
         self._is_by_name = all(rule.needs_name_only for rule in self._rules)
         self._by_name: dict[str, bool | None] = {}

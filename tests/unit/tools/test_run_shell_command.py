@@ -1,0 +1,301 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+import pytest
+
+from isthmus.events import ExecuteDetails
+from isthmus.tools.base import Approved, LiveContent, ToolFailure, ToolSucceeded
+from isthmus.tools.run_shell_command import RunShellCommand
+from support.tool_calls import failure_of, items_of, success_of, tool_context
+from support.waiting import eventually, eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+async def model_text(workspace: Path, command: str, **arguments: Any) -> str:
+    return (await success_of(RunShellCommand(), tool_context(workspace), command=command, **arguments)).for_model
+
+
+def running(marker: str) -> list[int]:
+    """The processes that have `marker` in their command line or environment."""
+    found: list[int] = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and (
+                marker in " ".join(process.cmdline()) or marker in process.environ().values()
+            ):
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("echo out; echo err >&2", "Output: out\nerr"),
+        ("true", "Output: (empty)"),
+        ("echo x; exit 3", "Output: x\nExit Code: 3"),
+        ("kill -TERM $$", "Output: (empty)\nSignal: 15 (SIGTERM)"),
+        ("missing-command-x", "Exit Code: 127"),
+        ("read line; echo \"[$line] $?\"", "Output: [] 0"),
+        ("printf 'a\\0\\377\\033[31mb'", "Output: a\ufffd\ufffdb"),
+        ("test -t 1 || echo $TERM", "Output: dumb"),
+        ("[[ a == a ]] && echo bash", "Output: bash"),
+        ("printf é", "Output: é"),
+    ],
+)  # fmt: skip
+async def test_the_model_sees_output_exit_code_and_signal(workspace: Path, command: str, expected: str) -> None:
+    assert expected in await model_text(workspace, command)
+
+
+async def test_the_user_sees_the_output_and_what_went_wrong(workspace: Path) -> None:
+    result = await success_of(RunShellCommand(), tool_context(workspace), command="echo x; exit 2")
+    assert result.output.text == "x\nExit Code: 2"
+
+
+async def test_the_command_has_only_the_environment_of_its_task(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_TOKEN", "secret")
+    context = tool_context(workspace, {"PATH": os.environ["PATH"], "GIVEN": "yes"})
+    result = await success_of(RunShellCommand(), context, command='echo "$GIVEN-$AGENT_TOKEN"')
+    assert result.for_model == "Output: yes-"
+
+
+async def test_the_folder_is_the_workspace_or_one_in_it(workspace: Path) -> None:
+    (workspace / "sub").mkdir()
+    assert await model_text(workspace, "pwd") == f"Output: {workspace}"
+    assert await model_text(workspace, "pwd", dir_path="sub") == f"Output: {workspace / 'sub'}"
+    details = await RunShellCommand().propose({"command": "pwd", "dir_path": "sub"}, tool_context(workspace))
+    assert details == ExecuteDetails("pwd", str(workspace / "sub"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "category"),
+    [
+        ({"command": "ls", "dir_path": ".."}, "outside_workspace"),
+        ({"command": "ls", "dir_path": "none"}, "file_not_found"),
+        ({"command": "ls", "dir_path": "file"}, "path_is_not_a_directory"),
+        ({"command": "sleep 9", "is_background": True}, "invalid_arguments"),
+        ({"command": ""}, "invalid_arguments"),
+        ({"command": "a\0b"}, "invalid_arguments"),
+        ({}, "invalid_arguments"),
+    ],
+)
+async def test_what_cannot_run_is_refused_before_anybody_is_asked(
+    workspace: Path, arguments: dict[str, Any], category: str
+) -> None:
+    (workspace / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ToolFailure) as failure:
+        await RunShellCommand().propose(arguments, tool_context(workspace))
+    assert failure.value.category == category
+
+
+async def test_a_folder_that_is_another_one_than_approved_is_refused(workspace: Path) -> None:
+    (workspace / "a").mkdir()
+    (workspace / "b").mkdir()
+    tool, context, arguments = RunShellCommand(), tool_context(workspace), {"command": "touch x", "dir_path": "a"}
+    approved = Approved(await tool.propose(arguments, context))
+    (workspace / "a").rmdir()
+    (workspace / "a").symlink_to("b")
+    with pytest.raises(ToolFailure, match="not the folder any more"):
+        await items_of(tool, context, approved, **arguments)
+    assert not (workspace / "b" / "x").exists()
+
+
+async def test_a_command_line_that_the_system_refuses_is_a_failure(workspace: Path) -> None:
+    with pytest.raises(ToolFailure, match="cannot be started"):
+        await items_of(RunShellCommand(), tool_context(workspace), command="echo " + "x" * 3_000_000)
+
+
+async def test_output_is_shown_while_it_comes_whole_each_time(workspace: Path) -> None:
+    context = tool_context(workspace)
+    arguments = {"command": "echo one; until test -e go; do sleep 0.01; done; echo two"}
+    seen: list[str] = []
+    running_call = cast("Any", RunShellCommand().run(arguments, context, Approved()))
+    async with asyncio.timeout(20), aclosing(running_call) as items:
+        async for item in items:
+            if isinstance(item, LiveContent):
+                seen.append(item.text)
+                (workspace / "go").touch()
+            else:
+                assert isinstance(item, ToolSucceeded)
+                assert item.for_model == "Output: one\ntwo"
+    assert seen[0] == "one\n"
+    assert set(seen[1:]) <= {"one\ntwo\n"}
+
+
+async def test_updates_do_not_come_for_every_line(workspace: Path) -> None:
+    items = await items_of(RunShellCommand(), tool_context(workspace), command="seq 1 200000")
+    assert len(items) < 60
+    assert all(len(item.text) < 31_000 for item in items if isinstance(item, LiveContent))
+
+
+async def test_long_output_names_the_file_that_has_all_of_it(workspace: Path) -> None:
+    text = await model_text(workspace, "seq 1 200000")
+    path = workspace.parent / "outputs" / "call-1.txt"
+    assert f"all of it is in {path}]" in text
+    assert path.read_text(encoding="utf-8") == "".join(f"{number}\n" for number in range(1, 200_001))
+    assert text.startswith("Output: 1\n2\n")
+    assert "\n200000\n[The output has" in text
+    assert len(text) < 31_000
+
+
+async def test_a_call_id_never_leads_out_of_the_output_folder(workspace: Path) -> None:
+    from dataclasses import replace
+
+    context = replace(tool_context(workspace), tool_call_id="../../x/y")
+    await success_of(RunShellCommand(), context, command="seq 1 20000")
+    assert [path.name for path in (workspace.parent / "outputs").iterdir()] == [".._.._x_y.txt"]
+
+
+@pytest.mark.parametrize("command", ["sleep 1000.{} & echo done", "(trap '' TERM; sleep 1000.{}; :) & echo done"])
+async def test_what_a_command_leaves_in_the_background_does_not_hold_it_and_is_ended(
+    workspace: Path, command: str
+) -> None:
+    marker = str(os.getpid())
+    async with asyncio.timeout(20):
+        text = await model_text(workspace, command.format(marker))
+    assert text.startswith("Output: done\nBackground processes that were still running were ended: ")
+    assert not running(f"1000.{marker}")
+
+
+async def test_a_daemon_with_the_pipe_in_its_hands_does_not_hold_the_call(workspace: Path) -> None:
+    async with asyncio.timeout(20):
+        text = await model_text(workspace, "setsid sleep 20 & echo $!")
+    pid = int(text.removeprefix("Output: ").split("\n")[0])
+    for process in [pid]:
+        if psutil.pid_exists(process):
+            os.kill(process, signal.SIGKILL)
+
+
+COMMANDS = [
+    "echo started; sleep 1000",
+    "echo started; sleep 1000 & sleep 1000; wait",
+    "trap '' TERM; echo started; (trap '' TERM; sleep 1000 & wait) & while true; do sleep 0.1; done",
+    "echo started; setsid sleep 1000",
+    "echo started; setsid bash -c 'trap \"\" TERM; while true; do sleep 0.1; done'",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_cancelling_ends_everything_that_the_command_started(workspace: Path, command: str) -> None:
+    marker = f"cancelled-{os.getpid()}-{COMMANDS.index(command)}"
+    context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
+    started = asyncio.Event()
+
+    async def call() -> None:
+        arguments = {"command": command}
+        async with aclosing(cast("Any", RunShellCommand().run(arguments, context, Approved()))) as items:
+            async for _ in items:
+                started.set()
+
+    task = asyncio.create_task(call())
+    async with asyncio.timeout(20):
+        await started.wait()
+        assert running(marker)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await eventually_async(lambda: not running(marker), what="no process is left")
+
+
+async def test_leaving_early_ends_the_command(workspace: Path) -> None:
+    marker = f"left-{os.getpid()}"
+    context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
+    async with aclosing(
+        cast("Any", RunShellCommand().run({"command": "echo x; sleep 1000"}, context, Approved()))
+    ) as items:
+        async for _ in items:
+            break
+    await eventually_async(lambda: not running(marker), what="no process is left")
+
+
+async def test_a_second_cancellation_does_not_wait_for_the_grace_period(workspace: Path) -> None:
+    marker = f"twice-{os.getpid()}"
+    context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
+    command = "trap '' TERM; echo started; while true; do sleep 0.1; done"
+    started = asyncio.Event()
+
+    async def call() -> None:
+        async with aclosing(cast("Any", RunShellCommand().run({"command": command}, context, Approved()))) as items:
+            async for _ in items:
+                started.set()
+
+    task = asyncio.create_task(call())
+    async with asyncio.timeout(20):
+        await started.wait()
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=0.05)
+    await eventually_async(lambda: not running(marker), what="no process is left")
+
+
+async def test_a_silent_command_is_ended_and_what_it_printed_is_kept(workspace: Path) -> None:
+    marker = f"silent-{os.getpid()}"
+    context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
+    async with asyncio.timeout(20):
+        failure = await failure_of(RunShellCommand(0.3), context, command="echo begun; sleep 1000")
+    assert failure.error.type == "shell_timeout"
+    assert failure.for_model == ("The command was ended: it printed nothing for 0.3 s. Its output until then:\nbegun\n")
+    assert not running(marker)
+
+
+async def test_a_command_that_prints_now_and_then_is_not_ended(workspace: Path) -> None:
+    result = await success_of(
+        RunShellCommand(1.0), tool_context(workspace), command="for i in 1 2 3 4 5 6; do echo $i; sleep 0.25; done"
+    )
+    assert result.for_model == "Output: 1\n2\n3\n4\n5\n6"
+
+
+async def test_two_commands_run_side_by_side(workspace: Path) -> None:
+    one = model_text(workspace, "touch a; until test -e b; do sleep 0.01; done; echo one")
+    two = model_text(workspace, "touch b; until test -e a; do sleep 0.01; done; echo two")
+    async with asyncio.timeout(20):
+        assert await asyncio.gather(one, two) == ["Output: one", "Output: two"]
+
+
+AGENT = """
+import asyncio, os, sys
+from pathlib import Path
+from isthmus.tools.base import Approved, ToolContext
+from isthmus.tools.run_shell_command import RunShellCommand
+from isthmus.tools.workspace import Workspace
+
+async def main():
+    context = ToolContext(Workspace(Path(sys.argv[1])), "c", Path(sys.argv[1]), dict(os.environ))
+    command = "trap '' TERM; sleep 1000 & echo started; while true; do sleep 0.1; done"
+    async for item in RunShellCommand().run({"command": command}, context, Approved()):
+        print("started", flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_nothing_survives_a_kill_of_the_agent(workspace: Path) -> None:
+    marker = f"killed-{os.getpid()}"
+    agent = subprocess.Popen(
+        [sys.executable, "-c", AGENT, str(workspace)], stdout=subprocess.PIPE, env={**os.environ, "MARKER": marker}
+    )
+    try:
+        assert agent.stdout is not None
+        assert await asyncio.to_thread(agent.stdout.readline) == b"started\n"
+        assert len(running(marker)) >= 3
+    finally:
+        agent.kill()
+        agent.communicate()
+    await eventually_async(lambda: not running(marker), what="no process is left")
+
+
+async def test_no_guard_is_left_after_a_call(workspace: Path) -> None:
+    before = {child.pid for child in psutil.Process().children()}
+    await model_text(workspace, "true")
+    eventually(lambda: {child.pid for child in psutil.Process().children()} <= before, what="no child is left")
