@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.service import Workspaces
 from isthmus.events import (
     ConfirmationOption,
     ConfirmationRequest,
@@ -16,7 +14,7 @@ from isthmus.events import (
     ToolCall,
     ToolCallStatus,
 )
-from support.a2a_serving import TOKEN, RawClient, allow, answer, prompt, serving
+from support.a2a_serving import RawClient, allow, answer, prompt, serving
 from support.memory_agent import Ask, MemoryAgent, write_file_call
 
 pytestmark = pytest.mark.anyio
@@ -25,13 +23,13 @@ PLAIN: dict[str, str] = {}
 
 
 @pytest.fixture
-async def agent() -> MemoryAgent:
-    return MemoryAgent()
+async def agent(workspace: Path) -> MemoryAgent:
+    return MemoryAgent(default_workspace=str(workspace))
 
 
 @pytest.fixture
-async def server(agent: MemoryAgent, workspace: Path) -> AsyncIterator[RawClient]:
-    async with serving(agent, ServerOptions(TOKEN, workspaces=Workspaces(default=workspace))) as client:
+async def server(agent: MemoryAgent) -> AsyncIterator[RawClient]:
+    async with serving(agent) as client:
         yield client
 
 
@@ -41,7 +39,8 @@ async def test_a_prompt_works_in_the_workspace_of_the_server(
     await server.result("message/send", prompt("one"), PLAIN)
     await server.result("message/send", prompt("two", contextId="mine"), PLAIN)
     await server.result("message/send", prompt("three", contextId="mine"), PLAIN)
-    assert [item.settings for item in agent.prompts] == [{"workspace_path": str(workspace)}] * 2 + [None]
+    assert [item.settings for item in agent.prompts] == [None] * 3
+    assert {task.workspace for task in await agent.tasks()} == {str(workspace)}
 
 
 async def test_without_a_default_workspace_the_key_to_send_is_named() -> None:
@@ -111,16 +110,16 @@ async def test_every_kind_of_question_is_described(
     workspace: Path, request_details: ConfirmationRequest, text: str
 ) -> None:
     call = ToolCall("c", ToolCallStatus.PENDING, "tool", {}, confirmation_request=request_details)
-    options = ServerOptions(TOKEN, workspaces=Workspaces(default=workspace))
-    async with serving(MemoryAgent(lambda _: (Ask((call,)),)), options) as server:
+    agent = MemoryAgent(lambda _: (Ask((call,)),), default_workspace=str(workspace))
+    async with serving(agent) as server:
         *_, last = await server.stream("message/stream", prompt("ask"), PLAIN)
     assert last.text.startswith(text)
 
 
 async def test_two_questions_are_not_answered_by_one_word(workspace: Path) -> None:
     calls = (write_file_call("one"), write_file_call("two"))
-    agent = MemoryAgent(lambda _: (Ask(calls),))
-    async with serving(agent, ServerOptions(TOKEN, workspaces=Workspaces(default=workspace))) as server:
+    agent = MemoryAgent(lambda _: (Ask(calls),), default_workspace=str(workspace))
+    async with serving(agent) as server:
         task = await server.result("message/send", prompt("edit"), PLAIN)
         await server.result("message/send", prompt("proceed_once", taskId=task["id"]), PLAIN)
     assert len(agent.prompts) == 2

@@ -109,8 +109,15 @@ class MemoryTask:
 class MemoryAgent:
     """Implements :class:`isthmus.client.AgentClient`."""
 
-    def __init__(self, script: Script = conversation, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        script: Script = conversation,
+        *,
+        default_workspace: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._script = script
+        self._default_workspace = default_workspace
         self._clock = clock
         self._tasks: dict[str, MemoryTask] = {}
         self._workspaces: dict[str, str] = {}
@@ -208,6 +215,8 @@ class MemoryAgent:
     def _create(self, message: PromptMessage) -> MemoryTask:
         context_id = message.context_id or str(uuid.uuid4())
         workspace = (message.settings or {}).get("workspace_path") or self._workspaces.get(context_id)
+        if workspace is None and not message.requires_settings:
+            workspace = self._default_workspace
         if workspace is None:
             raise InvalidRequest("settings.workspace_path: expected AgentSettings with the session's first message")
         self._workspaces[context_id] = workspace

@@ -45,7 +45,7 @@ class JsonRpcEndpoint:
     def __init__(self, agent: AgentClient, options: ServerOptions) -> None:
         self._agent = agent
         self._options = options
-        self._service = Service(agent, options.workspaces)
+        self._service = Service(agent)
         self.streams = OpenStreams()
 
     async def answer(self, http: HttpRequest, body: bytes) -> Response:

@@ -1,8 +1,6 @@
 """How an A2A server serves: what its owner may choose."""
 
-from dataclasses import dataclass, field
-
-from isthmus.a2a.service import Workspaces
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +16,6 @@ class ServerOptions:
     token: str
     hosts: tuple[str, ...] = ()
     public_url: str | None = None
-    workspaces: Workspaces = field(default_factory=Workspaces)
     strict_extension: bool = False
     body_limit: int = 20_000_000
     body_deadline: float = 30

@@ -5,7 +5,6 @@ Serves any :class:`~isthmus.client.AgentClient`. Deliberately not here: JSON, HT
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from isthmus.a2a.extension import URI, Activation, IncompatibleExtensionError
 from isthmus.a2a.jsonrpc import (
@@ -15,7 +14,6 @@ from isthmus.a2a.jsonrpc import (
     TASK_NOT_CANCELABLE,
     TASK_NOT_FOUND,
     UNSUPPORTED_OPERATION,
-    InvalidParamsError,
     RpcError,
 )
 from isthmus.a2a.operations import SendMessage
@@ -30,31 +28,10 @@ from isthmus.client import (
     Turn,
 )
 from isthmus.errors import IsthmusError
-from isthmus.events import JsonObject, TaskState, ToolCallConfirmation
+from isthmus.events import TaskState, ToolCallConfirmation
 
 ANSWERED_BY = "A2A client"
 """Who answered, when the client does not say where its person sits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workspaces:
-    """Where tasks may work: ``default`` for clients without the extension; inside ``roots``, anywhere when empty."""
-
-    default: Path | None = None
-    roots: tuple[Path, ...] = ()
-
-    def refusal(self, path: str) -> str | None:
-        """Why a task cannot work in this absolute path, None when it can."""
-        place = Path(path)
-        try:
-            if not place.is_dir():
-                return f"expected a directory that exists on the server, received {path[:200]!r}"
-            resolved = place.resolve(strict=True)
-        except (OSError, ValueError) as error:
-            return f"expected a directory that the server can read, received {path[:200]!r} ({error})"
-        if self.roots and not any(resolved.is_relative_to(root) for root in self.roots):
-            return f"{path[:200]!r} is not below a directory that this server may work in"
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +45,14 @@ class Opened:
 class Service:
     """Messages to an agent, with what the extension demands of them and what plain clients are granted."""
 
-    def __init__(self, agent: AgentClient, workspaces: Workspaces) -> None:
+    def __init__(self, agent: AgentClient) -> None:
         self._agent = agent
-        self._workspaces = workspaces
 
     async def send(self, message: SendMessage, activation: Activation) -> Opened:
         """Start or continue a task, or answer its questions.
 
         Raises:
-            RpcError: -32602 for a workspace that is refused; no task is made.
-            TaskError: the agent refuses.
+            TaskError: the agent refuses, e.g. because it has not the workspace; no task is made then.
         """
         if message.confirmations and message.task_id is not None:
             return await self._answer(message, message.task_id, message.confirmations)
@@ -85,21 +60,7 @@ class Service:
             answer = await self._plain_answer(message.task_id, message.text)
             if answer is not None:
                 return await self._answer(message, message.task_id, (answer,))
-        if message.settings is not None:
-            refusal = self._workspaces.refusal(message.settings["workspace_path"])
-            if refusal is not None:
-                raise InvalidParamsError(f'params.message.metadata["{activation.uri}"].workspace_path', refusal)
-        return Opened(await self._prompt(message, activation))
-
-    async def _prompt(self, message: SendMessage, activation: Activation) -> Turn:
-        try:
-            if message.context_id is not None or message.task_id is not None or activation.active:
-                return await self._agent.prompt(_prompt(message, message.settings, activation))
-        except InvalidRequest:
-            # A plain client may name its session itself; its first message then needs the server's own workspace.
-            if activation.active or message.task_id is not None or self._workspaces.default is None:
-                raise
-        return await self._agent.prompt(_prompt(message, self._default_settings(), activation))
+        return Opened(await self._agent.prompt(_prompt(message, activation)))
 
     async def _answer(
         self, message: SendMessage, task_id: str, confirmations: Sequence[ToolCallConfirmation]
@@ -112,16 +73,6 @@ class Service:
     async def _plain_answer(self, task_id: str, text: str) -> ToolCallConfirmation | None:
         snapshot = await self._agent.get(task_id, 0)
         return answer_in_text(text, snapshot.pending) if snapshot.state is TaskState.INPUT_REQUIRED else None
-
-    def _default_settings(self) -> JsonObject:
-        if self._workspaces.default is None:
-            raise RpcError(
-                INVALID_PARAMS,
-                "this server has no default workspace: activate the development-tool extension and send AgentSettings "
-                f'with workspace_path in params.message.metadata["{URI}"]',
-                {"field": f'params.message.metadata["{URI}"].workspace_path'},
-            )
-        return {"workspace_path": str(self._workspaces.default)}
 
 
 def rpc_error(error: IsthmusError) -> RpcError:
@@ -143,12 +94,13 @@ def rpc_error(error: IsthmusError) -> RpcError:
             return RpcError(INTERNAL_ERROR, str(error))
 
 
-def _prompt(message: SendMessage, settings: JsonObject | None, activation: Activation) -> PromptMessage:
+def _prompt(message: SendMessage, activation: Activation) -> PromptMessage:
     return PromptMessage(
         text=message.text,
         message_id=message.message_id,
         task_id=message.task_id,
         context_id=message.context_id,
-        settings=settings,
+        settings=message.settings,
         may_continue_completed=activation.active,
+        requires_settings=activation.active,
     )
