@@ -239,7 +239,8 @@ class AnthropicReader:
         parts = tuple(self._part(self._blocks[index]) for index in sorted(self._blocks))
         parts = tuple(part for part in parts if part != Text(""))
         finish = FINISH.get(self._reason, Finish.OTHER)
-        return Answer(Message("assistant", parts), self._counted(), finish, self._reason or None, ended=self._ended)
+        ended = self._ended or bool(self._reason)
+        return Answer(Message("assistant", parts), self._counted(), finish, self._reason or None, ended)
 
     def _part(self, block: _Block) -> Part:
         text = "".join(block.text)

@@ -26,7 +26,7 @@ MODEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 KEY = re.compile(r"API_KEY_INVALID|api key (not valid|expired|not found)|invalid_api_key", re.IGNORECASE)
-SPENT = re.compile(r"insufficient_quota|exceeded your current quota.*billing|credit balance|PerDay\b", re.IGNORECASE)
+SPENT = re.compile(r"insufficient_quota|exceeded your current quota.*billing|credit balance|PerDay", re.IGNORECASE)
 BUSY_STATUSES = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 BUSY_CODES = frozenset({"overloaded_error", "api_error", "timeout_error", "server_error", "internal", "unavailable"})
 

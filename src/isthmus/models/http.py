@@ -43,6 +43,8 @@ def http_client(endpoint: Endpoint, environment: Mapping[str, str], timeouts: Ti
     try:
         return httpx2.AsyncClient(
             timeout=limit,
+            # A server runs as many turns at once as it has tasks.
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             trust_env=False,
             follow_redirects=False,
             proxy=proxy_for(endpoint, environment),
