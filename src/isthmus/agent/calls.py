@@ -69,6 +69,8 @@ class CallRunner:
     async def settle(self) -> AsyncGenerator[AgentEvent, None]:
         """Settle every open call that can be; afterwards ``session.waiting`` says what a person must decide."""
         session = self._session
+        for call in session.given_up:
+            yield session.apply(ToolCallUpdate(_cancelled(call, "Not run: a new message came instead of an answer")))
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
             item = session.calls[request_id]
@@ -143,8 +145,7 @@ class CallRunner:
         if call is None:
             return
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
-            quiet = replace(call, confirmation_request=None, status=ToolCallStatus.CANCELLED)
-            yield ToolCallUpdate(replace(quiet, error=ErrorDetails("Rejected by the user", "cancelled")))
+            yield ToolCallUpdate(_cancelled(call, "Rejected by the user"))
             yield ToolResultRecorded(call.tool_call_id, "The person rejected this call; it was not run.", is_error=True)
             return
         if tool is None:
@@ -261,6 +262,13 @@ def _failed(call: ToolCall, failure: ToolFailure) -> tuple[AgentEvent, ...]:
     )
 
 
+def _cancelled(call: ToolCall, why: str) -> ToolCall:
+    error = ErrorDetails(why, "cancelled")
+    return replace(
+        call, status=ToolCallStatus.CANCELLED, error=error, confirmation_request=None, live_content=None, output=None
+    )
+
+
 def _interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
     message = (
         f"{call.tool_name} was interrupted when the agent's process ended; its outcome is not known. "
@@ -287,7 +295,6 @@ def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
     for item in session.unsettled:
         call = item.call or _announce(item, "")
         if not call.status.is_final:
-            quiet = replace(call, status=ToolCallStatus.CANCELLED, confirmation_request=None, live_content=None)
-            events.append(ToolCallUpdate(replace(quiet, error=ErrorDetails("Cancelled by the user", "cancelled"))))
+            events.append(ToolCallUpdate(_cancelled(call, "Cancelled by the user")))
         events.append(ToolResultRecorded(call.tool_call_id, "The person cancelled the turn.", is_error=True))
     return tuple(events)

@@ -54,6 +54,7 @@ class OpenCall:
             and self.call.status is ToolCallStatus.PENDING
             and self.call.confirmation_request is not None
             and self.confirmation is None
+            and self.result is None
         )
 
 
@@ -107,6 +108,12 @@ class Session:
     def waiting(self) -> tuple[ToolCall, ...]:
         """The calls that wait for a person, whole."""
         return tuple(item.call for item in self.calls.values() if item.is_waiting and item.call is not None)
+
+    @property
+    def given_up(self) -> tuple[ToolCall, ...]:
+        """The calls that the model was told are not run, and that were announced as still to come."""
+        settled = [item.call for item in self.calls.values() if item.result is not None and item.call is not None]
+        return tuple(call for call in settled if not call.status.is_final)
 
     @property
     def unsettled(self) -> tuple[OpenCall, ...]:

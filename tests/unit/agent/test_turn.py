@@ -1,0 +1,349 @@
+"""The turn loop with the real Gemini provider over its wire, the real tools and real files."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import pytest
+
+from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentOptions, CodingAgent
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    ModifiedFileDetails,
+    Prompt,
+    RetryNotice,
+    StateChange,
+    TaskState,
+    TextContent,
+    Thought,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    ToolCallUpdate,
+    event_from_json,
+    event_to_json,
+)
+from isthmus.models.base import ChatModel
+from isthmus.models.choose import choose, open_model
+from isthmus.tools.builtin import builtin_tools
+from support.gemini_wire import GeminiWire
+from support.scripted_wire import Call, Failure, Replies, Reply, Say, Think
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Desk:
+    """A person with an agent in a workspace; what happened is in ``events``, kept as the journal keeps it."""
+
+    workspace: Path
+    wire: GeminiWire
+    policy: Policy = field(default_factory=Policy)
+    limit: int = 20
+    context: str | None = None
+    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+
+    async def prompt(self, text: str) -> StateChange:
+        self.events.append(Prompt("m", text, {"workspace_path": str(self.workspace)}))
+        return await self.segment()
+
+    async def answer(self, call: ToolCall, option: str = "proceed_once", content: str | None = None) -> StateChange:
+        modified = None if content is None else ModifiedFileDetails(content)
+        self.events.append(ConfirmationAccepted(ToolCallConfirmation(call.tool_call_id, option, modified), "test"))
+        return await self.segment()
+
+    async def segment(self) -> StateChange:
+        """Run one segment in a process that knows only what was kept."""
+        session = Session("c")
+        for event in self.events:
+            session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
+        model = await self._model()
+        options = AgentOptions(self.workspace / ".outputs", {"PATH": "/usr/bin:/bin"}, self.policy, self.limit)
+
+        async def opened() -> ChatModel:
+            return model
+
+        async def shown(_: Path) -> str | None:
+            return self.context
+
+        try:
+            async with asyncio.timeout(20):
+                async for event in CodingAgent(opened, builtin_tools(), options, shown).run(session):
+                    self.events.append(event)
+        finally:
+            await model.aclose()
+        last = self.events[-1]
+        assert isinstance(last, StateChange)
+        return last
+
+    async def _model(self) -> ChatModel:
+        environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": self.wire.base_url}
+        return await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment)
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The last state of each call, in the order of their announcement."""
+        latest = {event.tool_call.tool_call_id: event.tool_call for event in self.events if is_update(event)}
+        return list(latest.values())
+
+    def states(self, name: str) -> list[str]:
+        """The states that the calls of a tool went through; progress is left out."""
+        updates = [event for event in self.events if is_update(event) and event.tool_call.tool_name == name]
+        return [event.tool_call.status.name for event in updates if not event.is_ephemeral]
+
+    def told(self, request: int = -1) -> str:
+        """What a model request said, as text."""
+        return json.dumps(self.body(request)["contents"], ensure_ascii=False)
+
+    def body(self, request: int = -1) -> dict[str, Any]:
+        return self.wire.model_requests[request].json
+
+
+def is_update(event: AgentEvent) -> TypeGuard[ToolCallUpdate]:
+    return isinstance(event, ToolCallUpdate)
+
+
+@pytest.fixture
+def desk(workspace: Path) -> Any:
+    wires: list[GeminiWire] = []
+
+    def opened(replies: Replies, **options: Any) -> Desk:
+        wire = GeminiWire(replies)
+        wire.__enter__()
+        wires.append(wire)
+        return Desk(workspace, wire, **options)
+
+    yield opened
+    for wire in wires:
+        wire.__exit__(None, None, None)
+
+
+def edit(path: Path, old: str, new: str) -> Call:
+    return Call("replace", {"file_path": str(path), "old_string": old, "new_string": new})
+
+
+async def test_an_answer_without_tools_completes_the_turn(desk: Any) -> None:
+    at = desk([Reply.of(Think("**Greeting** short"), Say("Hel", "lo"))])
+    assert await at.prompt("hi") == StateChange(TaskState.COMPLETED)
+    texts = [event.text for event in at.events if isinstance(event, TextContent)]
+    thoughts = [event.thought for event in at.events if isinstance(event, Thought)]
+    assert "".join(texts) == "Hello"
+    assert [(item.subject, item.description) for item in thoughts] == [("Greeting", "short")]
+    assert at.events[1] == StateChange(TaskState.WORKING)
+
+
+async def test_a_read_runs_without_a_question_and_its_result_goes_to_the_model(desk: Any, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("the content\n", encoding="utf-8")
+    at = desk([Reply.of(Call("read_file", {"file_path": "a.txt"})), Reply.of(Say("read"))])
+    assert (await at.prompt("read it")).state is TaskState.COMPLETED
+    assert at.states("read_file") == ["PENDING", "EXECUTING", "SUCCEEDED"]
+    assert "the content" in at.told()
+
+
+async def test_an_edit_waits_and_nothing_is_written_before_the_answer(desk: Any, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    at = desk([Reply.of(edit(path, "two", "zwei")), Reply.of(Say("done"))])
+    assert (await at.prompt("translate")).state is TaskState.INPUT_REQUIRED
+    (call,) = at.calls
+    assert call.confirmation_request is not None
+    proposed = call.confirmation_request.file_edit_details
+    assert proposed is not None
+    assert (proposed.file_path, proposed.old_content, proposed.new_content) == (str(path), "one\ntwo\n", "one\nzwei\n")
+    assert path.read_text(encoding="utf-8") == "one\ntwo\n"
+    assert (await at.answer(call)).state is TaskState.COMPLETED
+    assert path.read_text(encoding="utf-8") == "one\nzwei\n"
+    assert at.states("replace") == ["PENDING", "EXECUTING", "SUCCEEDED"]
+    assert at.calls[0].confirmation_request is None
+
+
+async def test_the_model_is_told_what_the_person_changed(desk: Any, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one\n", encoding="utf-8")
+    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("done"))])
+    await at.prompt("translate")
+    await at.answer(at.calls[0], content="uno\n")
+    assert path.read_text(encoding="utf-8") == "uno\n"
+    assert "User modified" in at.told()
+    assert "uno" in at.told()
+
+
+async def test_a_rejected_edit_is_not_made_and_the_model_goes_on(desk: Any, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one\n", encoding="utf-8")
+    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("as you like"))])
+    await at.prompt("translate")
+    assert (await at.answer(at.calls[0], "cancel")).state is TaskState.COMPLETED
+    assert path.read_text(encoding="utf-8") == "one\n"
+    assert at.calls[0].status is ToolCallStatus.CANCELLED
+    assert "rejected" in at.told()
+
+
+async def test_a_file_that_changed_since_the_proposal_is_not_overwritten(desk: Any, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one\n", encoding="utf-8")
+    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("sorry"))])
+    await at.prompt("translate")
+    path.write_text("one, and my own line\n", encoding="utf-8")
+    assert (await at.answer(at.calls[0])).state is TaskState.COMPLETED
+    assert path.read_text(encoding="utf-8") == "one, and my own line\n"
+    assert at.calls[0].error is not None
+    assert at.calls[0].error.type == "file_changed"
+
+
+async def test_several_questions_wait_together_and_what_follows_waits_for_them(desk: Any, workspace: Path) -> None:
+    first, second = workspace / "a.txt", workspace / "b.txt"
+    for path in (first, second):
+        path.write_text("one\n", encoding="utf-8")
+    calls = (edit(first, "one", "eins"), edit(second, "one", "zwei"), Call("read_file", {"file_path": "a.txt"}))
+    at = desk([Reply.of(*calls), Reply.of(Say("done"))])
+    await at.prompt("translate")
+    assert [call.status.name for call in at.calls] == ["PENDING", "PENDING"]
+    assert (await at.answer(at.calls[1])).state is TaskState.INPUT_REQUIRED
+    assert (first.read_text(encoding="utf-8"), second.read_text(encoding="utf-8")) == ("one\n", "zwei\n")
+    assert (await at.answer(at.calls[0])).state is TaskState.COMPLETED
+    assert at.states("read_file") == ["PENDING", "EXECUTING", "SUCCEEDED"]
+    results = [part["functionResponse"]["name"] for part in at.body()["contents"][-1]["parts"]]
+    assert results == ["replace", "replace", "read_file"]
+
+
+async def test_two_edits_of_one_file_are_proposed_one_on_the_other(desk: Any, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    at = desk([Reply.of(edit(path, "one", "eins"), edit(path, "two", "zwei")), Reply.of(Say("done"))])
+    await at.prompt("translate")
+    assert len(at.calls) == 1
+    assert (await at.answer(at.calls[0])).state is TaskState.INPUT_REQUIRED
+    assert (await at.answer(at.calls[1])).state is TaskState.COMPLETED
+    assert path.read_text(encoding="utf-8") == "eins\nzwei\n"
+
+
+async def test_always_for_this_tool_holds_for_the_rest_of_the_session(desk: Any, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(edit(path, "two", "zwei")), Reply.of(Say("done"))])
+    await at.prompt("translate")
+    assert (await at.answer(at.calls[0], "proceed_always_tool")).state is TaskState.COMPLETED
+    assert path.read_text(encoding="utf-8") == "eins\nzwei\n"
+
+
+async def test_a_call_that_was_interrupted_is_reported_and_not_run_again(desk: Any, workspace: Path) -> None:
+    trace = workspace / "trace"
+    command = Call("run_shell_command", {"command": f"echo ran >> {trace}"})
+    at = desk([Reply.of(command), Reply.of(Say("I see"))])
+    await at.prompt("run it")
+    (call,) = at.calls
+    running = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None)
+    confirmation = ToolCallConfirmation(call.tool_call_id, "proceed_once")
+    at.events += [ConfirmationAccepted(confirmation, "test"), ToolCallUpdate(running)]
+    assert (await at.segment()).state is TaskState.COMPLETED
+    assert not trace.exists()
+    assert at.calls[0].error is not None
+    assert at.calls[0].error.type == "interrupted"
+    assert "outcome is not known" in at.told()
+
+
+async def test_a_read_that_was_interrupted_is_run_again(desk: Any, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("the content\n", encoding="utf-8")
+    at = desk([Reply.of(Call("read_file", {"file_path": "a.txt"})), Reply.of(Say("x")), Reply.of(Say("read"))])
+    await at.prompt("read it")
+    executing = next(i for i, event in enumerate(at.events) if is_update(event) and event.tool_call.status.value == 2)
+    del at.events[executing + 1 :]
+    assert (await at.segment()).state is TaskState.COMPLETED
+    assert at.states("read_file")[-1] == "SUCCEEDED"
+
+
+async def test_without_a_person_a_call_that_needs_permission_is_refused_by_name_of_the_flag(
+    desk: Any, workspace: Path
+) -> None:
+    at = desk(
+        [Reply.of(Call("write_file", {"file_path": "a.txt", "content": "x"})), Reply.of(Say("ok"))],
+        policy=Policy(may_ask=False),
+    )
+    assert (await at.prompt("write")).state is TaskState.COMPLETED
+    assert at.states("write_file") == ["PENDING", "FAILED"]
+    assert "--approval-mode" in at.told()
+    assert not (workspace / "a.txt").exists()
+
+
+async def test_plan_mode_refuses_effects_and_says_so_in_the_system_prompt(desk: Any, workspace: Path) -> None:
+    at = desk(
+        [Reply.of(Call("run_shell_command", {"command": "touch x"})), Reply.of(Say("a plan"))],
+        policy=Policy(ApprovalMode.PLAN),
+    )
+    assert (await at.prompt("do it")).state is TaskState.COMPLETED
+    assert not (workspace / "x").exists()
+    assert "plan mode" in json.dumps(at.body()["systemInstruction"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (Call("no_such_tool", {}), "There is no tool 'no_such_tool'. The tools are: "),
+        (Call("read_file", {"file_path": 7}), "file_path"),
+        (Call("read_file", {"file_path": "/etc/passwd"}), "/etc/passwd"),
+        (Call("replace", {"file_path": "nowhere.txt", "old_string": "a", "new_string": "b"}), "nowhere.txt"),
+    ],
+)
+async def test_a_call_that_cannot_be_made_is_a_result_and_the_model_goes_on(
+    desk: Any, call: Call, message: str
+) -> None:
+    at = desk([Reply.of(call), Reply.of(Say("sorry"))])
+    assert (await at.prompt("try")).state is TaskState.COMPLETED
+    assert at.states(call.name) == ["PENDING", "FAILED"] or at.states(call.name) == ["PENDING", "EXECUTING", "FAILED"]
+    assert message in (at.calls[0].error.message if at.calls[0].error else "")
+    assert message.replace('"', "") in at.told().replace('\\"', "")
+
+
+async def test_the_turn_limit_fails_the_task_with_its_reason(desk: Any) -> None:
+    at = desk(lambda _: Reply.of(Call("list_directory", {"dir_path": "."})), limit=3)
+    end = await at.prompt("go on for ever")
+    assert (end.state, end.reason) == (TaskState.FAILED, "turn_limit")
+    assert len(at.wire.model_requests) == 3
+
+
+async def test_a_retry_is_told_as_an_event(desk: Any) -> None:
+    at = desk([Failure(429, retry_after=0.01), Reply.of(Say("there"))])
+    assert (await at.prompt("hi")).state is TaskState.COMPLETED
+    (notice,) = [event for event in at.events if isinstance(event, RetryNotice)]
+    assert (notice.attempt, notice.attempts) == (2, 5)
+    assert "429" in notice.reason
+
+
+async def test_a_model_that_refuses_fails_the_task_with_what_to_do(desk: Any) -> None:
+    at = desk([Failure(401, kind="wrong_key")])
+    end = await at.prompt("hi")
+    assert (end.state, end.reason) == (TaskState.FAILED, "model_authentication")
+    assert "test-key" not in (end.error or "")
+
+
+async def test_what_the_editor_shows_goes_with_the_prompt_once(desk: Any, workspace: Path) -> None:
+    replies = [Reply.of(Call("list_directory", {"dir_path": "."})), Reply.of(Say("one")), Reply.of(Say("two"))]
+    at = desk(replies, context="the editor shows a.txt")
+    await at.prompt("first")
+    assert at.told().count("the editor shows a.txt") == 1
+    await at.prompt("second")
+    assert at.told().count("the editor shows a.txt") == 2
+
+
+def roles(contents: Sequence[dict[str, Any]]) -> list[str]:
+    return [item["role"] for item in contents]
+
+
+async def test_a_prompt_after_a_cancelled_call_keeps_the_conversation_in_order(desk: Any, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one\n", encoding="utf-8")
+    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("fine"))])
+    await at.prompt("translate")
+    assert (await at.prompt("no, leave it")).state is TaskState.COMPLETED
+    assert roles(at.body()["contents"]) == ["user", "model", "user"]
+    assert at.calls[0].status is ToolCallStatus.CANCELLED
+    last = at.body()["contents"][-1]["parts"]
+    assert "functionResponse" in last[0]
+    assert last[-1]["text"] == "no, leave it"
