@@ -14,7 +14,7 @@ from enum import IntEnum
 from functools import partial
 from typing import TextIO
 
-from isthmus.client import AgentClient, InvalidRequest, PromptMessage, TaskNotFound, Turn
+from isthmus.client import AgentClient, InvalidRequest, PromptMessage, TaskNotCancelable, TaskNotFound, Turn
 from isthmus.errors import IsthmusError
 from isthmus.events import JsonObject, TaskState, ToolCall
 from isthmus.terminal.headless_output import (
@@ -193,6 +193,8 @@ class _Run:
             return
         try:
             await self.agent.cancel(self.task_id)
+        except TaskNotCancelable:
+            pass  # it has just ended by itself
         except IsthmusError as error:
             self.output.warning(f"the task could not be cancelled: {error}")
 

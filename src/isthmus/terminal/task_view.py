@@ -125,9 +125,11 @@ class TaskView:
         return 0.0 if self.started_at is None or self.ended_at is None else max(0.0, self.ended_at - self.started_at)
 
     def apply(self, delivery: Delivery) -> bool:
-        """Take in one event; False when it was seen before."""
+        """Take in one event; False when it was seen before, or is progress of a task that has ended."""
         event, at = delivery.event, delivery.at
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
+            if self.state.is_terminal:
+                return False
             self.live[event.tool_call.tool_call_id] = event.tool_call.live_content or ""
             return True
         if delivery.seq is not None:

@@ -1,0 +1,107 @@
+import pytest
+
+from isthmus.events import ConfirmationOption, ConfirmationRequest, FileDiff, GenericDetails, ToolCall, ToolCallStatus
+from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
+from isthmus.terminal.questions import question_of, refusal
+from support.front_program import NEW, edit_call, shell_call
+
+
+def test_options_are_numbered_and_an_edit_is_offered_for_a_file_alone() -> None:
+    assert [(choice.key, choice.name) for choice in question_of(edit_call()).choices] == [
+        ("1", "Allow once"),
+        ("2", "Always allow"),
+        ("3", "Reject"),
+        ("e", "Edit first"),
+    ]
+    assert [choice.key for choice in question_of(shell_call()).choices] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "option"),
+    [
+        ("1", "proceed_once"),
+        (" 2 ", "proceed_always_tool"),
+        ("y", "proceed_once"),
+        ("YES", "proceed_once"),
+        ("n", "cancel"),
+        ("reject", "cancel"),
+        ("proceed_always_tool", "proceed_always_tool"),
+    ],
+)
+def test_an_option_can_be_typed_by_number_name_or_id(typed: str, option: str) -> None:
+    choice = question_of(edit_call()).choice(typed)
+    assert choice is not None
+    assert choice.option_id == option
+
+
+@pytest.mark.parametrize("typed", ["", " ", "0", "4", "12", "yess", "-"])
+def test_nothing_else_is_an_answer(typed: str) -> None:
+    assert question_of(edit_call()).choice(typed) is None
+
+
+def test_yes_means_nothing_where_no_option_is_called_so() -> None:
+    request = ConfirmationRequest((ConfirmationOption("other", "Other"),), generic_details=GenericDetails("x"))
+    call = ToolCall("x", ToolCallStatus.PENDING, "odd", {}, confirmation_request=request)
+    assert question_of(call).choice("y") is None
+    assert refusal(call) is None
+
+
+def test_edits_go_along_with_a_yes_and_not_with_a_no() -> None:
+    question = question_of(edit_call(), NEW + "# mine\n")
+    yes, always, no, edit = question.choices
+    assert edit.is_edit
+    assert question.file_diff is not None
+    assert question.file_diff.new_content == NEW + "# mine\n"
+    for choice in (yes, always):
+        details = question.confirmation(choice).file_details
+        assert details is not None
+        assert details.new_content == NEW + "# mine\n"
+    assert question.confirmation(no).file_details is None
+    assert question_of(edit_call()).confirmation(yes).file_details is None
+
+
+def test_a_call_is_refused_with_its_own_option() -> None:
+    answer = refusal(edit_call())
+    assert answer is not None
+    assert (answer.tool_call_id, answer.selected_option_id) == ("edit-1", "cancel")
+
+
+def test_diff_lines_are_numbered_in_the_file_they_belong_to() -> None:
+    old = "".join(f"line {number}\n" for number in range(1, 21))
+    new = old.replace("line 3\n", "line three\nand more\n").replace("line 20\n", "")
+    diff = FileDiff("a.txt", "/w/a.txt", new, old)
+    assert diff_lines(diff) == [
+        DiffLine(LineKind.CONTEXT, 1, "line 1"),
+        DiffLine(LineKind.CONTEXT, 2, "line 2"),
+        DiffLine(LineKind.REMOVED, 3, "line 3"),
+        DiffLine(LineKind.ADDED, 3, "line three"),
+        DiffLine(LineKind.ADDED, 4, "and more"),
+        DiffLine(LineKind.CONTEXT, 5, "line 4"),
+        DiffLine(LineKind.CONTEXT, 6, "line 5"),
+        DiffLine(LineKind.CONTEXT, 7, "line 6"),
+        DiffLine(LineKind.GAP, 0, ""),
+        DiffLine(LineKind.CONTEXT, 18, "line 17"),
+        DiffLine(LineKind.CONTEXT, 19, "line 18"),
+        DiffLine(LineKind.CONTEXT, 20, "line 19"),
+        DiffLine(LineKind.REMOVED, 20, "line 20"),
+    ]
+    assert changed_lines(diff) == (2, 2)
+
+
+def test_a_new_file_is_all_added_and_a_missing_final_newline_is_told() -> None:
+    diff = FileDiff("a.txt", "/w/a.txt", "one\n-- two")
+    assert diff_lines(diff) == [
+        DiffLine(LineKind.ADDED, 1, "one"),
+        DiffLine(LineKind.ADDED, 2, "-- two"),
+        DiffLine(LineKind.NOTE, 0, "No newline at end of file"),
+    ]
+    assert changed_lines(FileDiff("a.txt", "/w/a.txt", "", None)) == (0, 0)
+
+
+def test_lines_that_look_like_headers_of_a_diff_are_lines() -> None:
+    diff = FileDiff("a.txt", "/w/a.txt", "++ b\n@@ -1 +1 @@\n", "-- a\n@@ -1 +1 @@\n")
+    assert [(line.kind, line.text) for line in diff_lines(diff)] == [
+        (LineKind.REMOVED, "-- a"),
+        (LineKind.ADDED, "++ b"),
+        (LineKind.CONTEXT, "@@ -1 +1 @@"),
+    ]

@@ -1,0 +1,232 @@
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from isthmus.client import Delivery, TaskSnapshot
+from isthmus.events import (
+    AgentEvent,
+    AgentThought,
+    ConfirmationAccepted,
+    ConfirmationRequest,
+    ErrorDetails,
+    FileDiff,
+    McpDetails,
+    ModifiedFileDetails,
+    Prompt,
+    RetryNotice,
+    StateChange,
+    TaskState,
+    TextContent,
+    Thought,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolOutput,
+)
+from isthmus.terminal.questions import question_of
+from isthmus.terminal.render import TaskRenderer
+from isthmus.terminal.screen import Screen
+from isthmus.terminal.task_view import TaskView
+from support.front_program import NEW, OLD, OPTIONS, WORKSPACE, edit_call, shell_call
+
+SNAPSHOT = TaskSnapshot("t", "c", TaskState.WORKING, 0, WORKSPACE, 0, 0)
+
+
+class Transcript:
+    """What the renderer prints where there is no terminal, or on one when `is_terminal`."""
+
+    def __init__(self, *, is_terminal: bool = False, width: int = 60, encoding: str = "utf-8") -> None:
+        self._raw = io.BytesIO()
+        output = io.TextIOWrapper(self._raw, encoding=encoding, newline="\n", write_through=True)
+        self.screen = Screen(output, is_terminal=is_terminal, width=width)
+        self.renderer = TaskRenderer(self.screen)
+        self.view = TaskView.of_snapshot(SNAPSHOT)
+        self._encoding = encoding
+        self.renderer.begin(self.view, 0, None)
+
+    def show(self, *events: AgentEvent, seconds: float = 1) -> "Transcript":
+        for event in events:
+            kept = not (isinstance(event, ToolCallUpdate) and event.is_ephemeral)
+            seq = self.view.seq + 1 if kept else None
+            self.view.apply(Delivery(seq, self.view.seq * seconds, event))
+            self.renderer.event(event, self.view.seq * seconds)
+        return self
+
+    @property
+    def text(self) -> str:
+        self.renderer.end()
+        return self._raw.getvalue().decode(self._encoding)
+
+
+def in_status(call: ToolCall, status: ToolCallStatus, output: ToolOutput | None = None) -> ToolCallUpdate:
+    return ToolCallUpdate(replace(call, status=status, confirmation_request=None, output=output))
+
+
+def run(call: ToolCall, output: ToolOutput) -> Sequence[ToolCallUpdate]:
+    return in_status(call, ToolCallStatus.EXECUTING), in_status(call, ToolCallStatus.SUCCEEDED, output)
+
+
+def test_a_turn_reads_like_a_transcript() -> None:
+    failed = ToolCall(
+        "r", ToolCallStatus.FAILED, "read_file", {"path": "b.py"}, error=ErrorDetails("no such file\nb.py")
+    )
+    transcript = Transcript().show(
+        Prompt("p", "please\nlook"),
+        Thought(AgentThought("Looking", "at it")),
+        ToolCallUpdate(failed),
+        RetryNotice(2, 5, 2, "429"),
+        TextContent("a", "It is "),
+        TextContent("a", "fine."),
+        TextContent("b", "Really."),
+        StateChange(TaskState.COMPLETED),
+    )
+    assert transcript.text == (
+        "\u203a please\n  look\n"
+        "\n"
+        "∙ Looking\n"
+        "✗ read_file  b.py\n"
+        "    no such file\n"
+        "    b.py\n"
+        "! 429; trying again in 2 s (attempt 2 of 5)\n"
+        "\n"
+        "It is fine.\n"
+        "\n"
+        "Really.\n"
+    )
+
+
+def test_an_edit_that_nobody_was_asked_about_shows_its_diff() -> None:
+    call = edit_call()
+    diff = FileDiff("greeting.py", f"{WORKSPACE}/greeting.py", NEW, OLD)
+    text = Transcript().show(*run(call, ToolOutput(diff=diff))).text
+    assert text.startswith("✓ replace  greeting.py  +1 -1  1s\n    1   def greet(name):\n    2 -     return ")
+
+
+def test_an_edit_that_was_reviewed_is_not_shown_twice_unless_it_was_changed() -> None:
+    diff = FileDiff("greeting.py", f"{WORKSPACE}/greeting.py", NEW, OLD)
+    for content, times in ((NEW, 1), (NEW + "# more\n", 2)):
+        transcript = Transcript()
+        transcript.show(ToolCallUpdate(edit_call()))
+        transcript.renderer.question(question_of(edit_call()))
+        transcript.show(*run(edit_call(), ToolOutput(diff=replace(diff, new_content=content))))
+        assert transcript.text.count('-     return "Hi') == times
+
+
+def test_an_answer_from_elsewhere_says_who_gave_it() -> None:
+    changed = ToolCallConfirmation("edit-1", "proceed_once", ModifiedFileDetails("x"))
+    refused = ToolCallConfirmation("shell-1", "cancel")
+    own = ToolCallConfirmation("own", "proceed_once")
+    transcript = Transcript()
+    transcript.show(ToolCallUpdate(edit_call()), ToolCallUpdate(shell_call()), ToolCallUpdate(edit_call("own")))
+    transcript.renderer.answered_here("own")
+    transcript.show(
+        ConfirmationAccepted(changed, "neovim\x1b[2J"),
+        ConfirmationAccepted(refused, ""),
+        ConfirmationAccepted(own, "terminal"),
+    )
+    assert transcript.text == (
+        "  \u203a Allow once, with changes  answered in neovim␛[2J\n\n  \u203a Reject  answered in another client\n"
+    )
+
+
+def test_of_a_long_output_the_end_is_kept_and_the_rest_is_counted() -> None:
+    output = "".join(f"line {number}\n" for number in range(100))
+    text = Transcript().show(*run(shell_call(), ToolOutput(text=output))).text
+    assert text.splitlines()[1:3] == ["    … 92 lines above", "    line 92"]
+    assert text.endswith("    line 99\n")
+
+
+def test_what_a_tool_read_is_not_printed() -> None:
+    call = ToolCall("r", ToolCallStatus.PENDING, "read_file", {}, "a.py")
+    assert Transcript().show(*run(call, ToolOutput(text="secret\ncontent\n"))).text == "✓ read_file  a.py  1s\n"
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    diff = FileDiff("a.txt", f"{WORKSPACE}/a.txt", "".join(f"{number}\n" for number in range(1000)))
+    asked = replace(edit_call(), confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=diff))
+    transcript = Transcript()
+    transcript.renderer.question(question_of(asked))
+    assert "… 600 more lines of the change" in transcript.text
+    long_line = replace(diff, new_content="x" * 5000 + "\n")
+    transcript = Transcript()
+    transcript.renderer.question(
+        question_of(replace(asked, confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=long_line)))
+    )
+    assert "(5000 characters)" in transcript.text.replace("\n", "").replace("        ", "")
+
+
+def test_a_question_shows_the_path_from_the_workspace_or_the_whole_of_it() -> None:
+    for path, shown in (("/workspace/src/a.py", "src/a.py"), ("/etc/a.py", "/etc/a.py")):
+        diff = FileDiff("a.py", path, "x\n")
+        asked = replace(edit_call(), confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=diff))
+        transcript = Transcript()
+        transcript.renderer.question(question_of(asked))
+        assert f"? replace  {shown}  +1 -0  new file" in transcript.text
+
+
+def test_a_question_about_an_mcp_tool_shows_server_tool_and_arguments() -> None:
+    request = ConfirmationRequest(OPTIONS, mcp_details=McpDetails("git\x1b[2J", "push"))
+    call = ToolCall("m", ToolCallStatus.PENDING, "git__push", {"force": True}, confirmation_request=request)
+    transcript = Transcript()
+    transcript.renderer.question(question_of(call))
+    assert transcript.text == ('? git__push  push of the MCP server git␛[2J\n    {\n      "force": true\n    }\n')
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (StateChange(TaskState.FAILED, "the model is gone"), "✗ the model is gone\n"),
+        (StateChange(TaskState.FAILED), "✗ The task failed.\n"),
+        (
+            StateChange(TaskState.FAILED, "20 requests were not enough", "turn_limit"),
+            "✗ 20 requests were not enough\n  Send another prompt to go on.\n",
+        ),
+        (StateChange(TaskState.CANCELED), "\u2013 cancelled\n"),
+        (StateChange(TaskState.COMPLETED), ""),
+    ],
+)
+def test_the_end_of_a_task_is_told_when_it_is_no_success(change: StateChange, shown: str) -> None:
+    assert Transcript().show(change).text == shown
+
+
+def test_where_the_encoding_has_no_such_signs_they_are_ascii() -> None:
+    call = ToolCall("r", ToolCallStatus.PENDING, "read_file", {}, "a.py")
+    assert Transcript(encoding="ascii").show(*run(call, ToolOutput(text="x"))).text == "+ read_file  a.py  1s\n"
+
+
+def test_live_lines_leave_nothing_behind() -> None:
+    import pyte
+
+    transcript = Transcript(is_terminal=True, width=40)
+    call = shell_call(command="make " + "x" * 100)
+    transcript.show(TextContent("t", "A text without an end"), in_status(call, ToolCallStatus.EXECUTING))
+    for output in ("one\n", "one\ntwo\n", "漢" * 50 + "\n"):
+        live = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None, live_content=output)
+        transcript.show(ToolCallUpdate(live))
+        transcript.renderer.tick(100.0)
+    transcript.show(in_status(call, ToolCallStatus.SUCCEEDED, ToolOutput(text="done\n")), TextContent("u", "The end."))
+    screen = pyte.Screen(40, 40)
+    pyte.Stream(screen).feed(transcript.text.replace("\n", "\r\n"))
+    lines = "\n".join(line.rstrip() for line in screen.display).rstrip().split("\n")
+    assert lines[:2] == ["A text without an end", ""]
+    assert lines[2].startswith("✓ run_shell_command  make xx")
+    assert lines[3:] == ["    done", "", "The end."]
+
+
+def test_a_text_goes_on_where_it_was_after_a_pause() -> None:
+    import pyte
+
+    transcript = Transcript(is_terminal=True, width=40)
+    transcript.show(TextContent("t", "A text that "))
+    transcript.renderer.tick(100.0)
+    transcript.renderer.tick(101.0)
+    transcript.show(TextContent("t", "goes on.\n\nAnd"))
+    transcript.renderer.tick(200.0)
+    transcript.show(TextContent("t", " on."))
+    screen = pyte.Screen(40, 40)
+    pyte.Stream(screen).feed(transcript.text.replace("\n", "\r\n"))
+    lines = "\n".join(line.rstrip() for line in screen.display).rstrip().split("\n")
+    assert lines == ["A text that goes on.", "", "And on."]
