@@ -1,0 +1,52 @@
+"""The real Gemini CLI as a peer: its command, a home where it asks nothing, and an endpoint that answers at once."""
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.processes import ROOT, program, python_program, server
+
+PACKAGE = ROOT / "tests" / "peers" / "node" / "node_modules" / "@google" / "gemini-cli"
+MODEL = "gemini-2.5-flash"
+_SETTINGS = {
+    "ide": {"enabled": False, "hasSeenNudge": True},
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+    "general": {
+        "enableAutoUpdate": False,
+        "enableAutoUpdateNotification": False,
+        "checkpointing": {"enabled": False},
+    },
+    "model": {"name": MODEL},
+}
+
+
+class GeminiCli:
+    """Its command and environment, in a home of :func:`bench.processes.clean_home`."""
+
+    def __init__(self, environment: Mapping[str, str], endpoint: str | None = None) -> None:
+        self._bundle = PACKAGE / "bundle" / "gemini.js"
+        if not self._bundle.is_file():
+            raise RuntimeError(f"the Gemini CLI is not in {PACKAGE}; `make peers` installs it")
+        self.version: str = json.loads((PACKAGE / "package.json").read_text(encoding="utf-8"))["version"]
+        settings = Path(environment["HOME"]) / ".gemini" / "settings.json"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
+        more = {"GOOGLE_GEMINI_BASE_URL": endpoint} if endpoint else {}
+        # Offline every look-up stalls for as long as the resolver is patient.
+        self.environment = {**environment, "GEMINI_API_KEY": "none", "RES_OPTIONS": "timeout:1 attempts:1", **more}
+
+    def command(self, *arguments: str) -> list[str]:
+        """As npm would start it: with its own relaunch, unless GEMINI_CLI_NO_RELAUNCH is set."""
+        return [program("node"), str(self._bundle), *arguments]
+
+
+@contextmanager
+def endpoint(environment: Mapping[str, str]) -> Generator[str]:
+    """A Gemini endpoint in a process of its own that answers every prompt at once."""
+    script = Path(environment["TMPDIR"]) / "replies.yaml"
+    script.write_text("- {text: Hello., finish: stop}\n", encoding="utf-8")
+    with server(python_program("support.gemini_wire", "--script", str(script)), environment) as running:
+        yield running.first_line

@@ -1,0 +1,104 @@
+"""The load: a raw HTTP/1.1 keep-alive client, the same for every server, cheap enough not to be what is measured."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+DEADLINE_SECONDS = 60.0
+TOKEN = "benchmark"
+"""What our server expects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer. ``events`` counts the events of a stream; the others are seconds since the request was sent."""
+
+    status: int
+    body: bytes
+    events: int
+    seconds: float
+
+
+class Connection:
+    """One connection, one request at a time."""
+
+    def __init__(self, url: str, headers: dict[str, str]) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 80
+        lines = {"Host": f"{self._host}:{self._port}", "Content-Type": "application/json", **headers}
+        head = f"POST {parts.path or '/'} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        self._head = head.encode()
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection(self._host, self._port, limit=2**20)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            await self._writer.wait_closed()
+
+    async def post(self, body: bytes, on_event: Callable[[int], None] | None = None) -> Answer:
+        """Send a request and read the answer to its end. ``on_event`` gets the number of events so far."""
+        assert self._reader is not None
+        assert self._writer is not None
+        reader = self._reader
+        begin = time.perf_counter()
+        self._writer.write(self._head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            status = int(head[9:12])
+            _, found, rest = head.partition(b"content-length:")
+            if found:
+                content = await reader.readexactly(int(rest.partition(b"\r\n")[0]))
+            elif b"transfer-encoding: chunked" in head:
+                content = await self._chunks(on_event)
+            else:
+                content = b""
+        return Answer(status, content, _events(content), time.perf_counter() - begin)
+
+    async def _chunks(self, on_event: Callable[[int], None] | None) -> bytes:
+        """The body, whose last bytes are the last chunk; chunk heads stay in it, which nobody here minds."""
+        assert self._reader is not None
+        pieces: list[bytes] = []
+        end, events = b"", 0
+        while True:
+            piece = await self._reader.read(2**18)
+            if not piece:
+                raise ConnectionError("the server closed the connection within an answer")
+            pieces.append(piece)
+            if on_event is not None:
+                events += _events(piece)
+                on_event(events)
+            end = (end + piece)[-7:]
+            if end == b"\r\n0\r\n\r\n":
+                return b"".join(pieces)
+
+
+def _events(content: bytes) -> int:
+    return content.count(b"data: {")
+
+
+def message(text: str, metadata: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """A message of A2A 0.3."""
+    content: dict[str, Any] = {
+        "kind": "message",
+        "role": "user",
+        "messageId": "message",
+        "parts": [{"kind": "text", "text": text}],
+        **more,
+    }
+    if metadata is not None:
+        content["metadata"] = metadata
+    return content
+
+
+def rpc(method: str, params: object) -> bytes:
+    """A JSON-RPC request."""
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()

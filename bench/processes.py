@@ -1,0 +1,203 @@
+"""Programs under measurement: run to their end, or kept as servers that tell their own figures.
+
+CPU is user plus system time. Of a program that ends it is that of its whole tree (wait4); memory is the largest sum
+over the tree seen while it ran, and never less than what the kernel says of its largest process.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE_SECONDS = 0.03
+DEADLINE_SECONDS = 120.0
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a program took: CPU seconds, MiB, and seconds on the clock."""
+
+    cpu: float
+    memory: float
+    wall: float
+    output: str
+
+
+def program(name: str) -> str:
+    """A program of the virtual environment that runs this."""
+    return str(Path(sys.executable).with_name(name))
+
+
+def python_program(module: str, *arguments: str) -> list[str]:
+    """A module of ours as a program."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+@contextmanager
+def clean_home() -> Generator[dict[str, str]]:
+    """An environment with a home and temporary folder of its own, and no keys of the person who runs this."""
+    with tempfile.TemporaryDirectory(prefix="isthmus-bench-") as folder:
+        home = Path(folder)
+        for name in ("home", "tmp", "work"):
+            (home / name).mkdir()
+        yield {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+            "HOME": str(home / "home"),
+            "TMPDIR": str(home / "tmp"),
+            "XDG_DATA_HOME": str(home / "home" / ".local" / "share"),
+            "XDG_RUNTIME_DIR": str(home / "tmp"),
+            "PWD": str(home / "work"),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+        }
+
+
+def measure(command: Sequence[str], environment: Mapping[str, str]) -> Usage:
+    """Run a program to its end.
+
+    Raises:
+        RuntimeError: it did not end with status 0 within the deadline; its output is in the message.
+    """
+    with tempfile.TemporaryFile() as captured:
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            env=dict(environment),
+            cwd=environment["PWD"],
+            stdin=subprocess.DEVNULL,
+            stdout=captured,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        watch = _MemoryWatch(process.pid)
+        timer = threading.Timer(DEADLINE_SECONDS, process.kill)
+        timer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+            wall = time.monotonic() - begin
+        finally:
+            timer.cancel()
+            watch.end()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        captured.seek(0)
+        output = captured.read().decode(errors="replace")
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with status {process.returncode}: {output[-2000:]}")
+    largest = usage.ru_maxrss / (1024 if sys.platform != "darwin" else MIB)
+    return Usage(usage.ru_utime + usage.ru_stime, max(watch.peak, largest), wall, output)
+
+
+class _MemoryWatch:
+    """The largest resident memory of a process tree, looked at from a thread."""
+
+    def __init__(self, pid: int) -> None:
+        self.peak = 0.0
+        self._pid = pid
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(SAMPLE_SECONDS):
+            self.peak = max(self.peak, tree_memory(self._pid))
+
+
+def tree_memory(pid: int) -> float:
+    """Resident MiB of a process and all below it; 0 when it is gone."""
+    try:
+        root = psutil.Process(pid)
+        tree = [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return 0.0
+    total = 0
+    for process in tree:
+        try:
+            total += process.memory_info().rss
+        except psutil.Error:
+            continue
+    return total / MIB
+
+
+@dataclass(slots=True)
+class ServerProgram:
+    """A server that says one line when it is ready."""
+
+    process: "subprocess.Popen[str]"
+    first_line: str
+    ready_seconds: float
+    """From its start to its line."""
+    ready_cpu: float
+    """CPU seconds up to then; in steps of 0.01 s."""
+
+    def ask(self) -> dict[str, float]:
+        """The figures of a server of :mod:`bench.programs`: ``cpu`` (s), ``memory`` (MiB), ``tasks`` (of asyncio)."""
+        _pipe(self.process.stdin).write("?\n")
+        _pipe(self.process.stdin).flush()
+        found: dict[str, Any] = json.loads(_pipe(self.process.stdout).readline())
+        return found
+
+    def cpu(self) -> float:
+        """CPU seconds used up to now, of a server of :mod:`bench.programs`."""
+        return self.ask()["cpu"]
+
+    def memory(self) -> float:
+        """Resident MiB now."""
+        return psutil.Process(self.process.pid).memory_info().rss / MIB
+
+
+@contextmanager
+def server(command: Sequence[str], environment: Mapping[str, str]) -> Generator[ServerProgram]:
+    """Run a server; it is ended afterwards."""
+    begin = time.monotonic()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command,
+            env=dict(environment),
+            cwd=environment["PWD"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+        )
+        try:
+            first_line = _pipe(process.stdout).readline()
+            seconds = time.monotonic() - begin
+            if not first_line:
+                process.wait(10)
+                errors.seek(0)
+                said = errors.read().decode(errors="replace")
+                raise RuntimeError(f"{' '.join(command)} did not start: {said[-2000:]}")
+            times = psutil.Process(process.pid).cpu_times()
+            yield ServerProgram(process, first_line.strip(), seconds, times.user + times.system)
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            _pipe(process.stdin).close()
+            _pipe(process.stdout).close()
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    assert pipe is not None
+    return pipe
