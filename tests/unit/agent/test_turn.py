@@ -302,7 +302,7 @@ async def test_a_call_that_cannot_be_made_is_a_result_and_the_model_goes_on(
 
 
 async def test_the_turn_limit_fails_the_task_with_its_reason(desk: Any) -> None:
-    at = desk(lambda _: Reply.of(Call("list_directory", {"dir_path": "."})), limit=3)
+    at = desk([Reply.of(Call("list_directory", {"dir_path": "."}))] * 5, limit=3)
     end = await at.prompt("go on for ever")
     assert (end.state, end.reason) == (TaskState.FAILED, "turn_limit")
     assert len(at.wire.model_requests) == 3
