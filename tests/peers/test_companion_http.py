@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from isthmus.ide.review import DiffReview
 from support.companion import BareAgent, RunningCompanion, bare_agent, running_companion
 from support.waiting import eventually_async
 
@@ -238,6 +239,47 @@ async def test_a_new_stream_takes_the_place_of_the_old_one(workspace: Path) -> N
                 await companion.editor.open_file(str(file))
                 _, message = await new.next()
                 assert message["params"]["workspaceState"]["openFiles"][0]["path"] == str(file)
+
+
+async def test_a_quiet_stream_is_kept_alive(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.ide.http_transport.KEEP_ALIVE_SECONDS", 0.05)
+    async with running_companion(workspace) as companion, bare_agent(companion) as agent:
+        await agent.initialize()
+        headers = {"accept": "text/event-stream", **agent.session}
+        async with asyncio.timeout(10), agent.http.stream("GET", "/mcp", headers=headers) as response:
+            lines = response.aiter_lines()
+            async for line in lines:
+                if line == ": keep-alive":
+                    break
+
+
+async def test_a_call_that_the_client_cancels_is_stopped_and_not_answered(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_companion(workspace) as companion, bare_agent(companion) as agent:
+        entered = asyncio.Event()
+
+        async def hang(review: DiffReview) -> None:
+            entered.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(companion.editor, "open_diff", hang)
+        await agent.initialize()
+        arguments = {"filePath": str(workspace / "a"), "newContent": "new\n"}
+        call = {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "openDiff", "arguments": arguments},
+        }
+        waiting = asyncio.create_task(agent.post(call))
+        async with asyncio.timeout(10):
+            await entered.wait()
+            cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+            assert (await agent.post(cancelled)).status_code == 202
+            answer = await waiting
+        assert (answer.status_code, answer.content) == (202, b"")
+        assert (await agent.request("ping"))["result"] == {}
 
 
 @pytest.mark.requirement("GEM-086")

@@ -1,5 +1,6 @@
 """The companion as a program: its discovery file, its end, its restart, and the person's commands beside it."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 
 from support import agent_program
 from support.isthmus_program import ISTHMUS, CompanionProgram, companion_program, isthmus, process_ends, read_line
+from support.neovim import running_neovim
 from support.surroundings import Surroundings
 from support.waiting import eventually
 
@@ -65,6 +67,20 @@ def test_the_discovery_file_names_workspace_and_editor(workspace: Path, tmp_path
     with companion_program(workspace, "--workspace", ".", "--workspace", str(tmp_path)) as companion:
         assert companion.discovered["workspacePath"] == f"{workspace}:{tmp_path.resolve()}"
         assert companion.discovered["ideInfo"] == {"name": "headless", "displayName": "Isthmus (headless)"}
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("GEM-012", "GEM-016", "GEM-024", "GEM-087")
+async def test_a_companion_at_a_neovim_is_found_by_its_process_and_ends_with_it(workspace: Path) -> None:
+    async with running_neovim(workspace) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
+            path = companion.discovery_file
+            assert path.name == f"gemini-ide-server-{neovim.process.pid}-{companion.ready['port']}.json"
+            assert companion.discovered["workspacePath"] == str(workspace)
+            assert companion.discovered["ideInfo"] == {"name": "neovim", "displayName": "Neovim"}
+            await neovim.quit()
+            assert await asyncio.to_thread(companion.process.wait, 10) == 0
+            assert not path.exists()
 
 
 @pytest.mark.requirement("GEM-020", "GEM-025")
@@ -271,6 +287,15 @@ def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
         assert persons_token not in done.stdout
 
 
+def test_what_exec_runs_is_an_agent_before_it_connects(workspace: Path) -> None:
+    with companion_program(workspace) as companion, _agent(companion, workspace / "a.py") as agent:
+        assert read_line(agent) == "proposed"
+        done = isthmus("companion", "exec", "--", *ISTHMUS, "ide", "reject", "a.py", folder=workspace)
+        assert done.returncode == 1
+        assert "--allow-agent-accept" in done.stderr
+        assert isthmus("ide", "reject", "a.py", folder=workspace).returncode == 0
+
+
 @pytest.mark.requirement("GEM-006", "GEM-087")
 def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surroundings: Surroundings) -> None:
     script = "import os, sys; print(os.environ['GEMINI_CLI_IDE_SERVER_PORT'], flush=True); sys.stdin.read()"
@@ -310,6 +335,39 @@ def test_a_file_to_open_that_does_not_exist_is_refused_and_nothing_is_left(
     assert done.returncode == 1
     assert "missing.py" in done.stderr
     assert not (surroundings.temporary / "gemini").exists()
+
+
+def test_a_runtime_folder_that_was_made_for_others_too_is_closed_to_them(
+    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(surroundings.runtime / "missing"))
+    folder = surroundings.temporary / f"isthmus-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with companion_program(workspace):
+        assert _mode(folder) == 0o700
+        assert isthmus("ide", "status", folder=workspace).returncode == 0
+
+
+def test_a_runtime_folder_that_leads_elsewhere_is_refused(
+    workspace: Path, surroundings: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    (surroundings.temporary / f"isthmus-{os.getuid()}").symlink_to(tmp_path)
+    done = isthmus("companion", "--editor", "headless", folder=workspace)
+    assert done.returncode == 1
+    assert "XDG_RUNTIME_DIR" in done.stderr
+    assert not list((surroundings.temporary / "gemini").rglob("*.json"))
+
+
+def test_a_neovim_that_cannot_be_found_or_reached_is_a_clear_error(workspace: Path, tmp_path: Path) -> None:
+    done = isthmus("companion", "--editor", "nvim", folder=workspace)
+    assert done.returncode == 1
+    assert "--address" in done.stderr
+    done = isthmus("companion", "--editor", "nvim", "--address", str(tmp_path / "nobody"), folder=workspace)
+    assert done.returncode == 1
+    assert "nobody" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path, surroundings: Surroundings) -> None:

@@ -1,6 +1,7 @@
 """Spec 1 over a real socket, with the MCP SDK's client as the agent CLI."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ async def test_a_client_that_probes_newer_protocol_versions_falls_back_to_a_hand
             assert len((await client.list_tools()).tools) == 2
 
 
-@pytest.mark.requirement("GEM-031", "GEM-039", "GEM-043", "GEM-044")
+@pytest.mark.requirement("GEM-039", "GEM-043", "GEM-046", "GEM-047")
 async def test_the_first_context_comes_with_the_stream(workspace: Path, file: Path) -> None:
     async with running_companion(workspace) as companion:
         await companion.editor.open_file(str(file), _at(1, 2, 1, 2))
@@ -102,16 +103,51 @@ async def test_a_burst_of_changes_is_one_notification(workspace: Path, file: Pat
         assert len(agent.named("ide/contextUpdate")) == 2
 
 
-@pytest.mark.requirement("GEM-032")
+@pytest.mark.requirement("GEM-032", "GEM-048")
 async def test_the_context_goes_to_every_attached_agent(workspace: Path, file: Path) -> None:
     async with (
         running_companion(workspace) as companion,
         attached_agent(companion.url, companion.token) as one,
         attached_agent(companion.url, companion.token) as two,
     ):
+        await companion.editor.open_file(str(file), _at(0, 0, 0, 3))
+        await one.sees(path=str(file), selectedText="one")
+        await two.sees(path=str(file), selectedText="one")
+
+
+@pytest.mark.requirement("GEM-031", "GEM-040", "GEM-041", "GEM-049")
+async def test_a_deleted_file_is_not_told_and_no_files_are_an_empty_list(workspace: Path, file: Path) -> None:
+    async with running_companion(workspace) as companion, attached_agent(companion.url, companion.token) as agent:
+        assert agent.named("ide/contextUpdate") == [{"workspaceState": {"openFiles": []}}]
+        other = workspace / "other.py"
+        other.touch()
+        await companion.editor.open_file(str(other))
+        await agent.sees(path=str(other))
+        other.unlink()
         await companion.editor.open_file(str(file))
-        await one.sees(path=str(file))
-        await two.sees(path=str(file))
+        context = await agent.sees(path=str(file))
+        assert [entry["path"] for entry in context["workspaceState"]["openFiles"]] == [str(file)]
+
+
+@pytest.mark.requirement("GEM-044", "GEM-045", "GEM-053", "GEM-060")
+async def test_the_ten_files_focused_last_are_sent_newest_first_with_at_most_16_kilobytes_of_selection(
+    workspace: Path,
+) -> None:
+    paths = [workspace / f"{number}.txt" for number in range(12)]
+    async with running_companion(workspace) as companion, attached_agent(companion.url, companion.token) as agent:
+        started = time.time()
+        for path in paths:
+            path.write_text("x" * 20_000, encoding="utf-8")
+            await companion.editor.open_file(str(path), _at(0, 0, 0, 20_000))
+        context = await agent.sees(path=str(paths[-1]), isActive=True)
+        files = context["workspaceState"]["openFiles"]
+        assert [entry["path"] for entry in files] == [str(path) for path in reversed(paths[2:])]
+        times = [entry["timestamp"] for entry in files]
+        assert times == sorted(times, reverse=True)
+        assert len(set(times)) == 10
+        assert all(started - 1 <= when / 1000 <= time.time() + 1 for when in times)
+        assert len(files[0]["selectedText"]) == 16384
+        assert files[0]["selectedText"].endswith("x... [TRUNCATED]")
 
 
 async def _view(companion_editor: object) -> str:

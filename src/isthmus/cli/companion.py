@@ -151,6 +151,7 @@ def exec_command(
     """
     import shutil
 
+    from isthmus.ide import control_client
     from isthmus.ide.discovery import agent_environment
 
     program = shutil.which(arguments[0])
@@ -158,6 +159,7 @@ def exec_command(
         click.echo(f"isthmus: there is no program {arguments[0]!r} on PATH", err=True)
         raise SystemExit(127)
     companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
+    control_client.ask(companion, "agent", pid=os.getpid())
     environment = agent_environment(
         companion.port, companion.agent_token, companion.workspace_folders, companion.editor_pid, os.environ
     )

@@ -91,7 +91,7 @@ def status(person: Person) -> None:
     lines = [
         f"Companion on port {result['port']}: {result['editor']['display_name']} (process {result['editor']['pid']})",
         f"Workspace: {os.pathsep.join(result['workspace_folders'])}",
-        "Agents: " + (", ".join(agent["title"] for agent in result["agents"]) or "none attached"),
+        "Agents: " + (", ".join(_agent(agent) for agent in result["agents"]) or "none attached"),
         *_context_lines(result),
         *(f"Diff waits for an answer: {review['file']} ({review['agent']})" for review in result["diffs"]),
         *(f"Message: {text}" for text in result["messages"]),
@@ -219,6 +219,10 @@ def reject(person: Person, file: str) -> None:
     """Reject the proposed edit of a file."""
     result = person.ask("reject", path=absolute(file))
     person.show(result, f"rejected: {result['file']}")
+
+
+def _agent(agent: Result) -> str:
+    return agent["title"] + ("" if agent["connected"] else " (not connected now)")
 
 
 def _context_lines(result: Result) -> list[str]:

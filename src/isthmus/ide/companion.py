@@ -47,6 +47,11 @@ class Client(Protocol):
         """What to call it to the person."""
         ...
 
+    @property
+    def connected(self) -> bool:
+        """Whether it would hear of a decision right now; one that lost its connection may come back."""
+        ...
+
     def context(self, context: IdeContext) -> None:
         """The person looks at something else now."""
         ...

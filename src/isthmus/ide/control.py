@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -22,7 +22,7 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import lineage
 from isthmus.ide.companion import Companion
 from isthmus.ide.person import COMMANDS, DECISIONS, CommandError
-from isthmus.ide.places import make_private_directory, write_private
+from isthmus.ide.places import make_private_directory, require_own_directory, write_private
 
 MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
 MAXIMUM_SOCKET_PATH_BYTES = 100
@@ -32,14 +32,12 @@ MAXIMUM_SOCKET_PATH_BYTES = 100
 class ControlServer:
     """Listens between :meth:`start` and :meth:`stop`."""
 
-    def __init__(
-        self, companion: Companion, folder: Path, port: int, *, allow_agent_accept: bool, stop: Callable[[], None]
-    ) -> None:
+    def __init__(self, companion: Companion, folder: Path, port: int, *, allow_agent_accept: bool) -> None:
         self._companion = companion
         self._folder = folder
         self._port = port
         self._allow_agent_accept = allow_agent_accept
-        self._stop = stop
+        self._agents: set[int] = set()
         self._token = secrets.token_urlsafe(32)
         self._file = folder / f"companion-{os.getpid()}.json"
         self._socket = folder / f"companion-{os.getpid()}.sock"
@@ -49,6 +47,7 @@ class ControlServer:
     async def start(self) -> None:
         """Listen; nobody can know of it before :meth:`announce`."""
         make_private_directory(self._folder)
+        require_own_directory(self._folder)
         if len(os.fsencode(self._socket)) > MAXIMUM_SOCKET_PATH_BYTES:
             self._own_folder = tempfile.mkdtemp(prefix="isthmus-", dir="/tmp")
             self._socket = Path(self._own_folder) / "s"
@@ -109,8 +108,9 @@ class ControlServer:
         if not hmac.compare_digest(str(request.get("token", "")).encode(), self._token.encode()):
             raise CommandError("Unauthorized: expected the person's token of this companion")
         name = request.get("command")
-        if name == "stop":
-            self._stop()
+        if name == "agent":
+            # `companion exec` is about to become an agent: it is one from now on, also while it is not connected.
+            self._agents.add(cast(int, request.get("pid")))
             return {}
         command = COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
@@ -121,7 +121,9 @@ class ControlServer:
 
     async def _refuse_agents(self, writer: asyncio.StreamWriter) -> None:
         pid = lineage.peer_process(writer.get_extra_info("socket"))
-        agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._port) if pid is not None else None
+        if pid is None:
+            return
+        agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._port, frozenset(self._agents))
         if agent is not None:
             raise CommandError(
                 f"refused: this command runs below {agent}, an agent that is attached to this companion, and an agent "

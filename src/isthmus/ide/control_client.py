@@ -52,6 +52,8 @@ def running(folder: Path | None = None) -> list[RunningCompanion]:
     found: list[tuple[float, RunningCompanion]] = []
     for path in (folder or runtime_directory()).glob("companion-*.json"):
         try:
+            if path.lstat().st_uid != os.getuid():
+                continue  # in a shared /tmp: not ours, not to be believed
             changed = path.stat().st_mtime
             companion = from_json(RunningCompanion, json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, DecodeError):

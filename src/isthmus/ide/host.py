@@ -96,9 +96,7 @@ class CompanionHost:
 
         endpoint = McpEndpoint(companion, sessions, Gate(token, port), keep)
         server = Server(endpoint, listener)
-        control = ControlServer(
-            companion, runtime_directory(), port, allow_agent_accept=self._allow_agent_accept, stop=self.stop
-        )
+        control = ControlServer(companion, runtime_directory(), port, allow_agent_accept=self._allow_agent_accept)
         serving = asyncio.create_task(server.run_until_stopped())
         tasks: list[asyncio.Task[object]] = [serving, asyncio.create_task(companion.run())]
         try:

@@ -1,13 +1,19 @@
 """Whether a process runs below an attached agent: then it does not speak for the person.
 
 The kernel says who is at the other end of the control socket, and which of its ancestors holds a connection to our MCP
-port. A guard against an agent that answers its own question, not a wall against a hostile program of the same user.
+port; those that ``companion exec`` became are known besides. A guard against an agent that answers its own question,
+not a wall against a hostile program of the same user.
 """
 
 import socket
 import struct
 import sys
+from collections.abc import Container
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 _DARWIN_SOL_LOCAL = 0
 _DARWIN_LOCAL_PEERPID = 2
@@ -24,19 +30,26 @@ def peer_process(connection: socket.socket) -> int | None:
     return None
 
 
-def attached_agent_above(pid: int, port: int) -> str | None:
-    """The process ``pid`` or an ancestor that is connected to ``port``, as ``NAME (process ID)``; None: no such."""
+def attached_agent_above(pid: int, port: int, agents: Container[int] = ()) -> str | None:
+    """The process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None: there is none.
+
+    An agent is one of ``agents``, or is connected to ``port``.
+    """
     import psutil  # loaded at the first decision, not at start
 
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         for candidate in [process, *process.parents()]:
-            with suppress(psutil.Error):
-                for connection in candidate.net_connections(kind="tcp"):
-                    if (
-                        connection.raddr
-                        and connection.raddr.port == port
-                        and connection.status == psutil.CONN_ESTABLISHED
-                    ):
-                        return f"{candidate.name()} (process {candidate.pid})"
+            if candidate.pid in agents or _is_connected(candidate, port):
+                return f"{candidate.name()} (process {candidate.pid})"
     return None
+
+
+def _is_connected(process: "Process", port: int) -> bool:
+    import psutil
+
+    with suppress(psutil.Error):
+        for connection in process.net_connections(kind="tcp"):
+            if connection.raddr and connection.raddr.port == port and connection.status == psutil.CONN_ESTABLISHED:
+                return True
+    return False

@@ -44,7 +44,9 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
     return {
         "editor": {"name": identity.name, "display_name": identity.display_name, "pid": identity.pid},
         "workspace_folders": list(await companion.workspace_folders()),
-        "agents": [{"id": client.id, "title": client.title} for client in companion.clients],
+        "agents": [
+            {"id": client.id, "title": client.title, "connected": client.connected} for client in companion.clients
+        ],
         "diffs": [_review(review) for review in companion.reviews.all()],
         "context": context.to_json(await companion.context()),
         "messages": list(getattr(editor, "messages", ())),
@@ -154,11 +156,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     path = _path(request)
     named = os.path.realpath(path)
     reviews = companion.reviews.all()
-    found = [
-        r
-        for r in reviews
-        if r.id == request.get("path") or path == r.file_path or named == os.path.realpath(r.file_path)
-    ]
+    found = [review for review in reviews if named == os.path.realpath(review.file_path)]
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
         raise CommandError(f"no diff is open for {path}; open diffs: {waiting}")

@@ -27,7 +27,9 @@ def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
 def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """The platform's folder for sockets and what lives no longer than a login; not made here."""
     base = environment.get("XDG_RUNTIME_DIR")
-    return Path(base) / "isthmus" if base else Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
+    if base and Path(base).is_dir():  # in containers and under sudo it is often set and missing
+        return Path(base) / "isthmus"
+    return Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
 
 
 def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -37,10 +39,25 @@ def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Pat
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a folder and its missing parents, for this user alone."""
+    """Make a folder and its missing parents, for this user alone. One that exists is left as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
             folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def require_own_directory(path: Path) -> None:
+    """Make sure that nobody else can put files in a folder: others may guess its name in a shared /tmp.
+
+    Raises:
+        PermissionError: it belongs to somebody else, or is a symlink.
+    """
+    if path.is_symlink() or path.stat().st_uid != os.getuid():
+        raise PermissionError(f"{path} belongs to somebody else; set XDG_RUNTIME_DIR to a folder of your own")
+    path.chmod(0o700)
 
 
 def write_private(path: Path, content: JsonObject) -> None:

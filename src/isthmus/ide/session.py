@@ -94,6 +94,11 @@ class Session:
         """The client as a person knows it."""
         return gemini.client_title(self.client_name)
 
+    @property
+    def connected(self) -> bool:
+        """Whether a stream is open."""
+        return self.stream is not None
+
     def context(self, context: IdeContext) -> None:
         """Queue the context; it takes the place of one that is still queued."""
         self.log.replace(_encoded(context))

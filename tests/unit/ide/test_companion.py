@@ -23,6 +23,7 @@ class Recorder:
 
     id: str = "one"
     title: str = "A client"
+    connected: bool = True
     warning: str | None = None
     contexts: list[IdeContext] = field(default_factory=list[IdeContext])
     decisions: list[DiffReview] = field(default_factory=list[DiffReview])
