@@ -9,9 +9,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never, cast
+from typing import assert_never, cast
 
 from isthmus.agent.approval import CANCEL, Allow, Ask, Decision, Deny, Grant, decide, grants_of
+from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import OpenCall, Session
 from isthmus.events import (
     AgentEvent,
@@ -41,9 +42,6 @@ from isthmus.tools.base import (
 )
 from isthmus.tools.workspace import Workspace
 
-if TYPE_CHECKING:
-    from isthmus.agent.turn import AgentOptions
-
 INTERRUPTED = "interrupted"
 """The error type of a call whose outcome is not known after a crash."""
 
@@ -61,7 +59,7 @@ class _Ready:
 class CallRunner:
     """Runs the tool calls of one session. Events it yields are applied to the session already."""
 
-    def __init__(self, tools: ToolSet, options: "AgentOptions", session: Session) -> None:
+    def __init__(self, tools: ToolSet, options: AgentOptions, session: Session) -> None:
         self._tools = tools
         self._options = options
         self._session = session

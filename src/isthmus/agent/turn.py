@@ -7,13 +7,12 @@ leases, subscribers, and who answers.
 """
 
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.agent.approval import Policy
 from isthmus.agent.calls import CallRunner
+from isthmus.agent.options import AgentOptions
 from isthmus.agent.prompt import system_prompt
 from isthmus.agent.session import Session
 from isthmus.agent.thoughts import thought_of
@@ -48,16 +47,6 @@ TURN_LIMIT = "turn_limit"
 
 ContextSource = Callable[[Path], Awaitable[str | None]]
 """Gives what the person's editor shows, as text for the model, or None."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentOptions:
-    """How a coding agent is set up. ``output_folder`` keeps tool outputs that are too long to show."""
-
-    output_folder: Path
-    environment: Mapping[str, str]
-    policy: Policy = field(default_factory=Policy)
-    max_model_turns: int = 100
 
 
 class CodingAgent:

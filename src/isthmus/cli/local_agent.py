@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.agent.turn import AgentOptions, CodingAgent
+from isthmus.agent.options import AgentOptions
+from isthmus.agent.turn import CodingAgent
 from isthmus.cli.editors import EditorDirectory
 from isthmus.cli.options import Setup
 from isthmus.engine import Engine, EngineOptions

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from isthmus.cli.options import AgentOptions, agent_options
+from isthmus.cli.options import GivenOptions, agent_options
 from isthmus.errors import IsthmusError
 
 BAD_INPUT = 42
@@ -95,7 +95,7 @@ def command(
         return
     from isthmus.cli.run import run
 
-    agent = AgentOptions(**options)
+    agent = GivenOptions(**options)
     sys.exit(run(agent, prompt=prompt, output_format=output_format, resume=resume, list_sessions=list_sessions))
 
 

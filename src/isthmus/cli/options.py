@@ -26,7 +26,7 @@ class BadInputError(click.UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentOptions:
+class GivenOptions:
     """The options as given; None and empty where they were not."""
 
     model: str | None = None
@@ -39,7 +39,7 @@ class AgentOptions:
 
 
 def agent_options(function: F) -> F:
-    """Add the options of :class:`AgentOptions` to a command."""
+    """Add the options of :class:`GivenOptions` to a command."""
     folder = click.Path(file_okay=False, path_type=Path)
     for option in (
         click.option(
@@ -82,7 +82,7 @@ class Setup:
     environment: Mapping[str, str]
 
 
-def decide(options: AgentOptions, *, may_ask: bool) -> Setup:
+def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
     """Settle options, settings and environment.
 
     Raises:
@@ -113,7 +113,7 @@ def decide(options: AgentOptions, *, may_ask: bool) -> Setup:
     )
 
 
-def data_directory(options: AgentOptions) -> Path:
+def data_directory(options: GivenOptions) -> Path:
     """Where tasks are kept."""
     if options.data_dir is not None:
         return options.data_dir.resolve()
@@ -122,7 +122,7 @@ def data_directory(options: AgentOptions) -> Path:
     return platform_data_directory()
 
 
-def _policy(options: AgentOptions, settings: "Settings", *, may_ask: bool) -> "Policy":
+def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "Policy":
     from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
 
     named = options.approval_mode or settings.approval_mode or ApprovalMode.DEFAULT

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from isthmus.cli.local_agent import local_agent, rule_for
-from isthmus.cli.options import AgentOptions, BadInputError, Setup, decide
+from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide
 from isthmus.client import AgentClient
 
 
 def run(
-    options: AgentOptions, *, prompt: str | None, output_format: str, resume: str | None, list_sessions: bool
+    options: GivenOptions, *, prompt: str | None, output_format: str, resume: str | None, list_sessions: bool
 ) -> int:
     """Run as the options say; returns the exit status."""
     is_headless = prompt is not None or (not sys.stdin.isatty() and not list_sessions)

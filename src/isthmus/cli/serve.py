@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from isthmus.cli.options import AgentOptions, Setup, agent_options, decide
+from isthmus.cli.options import GivenOptions, Setup, agent_options, decide
 
 TOKEN_FILE = "serve-token"  # noqa: S105 - the name of a file
 
@@ -39,7 +39,7 @@ def command(
     isthmus serve --port 8080 --token-file ~/isthmus-token --workspace ~/project
     isthmus connect http://127.0.0.1:8080/ --token-file ~/isthmus-token
     """
-    agent = AgentOptions(**options)
+    agent = GivenOptions(**options)
     setup = decide(agent, may_ask=True)
     token_path = token_file or setup.data_dir / TOKEN_FILE
     roots = (setup.workspace,) if agent.workspace is not None else ()

@@ -10,8 +10,9 @@ from typing import Any, TypeGuard
 import pytest
 
 from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentOptions, CodingAgent
+from isthmus.agent.turn import CodingAgent
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
