@@ -32,6 +32,7 @@ from isthmus.models.base import (
     requests_of,
     text_of,
 )
+from isthmus.models.choose import choose, open_model
 from isthmus.models.gemini import open_gemini
 from isthmus.models.http import Timeouts
 from isthmus.models.message import message_from_json, message_to_json
@@ -42,7 +43,7 @@ from support.gemini_wire import GeminiWire
 from support.openai_wire import OpenAIWire
 from support.scripted_wire import Call, Failure, Reply, Say, Script, ScriptedWire, Think, Unknown, WireUsage
 from support.waiting import eventually_async
-from support.wire_server import Answer, Hold, WireRequest
+from support.wire_server import Answer, Hold, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio
 
@@ -522,6 +523,54 @@ async def test_no_proxy_and_no_key_of_the_process_reaches_a_server_on_this_machi
 
 
 @each_provider
+async def test_cancelling_before_the_answer_begins_closes_the_connection_too(provider: Provider) -> None:
+    hold = Hold()
+
+    async def never(request: WireRequest) -> Answer:
+        await hold.wait()
+        return Answer(500)
+
+    with WireServer(never) as server:
+        model = provider.open("test-model", {provider.base_url: server.base_url})
+
+        async def read() -> None:
+            async for _ in model.stream(QUESTION):
+                pass
+
+        reading = asyncio.ensure_future(read())
+        await eventually_async(lambda: server.requests)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        await eventually_async(server.requests[0].disconnected.is_set, 1, what="the server sees the disconnect")
+        await model.aclose()
+
+
+@each_provider
+async def test_a_web_page_in_place_of_an_answer_names_the_address_to_check(provider: Provider) -> None:
+    page = Answer(200, {"content-type": "text/html; charset=utf-8"}, (b"<html>Welcome</html>",))
+    async with bench(provider, page, Reply.of(Say("never"))) as it:
+        error = await it.error()
+        assert len(it.wire.model_requests) == 1
+        assert it.wire.base_url in str(error)
+    assert error.kind is ModelErrorKind.CONFIGURATION
+    assert provider.base_url in str(error)
+
+
+@each_provider
+async def test_a_chosen_model_is_opened_and_answers(provider: Provider) -> None:
+    with provider.wire([Reply.of(Say("ok"))]) as wire:
+        environment = {provider.base_url: wire.base_url, provider.key: KEY}
+        model = open_model(choose(f"{provider.name}:some-model", None, environment), environment)
+        assert isinstance(model, ChatModel)
+        assert (model.provider, model.name) == (provider.name, "some-model")
+        items = [item async for item in model.stream(QUESTION)]
+        await model.aclose()
+        assert "some-model" in wire.requests[0].path + wire.requests[0].body.decode()
+    assert items[-2:-1] == [TextDelta("ok")]
+
+
+@each_provider
 async def test_several_requests_at_once_do_not_mix(provider: Provider) -> None:
     def reply(request: WireRequest) -> Script:
         body = request.body.decode()
@@ -610,6 +659,27 @@ async def test_anthropic_sends_redacted_thinking_back_and_marks_what_to_cache() 
     assert body["tools"][-1]["cache_control"] == {"type": "ephemeral"}
     assert body["messages"][2]["content"][-1]["cache_control"] == {"type": "ephemeral"}
     assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
+
+
+async def test_anthropics_token_goes_out_as_a_bearer_token_and_no_key_with_it() -> None:
+    with AnthropicWire([Reply.of(Say("ok"))]) as wire:
+        environment = {"ANTHROPIC_BASE_URL": wire.base_url, "ANTHROPIC_AUTH_TOKEN": KEY}
+        model = open_anthropic("claude-x", environment)
+        assert [item async for item in model.stream(QUESTION)]
+        await model.aclose()
+        headers = wire.requests[0].headers
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert "x-api-key" not in headers
+
+
+async def test_an_ollama_model_is_asked_without_the_key_of_openai() -> None:
+    with OpenAIWire([Reply.of(Say("ok"))]) as wire:
+        environment = {"OLLAMA_HOST": wire.base_url.removesuffix("/v1"), "OPENAI_API_KEY": KEY}
+        model = open_model(choose("ollama:qwen3:8b", None, environment), environment)
+        assert [item async for item in model.stream(QUESTION)]
+        await model.aclose()
+        assert wire.requests[0].json["model"] == "qwen3:8b"
+        assert KEY not in str(wire.requests[0].headers)
 
 
 async def test_an_overload_inside_anthropics_stream_is_tried_again_before_and_interrupts_after_the_first_words() -> (

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 PROVIDER = GEMINI.id
 API_VERSION = "v1beta"
 CONTEXT_WINDOW = 1_048_576
+FOREIGN_CALL: JsonObject = {"thoughtSignature": "skip_thought_signature_validator"}
+"""Stands where another model's call has no signature, when a turn goes on with Gemini (documented for that case)."""
 FINISH: Mapping[str, Finish] = {
     "STOP": Finish.STOP,
     "MAX_TOKENS": Finish.LENGTH,
@@ -76,10 +78,16 @@ def thinks(name: str) -> bool:
     return re.search(r"gemini-(2\.5|[3-9]|\d\d)|gemini-\w+-latest", name) is not None
 
 
+def wants_signatures(name: str) -> bool:
+    """Whether a model refuses calls of the current turn that carry no signature."""
+    return re.search(r"gemini-([3-9]|\d\d)", name) is not None
+
+
 def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
     """The body of `streamGenerateContent`."""
     wire_ids: dict[str, str | None] = {}
-    contents = [_content(message, wire_ids) for message in in_order(request.messages)]
+    foreign: JsonObject = FOREIGN_CALL if wants_signatures(name) else {}
+    contents = [_content(message, wire_ids, foreign) for message in in_order(request.messages)]
     body: dict[str, Any] = {"contents": [content for content in contents if content["parts"]]}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -99,12 +107,12 @@ def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
     return body
 
 
-def _content(message: Message, wire_ids: dict[str, str | None]) -> dict[str, Any]:
-    parts = [encoded for part in message.parts if (encoded := _part(part, wire_ids)) is not None]
+def _content(message: Message, wire_ids: dict[str, str | None], foreign: JsonObject) -> dict[str, Any]:
+    parts = [encoded for part in message.parts if (encoded := _part(part, wire_ids, foreign)) is not None]
     return {"role": "user" if message.role == "user" else "model", "parts": parts}
 
 
-def _part(part: Part, wire_ids: dict[str, str | None]) -> Mapping[str, Any] | None:
+def _part(part: Part, wire_ids: dict[str, str | None], foreign: JsonObject) -> Mapping[str, Any] | None:
     match part:
         case Text(text, state):
             kept = kept_for(PROVIDER, state)
@@ -117,7 +125,8 @@ def _part(part: Part, wire_ids: dict[str, str | None]) -> Mapping[str, Any] | No
                 else None
             )
         case ToolRequest(identity, name, arguments, state):
-            kept = kept_for(PROVIDER, state)
+            is_ours = state is not None and state.provider == PROVIDER
+            kept = kept_for(PROVIDER, state) if is_ours else foreign
             call = {**as_object(kept.get("functionCall")), "name": name, "args": arguments}
             wire_ids[identity] = as_text(call.get("id")) or None
             return {**kept, "functionCall": call}
@@ -293,7 +302,7 @@ class GeminiWire(Wire[_Client]):
                 await http.aclose()
 
         http = self.http_client()
-        http.event_hooks = {**http.event_hooks, "response": [_remember]}
+        http.event_hooks = {**http.event_hooks, "response": [_remember, *http.event_hooks["response"]]}
         options = HttpOptions(base_url=self.endpoint.base_url, api_version=API_VERSION, httpx_async_client=http)
         return RawClient(vertexai=False, api_key=self.endpoint.key, http_options=options)
 

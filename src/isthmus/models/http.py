@@ -40,6 +40,14 @@ def http_client(endpoint: Endpoint, environment: Mapping[str, str], timeouts: Ti
         # An SDK may have put its own, or none.
         request.extensions["timeout"] = limit.as_dict()
 
+    async def refuse_pages(response: httpx2.Response) -> None:
+        if response.is_success and response.headers.get("content-type", "").startswith("text/html"):
+            raise ModelError(
+                ModelErrorKind.CONFIGURATION,
+                f"{endpoint.base_url} answers with a web page, not with {endpoint.provider.title}'s protocol. "
+                f"{endpoint.advice}",
+            )
+
     try:
         return httpx2.AsyncClient(
             timeout=limit,
@@ -49,7 +57,7 @@ def http_client(endpoint: Endpoint, environment: Mapping[str, str], timeouts: Ti
             follow_redirects=False,
             proxy=proxy_for(endpoint, environment),
             verify=_certificates(endpoint, environment),
-            event_hooks={"request": [set_deadlines]},
+            event_hooks={"request": [set_deadlines], "response": [refuse_pages]},
         )
     except (ValueError, OSError) as error:
         raise ModelError(

@@ -222,6 +222,8 @@ class ProviderModel:
             return failure
         endpoint = self._wire.endpoint
         meant = self._wire.failure(failure)
+        if isinstance(meant, ModelError):
+            return meant
         if isinstance(failure, (json.JSONDecodeError, UnicodeDecodeError)):
             meant = HttpFailure(None, text=f"what came is not JSON ({failure})")
         if isinstance(meant, HttpFailure):

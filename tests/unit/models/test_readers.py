@@ -230,6 +230,17 @@ def test_what_a_claude_model_can_do_follows_from_its_name(
     assert (version_of(name), anthropic_thinks(name), output_limit(name)) == (version, thinks, limit)
 
 
+def test_a_call_of_another_model_carries_what_gemini_takes_for_a_signature() -> None:
+    foreign = read(OpenAIReader("o"), call("a", "{}", index=0, id="1")).answer().message
+    native = read(GeminiReader(), {"candidates": [{"content": {"parts": [{"functionCall": {"name": "a"}}]}}]})
+    request = ModelRequest("", (foreign, native.answer().message))
+    part: dict[str, Any] = {"functionCall": {"name": "a", "args": {}}}
+    sent = [content["parts"][0] for content in gemini_body(request, "gemini-3.8-flash")["contents"][::2]]
+    assert sent == [{**part, "thoughtSignature": "skip_thought_signature_validator"}, part]
+    sent = [content["parts"][0] for content in gemini_body(request, "gemini-2.5-flash")["contents"][::2]]
+    assert sent == [part, part]
+
+
 def test_only_gemini_models_that_can_think_are_asked_for_their_thoughts() -> None:
     assert [gemini_thinks(name) for name in ("gemini-2.0-flash", "gemini-1.5-pro", "gemma-3-27b")] == [False] * 3
     assert [gemini_thinks(name) for name in ("gemini-2.5-pro", "gemini-3.8-flash", "gemini-flash-latest")] == [True] * 3
