@@ -62,6 +62,13 @@ def test_keys_that_are_no_choice_answer_nothing(record: Path) -> None:
     assert [entry["answer"] for entry in entries(record)[1:]] == ["cancel"]
 
 
+def test_a_choice_of_two_digits_is_typed_and_sent(record: Path) -> None:
+    with FrontTerminal("many", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).type("do it\r").wait_for(r"(?m)^   1  Option 1$").wait_for(r"15  Reject")
+        terminal.type("99\r").wait_for("one of 1, 2").type("12\r").wait_for("Chosen")
+    assert entries(record)[-1]["answer"] == "option_12"
+
+
 def test_what_is_typed_before_the_question_does_not_answer_it(record: Path) -> None:
     with FrontTerminal("stream", "--record", str(record)) as terminal:
         terminal.wait_for(PROMPT).type("one\r").wait_for("first part").type("two\r")
@@ -113,6 +120,7 @@ def test_ctrl_c_cancels_the_turn_and_not_the_program(record: Path) -> None:
     with FrontTerminal("endless", "--record", str(record)) as terminal:
         terminal.wait_for(PROMPT).type("wait\r").wait_for("working on it").type("\x03").wait_for("\u2013 cancelled")
         terminal.wait_for(PROMPT).type("hello again\r").wait_for("You said: hello again").wait_for(PROMPT)
+        terminal.type("\x04").wait_for(r"isthmus --resume [0-9a-f]{8} comes back to this session")
     kinds = [next(iter(entry)) for entry in entries(record)]
     assert kinds == ["prompt", "cancel", "prompt"]
     # The session goes on.
@@ -244,6 +252,13 @@ def test_a_dumb_terminal_gets_plain_lines(record: Path) -> None:
         terminal.type("7\r").wait_for("'7' is none of").type("1\r").wait_for("All done")
         assert b"\x1b" not in terminal.received
     assert entries(record)[-1]["answer"] == "proceed_once"
+
+
+def test_ctrl_c_on_a_dumb_terminal_cancels_the_turn_and_twice_leaves() -> None:
+    with FrontTerminal("endless", environment={"TERM": "dumb"}) as terminal:
+        terminal.wait_for("\u203a").type("wait\r").wait_for("working on it").type("\x03").wait_for("\u2013 cancelled")
+        terminal.wait_for(PROMPT).type("\x03").wait_for("Ctrl-C again leaves").type("\x03")
+        assert terminal.wait_for_exit() == 0
 
 
 def test_a_signal_to_end_leaves_the_terminal_as_it_was() -> None:

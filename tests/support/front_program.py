@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.client import PromptMessage, TaskSnapshot, Turn
@@ -211,6 +212,12 @@ class Scenarios:
         if "wait" not in message.text:
             return [TextContent("t", f"You said: {message.text}")]
         return [TextContent("t", "working on it\n"), Wait(asyncio.Event())]
+
+    def many(self, message: PromptMessage) -> Sequence[Step]:
+        """A question with more options than there are digits."""
+        options = tuple(ConfirmationOption(f"option_{number}", f"Option {number}") for number in range(1, 13))
+        request = ConfirmationRequest((*options, *OPTIONS), execute_details=ExecuteDetails("make"))
+        return [Ask((replace(shell_call(), confirmation_request=request),)), TextContent("t", "Chosen.")]
 
     def failing(self, message: PromptMessage) -> Sequence[Step]:
         """A turn that ends at its limit."""

@@ -132,6 +132,7 @@ class _Conversation:
     task_to_continue: str | None = None
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     is_working: bool = False
+    is_advised: bool = False
 
     async def run(self) -> int:
         """The whole conversation."""
@@ -146,6 +147,8 @@ class _Conversation:
             while True:
                 await self._take(await self._read())
         except _Left:
+            if self.context_id is not None and not self.is_advised:
+                self.renderer.quiet(f"{self._resume_command()} comes back to this session.")
             return 0
 
     def interrupt(self) -> None:
@@ -291,6 +294,7 @@ class _Conversation:
                         break
                     case Outcome.LEAVE:
                         self.renderer.quiet(f"The question stays open: {self._resume_command()} asks it again.")
+                        self.is_advised = True
                         raise _Left
         except IsthmusError as error:
             self.renderer.end()

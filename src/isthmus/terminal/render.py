@@ -92,6 +92,11 @@ class TaskRenderer:
     def event(self, event: AgentEvent, now: float) -> None:
         """Show an event that the view has taken in."""
         self._last_event = now
+        if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
+            # Only the latest counts, and only as often as is looked at: the next tick draws it.
+            self._remember(event.tool_call)
+            self._began.setdefault(event.tool_call.tool_call_id, now)
+            return
         match event:
             case TextContent():
                 if event.message_id != self._text_id:
@@ -225,14 +230,16 @@ class TaskRenderer:
 
     def error(self, message: str) -> None:
         """Something went wrong."""
-        first, *rest = visible(message).split("\n")
-        lines = [Text(f"{self._screen.glyphs.failed} {first}", "bad"), *(Text(f"  {line}", "bad") for line in rest)]
-        self._screen.block("error", lines)
+        lines = [line for part in visible(message).split("\n") for line in self._screen.wrapped(Text(part, "bad"), 2)]
+        first, *rest = lines or [Text()]
+        sign = Text(f"{self._screen.glyphs.failed} ", "bad")
+        self._screen.block("error", [sign.append_text(first), *(Text("  ").append_text(line) for line in rest)])
 
     def quiet(self, *lines: str) -> None:
         """Something to know."""
         self._screen.separate()
-        self._screen.block("quiet", [Text(visible_line(line), "quiet") for line in lines])
+        texts = [Text(visible_line(line), "quiet") for line in lines]
+        self._screen.block("quiet", [part for text in texts for part in self._screen.wrapped(text)])
 
     # --- Live lines -------------------------------------------------------------------------------------------------
 

@@ -102,6 +102,12 @@ class Screen:
             for line in lines:
                 self.console.print(line)
 
+    def wrapped(self, line: Text, indent: int = 0) -> list[Text]:
+        """The line in pieces that fit beside an indent, broken at words; without a terminal it stays whole."""
+        if not self.console.is_terminal:
+            return [line]
+        return list(line.wrap(self.console, self.width - indent))
+
     def write(self, increment: str) -> None:
         """Print more of a text of the model."""
         if self._markdown is None:
