@@ -166,7 +166,7 @@ class MemoryAgent:
             self._append(task, ConfirmationAccepted(confirmation, answered_by))
         self._append(task, StateChange(TaskState.WORKING))
         for confirmation in confirmations:
-            for event in _decided(waiting[confirmation.tool_call_id], confirmation):
+            for event in decided(waiting[confirmation.tool_call_id], confirmation):
                 self._append(task, event)
         if task.snapshot.pending:
             self._append(task, StateChange(TaskState.INPUT_REQUIRED))
@@ -315,7 +315,8 @@ def _folded(snapshot: TaskSnapshot, delivery: Delivery) -> TaskSnapshot:
             return snapshot
 
 
-def _decided(call: ToolCall, confirmation: ToolCallConfirmation) -> Sequence[AgentEvent]:
+def decided(call: ToolCall, confirmation: ToolCallConfirmation) -> Sequence[AgentEvent]:
+    """What happens to a call after its answer; the tool ``failing`` fails."""
     if confirmation.selected_option_id == "cancel":
         return (ToolCallUpdate(_without_question(call, ToolCallStatus.CANCELLED)),)
     if call.tool_name == "failing":

@@ -7,7 +7,7 @@ Where a request is decoded, performed and its answer encoded. Deliberately not h
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import assert_never, cast
+from typing import Any, assert_never, cast
 
 import anyio
 from starlette.requests import Request as HttpRequest
@@ -132,7 +132,7 @@ class JsonRpcEndpoint:
             task = encode_task(turn.snapshot, active.uri)
             yield event_frame(encode_result(request_id, task), turn.snapshot.seq)
         encoder = StreamEncoder(turn.snapshot, active.uri, answered=opened.answered)
-        async with aclosing(_frames(request_id, turn.deliveries, encoder)) as frames:
+        async with aclosing(self._frames(request_id, turn, encoder)) as frames:
             async for frame in frames:
                 yield frame
 
@@ -143,47 +143,44 @@ class JsonRpcEndpoint:
         if after is None:
             yield task
         is_told = after is None
-        encoder = StreamEncoder(turn.snapshot, active.uri, after=after)
-        async with aclosing(_frames(request_id, turn.deliveries, encoder)) as frames:
+        encoder = StreamEncoder(turn.snapshot, active.uri)
+        async with aclosing(self._frames(request_id, turn, encoder)) as frames:
             async for frame in frames:
                 is_told = True
                 yield frame
         if not is_told:
             yield task  # nothing was missed and nothing will come: say how the task stands
 
-
-async def _frames(
-    request_id: RequestId, deliveries: AsyncIterator[Delivery], encoder: StreamEncoder
-) -> AsyncGenerator[bytes, None]:
-    """The frames of deliveries. An event that may be the last one is held until it is known whether another follows."""
-    held: Delivery | None = None
-    try:
-        async for delivery in deliveries:
-            if held is not None:
-                frame, held = _frame(request_id, encoder, held), None
+    async def _frames(self, request_id: RequestId, turn: Turn, encoder: StreamEncoder) -> AsyncGenerator[bytes, None]:
+        """The frames of a turn. An event that may be the last one is held until it is known whether more follow."""
+        held: Delivery | None = None
+        try:
+            async for delivery in turn.deliveries:
+                if held is not None:
+                    frame, held = _frame(request_id, encoder.encode(held), held), None
+                    if frame is not None:
+                        yield frame
+                if encoder.may_be_last(delivery):
+                    held = delivery
+                    continue
+                frame = _frame(request_id, encoder.encode(delivery), delivery)
                 if frame is not None:
                     yield frame
-            if encoder.may_be_last(delivery):
-                held = delivery
-                continue
-            frame = _frame(request_id, encoder, delivery)
-            if frame is not None:
-                yield frame
-        if held is not None:
-            frame = _frame(request_id, encoder, held, final=True)
-            if frame is not None:
-                yield frame
-    except IsthmusError as error:
-        yield event_frame(encode_error(request_id, rpc_error(error)))
-    except Exception:
-        _LOG.exception("a stream failed because of a bug")
-        yield event_frame(encode_error(request_id, _bug()))
-    finally:
-        await _close(deliveries)
+            if held is not None:
+                pending = (await self._agent.get(turn.task_id, 0)).pending if encoder.asks(held) else ()
+                frame = _frame(request_id, encoder.encode(held, final=True, pending=pending), held)
+                if frame is not None:
+                    yield frame
+        except IsthmusError as error:
+            yield event_frame(encode_error(request_id, rpc_error(error)))
+        except Exception:
+            _LOG.exception("a stream failed because of a bug")
+            yield event_frame(encode_error(request_id, _bug()))
+        finally:
+            await _close(turn.deliveries)
 
 
-def _frame(request_id: RequestId, encoder: StreamEncoder, delivery: Delivery, *, final: bool = False) -> bytes | None:
-    event = encoder.encode(delivery, final=final)
+def _frame(request_id: RequestId, event: Mapping[str, Any] | None, delivery: Delivery) -> bytes | None:
     return None if event is None else event_frame(encode_result(request_id, event), delivery.seq)
 
 

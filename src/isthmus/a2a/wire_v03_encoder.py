@@ -25,7 +25,6 @@ from isthmus.events import (
     TextContent,
     Thought,
     ToolCall,
-    ToolCallStatus,
     ToolCallUpdate,
     ToolResultRecorded,
 )
@@ -54,42 +53,37 @@ def timestamp(at: float) -> str:
 
 
 class StreamEncoder:
-    """The events of one stream, in order. It follows which questions are open, and the model in use.
+    """The events of one stream, in order. It follows which model is in use.
 
-    ``snapshot`` is the task as it stood when the stream began; with ``after`` the stream replays events before it.
-    ``answered`` are the calls that the request of this stream has answered itself: the news of that, and of the work
-    that begins, are not sent back to it while they come first (Appendix A, step 7).
+    ``snapshot`` is the task as it stood when the stream began. ``answered`` are the calls that the request of this
+    stream has answered itself: the news of that, and of the work that begins, are not sent back to it while they come
+    first (Appendix A, step 7).
     """
 
-    def __init__(
-        self,
-        snapshot: TaskSnapshot,
-        uri: str | None,
-        *,
-        after: int | None = None,
-        answered: frozenset[str] = frozenset(),
-    ) -> None:
+    def __init__(self, snapshot: TaskSnapshot, uri: str | None, *, answered: frozenset[str] = frozenset()) -> None:
         self._snapshot = snapshot
         self._uri = uri
         self._answered = answered
         self._model = snapshot.model
         self._begun = False
-        self._pending = {call.tool_call_id: call for call in snapshot.pending}
-        self._is_replaying = after is not None and after < snapshot.seq
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
     def may_be_last(self, delivery: Delivery) -> bool:
         """The stream may end with this event, unless it is followed by others (in a replay)."""
         return isinstance(delivery.event, StateChange) and delivery.event.state.ends_stream
 
-    def encode(self, delivery: Delivery, *, final: bool = False) -> JsonDict | None:
-        """The status-update event of a delivery, None for what this client is not told."""
+    def asks(self, delivery: Delivery) -> bool:
+        """The event says that a person is asked."""
+        return isinstance(delivery.event, StateChange) and delivery.event.state is TaskState.INPUT_REQUIRED
+
+    def encode(self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()) -> JsonDict | None:
+        """The status-update event of a delivery, None for what this client is not told.
+
+        ``final`` says that the stream ends with it; ``pending`` are the calls that wait for the person then.
+        """
         if self._is_echo(delivery):
             return None
-        if self._is_replaying and delivery.seq is not None and delivery.seq >= self._snapshot.seq:
-            self._is_replaying = False
-            self._pending = {call.tool_call_id: call for call in self._snapshot.pending}
-        encoded = self._encode(delivery, final)
+        encoded = self._encode(delivery, final, pending)
         self._begun = self._begun or encoded is not None
         return encoded
 
@@ -104,20 +98,18 @@ class StreamEncoder:
             case _:
                 return False
 
-    def _encode(self, delivery: Delivery, final: bool) -> JsonDict | None:
+    def _encode(self, delivery: Delivery, final: bool, pending: Sequence[ToolCall]) -> JsonDict | None:
         kinds = DevelopmentToolEventKind
         match delivery.event:
             case StateChange() as change:
-                return self._state_change(change, delivery, final)
+                return self._state_change(change, delivery, final, pending)
             case ToolCallUpdate(call):
-                self._follow(call)
                 return self._extended(delivery, kinds.TOOL_CALL_UPDATE, self._data(delivery, to_json(call)))
             case TextContent(message_id, text):
                 return self._event(delivery, kinds.TEXT_CONTENT, self._message(message_id, [_text_part(text)]))
             case Thought(thought):
                 return self._extended(delivery, kinds.THOUGHT, self._data(delivery, to_json(thought)))
             case ConfirmationAccepted(confirmation, answered_by):
-                self._pending.pop(confirmation.tool_call_id, None)
                 content = self._data(delivery, to_json(confirmation))
                 return self._extended(delivery, kinds.TOOL_CALL_CONFIRMATION, content, answered_by=answered_by)
             case RetryNotice(attempt, attempts, delay, reason):
@@ -133,18 +125,14 @@ class StreamEncoder:
             case _:
                 assert_never(delivery.event)
 
-    def _follow(self, call: ToolCall) -> None:
-        if call.status is ToolCallStatus.PENDING and call.confirmation_request is not None:
-            self._pending[call.tool_call_id] = call
-        else:
-            self._pending.pop(call.tool_call_id, None)
-
-    def _state_change(self, change: StateChange, delivery: Delivery, final: bool) -> JsonDict | None:
+    def _state_change(
+        self, change: StateChange, delivery: Delivery, final: bool, pending: Sequence[ToolCall]
+    ) -> JsonDict | None:
         if change.state is TaskState.SUBMITTED:
             return None  # the Task itself says so
         parts: list[JsonDict] = []
-        if change.state is TaskState.INPUT_REQUIRED and final:  # else a replay: what was asked has been answered
-            parts = pending_parts(tuple(self._pending.values()), self._uri)
+        if change.state is TaskState.INPUT_REQUIRED:
+            parts = pending_parts(pending, self._uri)
         elif change.error is not None:
             parts = [_text_part(change.error)]
         content = self._message(self._message_id(delivery), parts) if parts or self._uri is not None else None

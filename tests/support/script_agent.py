@@ -1,0 +1,105 @@
+"""The scripts of :mod:`support.memory_agent`, run by the real engine: an Agent that plays steps instead of a model."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from isthmus.a2a.options import ServerOptions
+from isthmus.agent.session import Session
+from isthmus.client import PromptMessage
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate, ToolResultRecorded
+from isthmus.journal.sqlite import SqliteJournal
+from isthmus.models.base import Text, ToolRequest
+from support.a2a_serving import RawClient, serving
+from support.agents import reply
+from support.memory_agent import Ask, MemoryAgent, Progress, Script, Step, Wait, conversation, decided
+
+
+class ScriptAgent:
+    """Implements the engine's Agent port."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._steps: dict[str, list[Step]] = {}
+        self._texts: dict[str, dict[str, str]] = {}
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """Play steps to the next question or the end."""
+        if session.state is TaskState.SUBMITTED:
+            text = "".join(part.text for part in session.messages[-1].parts if isinstance(part, Text))
+            self._steps[session.task_id] = list(self._script(PromptMessage(text)))
+            self._texts[session.task_id] = {}
+            yield session.apply(StateChange(TaskState.WORKING))
+        async for event in self._decide(session):
+            yield event
+        if session.waiting:
+            yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
+            return
+        steps = self._steps[session.task_id]
+        texts = self._texts[session.task_id]
+        while steps:
+            match steps.pop(0):
+                case Ask(calls):
+                    requests = [ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters) for call in calls]
+                    yield session.apply(reply("asking", *requests))
+                    for call in calls:
+                        yield session.apply(ToolCallUpdate(call))
+                    yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
+                    return
+                case Wait(event):
+                    await event.wait()
+                case Progress(event):
+                    yield event
+                case Exception() as error:
+                    yield session.apply(StateChange(TaskState.FAILED, str(error), "scripted"))
+                    return
+                case TextContent(message_id, text) as event:
+                    texts[message_id] = texts.get(message_id, "") + text
+                    yield session.apply(event)
+                case event:
+                    yield session.apply(event)
+        for message_id, text in texts.items():
+            yield session.apply(reply(message_id, Text(text)))
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+    async def _decide(self, session: Session) -> AsyncIterator[AgentEvent]:
+        for item in session.unsettled:
+            if item.call is not None and item.confirmation is not None:
+                for event in decided(item.call, item.confirmation):
+                    yield session.apply(event)
+                yield session.apply(ToolResultRecorded(item.call.tool_call_id, "done"))
+
+
+class Serve(Protocol):
+    """Serves a script to a raw client."""
+
+    def __call__(
+        self, script: Script = conversation, options: ServerOptions | None = None
+    ) -> AbstractAsyncContextManager[RawClient]: ...
+
+
+def serve_with(kind: str, folder: Path) -> Serve:
+    """A way to serve scripts: by the agent in memory, or by the real engine with a journal in ``folder``."""
+
+    @asynccontextmanager
+    async def serve(script: Script = conversation, options: ServerOptions | None = None) -> AsyncGenerator[RawClient]:
+        if kind == "memory":
+            async with serving(MemoryAgent(script, default_workspace=str(folder)), options) as client:
+                yield client
+        else:
+            async with engine_playing(script, folder) as engine, serving(engine, options) as client:
+                yield client
+
+    return serve
+
+
+@asynccontextmanager
+async def engine_playing(script: Script, folder: Path) -> AsyncGenerator[Engine]:
+    """A real engine over a journal in ``folder``, its default workspace too; whoever serves it closes it."""
+    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    engine = Engine(ScriptAgent(script), journal, EngineOptions(WorkspaceRule(default=folder), lambda: "scripted"))
+    await engine.start()
+    yield engine
