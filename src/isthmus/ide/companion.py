@@ -31,6 +31,8 @@ from isthmus.ide.review import DiffReview, ReviewTable
 
 MAXIMUM_REVIEWS = 100
 KEPT_DECISIONS = 50
+KEPT_CHARACTERS = 16 * 1024 * 1024
+"""Of decided reviews, which are only kept for a closeDiff that crosses the decision."""
 DECISION_WAIT_SECONDS = 1.0
 
 
@@ -245,8 +247,10 @@ class Companion:
         if review is None:
             return None
         self._decisions[review.id] = review
-        while len(self._decisions) > KEPT_DECISIONS:
-            self._decisions.popitem(last=False)
+        size = sum(len(decided.proposed) for decided in self._decisions.values())
+        while len(self._decisions) > 1 and (len(self._decisions) > KEPT_DECISIONS or size > KEPT_CHARACTERS):
+            _, forgotten = self._decisions.popitem(last=False)
+            size -= len(forgotten.proposed)
         client = self._clients.get(review.owner)
         warning = client.decided(review) if client is not None else None
         await self._announce()

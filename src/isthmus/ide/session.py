@@ -18,6 +18,10 @@ from isthmus.ide.review import DiffReview
 
 MAXIMUM_SESSIONS = 64
 KEPT_EVENTS = 256
+KEPT_BYTES = 32 * 1024 * 1024
+"""Of events that were sent already and are only kept for a client that asks for them again."""
+UNSENT_BYTES = 256 * 1024 * 1024
+"""Of decisions that no stream has carried yet; a client that lets so much pile up loses the oldest ones."""
 IDLE_SECONDS = 600.0
 """A session without a stream and without requests is forgotten after this."""
 LOST_STREAM_SECONDS = 30.0
@@ -31,6 +35,7 @@ class EventLog:
         self._epoch = epoch
         self._last = 0
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_EVENTS)
+        self._size = 0
         self._latest: tuple[int, bytes] | None = None
         self.sent = 0
         """The number of the newest event that any stream has carried."""
@@ -38,7 +43,16 @@ class EventLog:
     def append(self, data: bytes) -> None:
         """Add an event that must arrive."""
         self._last += 1
+        if len(self._kept) == KEPT_EVENTS:
+            self._forget()
         self._kept.append((self._last, data))
+        self._size += len(data)
+        # The newest one always stays.
+        while len(self._kept) > 1 and self._size > (KEPT_BYTES if self._kept[0][0] <= self.sent else UNSENT_BYTES):
+            self._forget()
+
+    def _forget(self) -> None:
+        self._size -= len(self._kept.popleft()[1])
 
     def replace(self, data: bytes) -> None:
         """Add an event that makes the one added this way before worthless."""

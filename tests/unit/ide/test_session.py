@@ -1,5 +1,7 @@
 """Sessions and their event logs."""
 
+import pytest
+
 from isthmus.ide.context import IdeContext, WorkspaceState
 from isthmus.ide.mcp_peer import ClientInfo
 from isthmus.ide.session import EventLog, Session, SessionTable
@@ -28,6 +30,29 @@ def test_a_stream_starts_after_the_event_that_the_client_names_or_after_the_last
     assert log.position(None) == 3
     for other in ("former-2", "", "2", "e-", "e-x", "e-²", "e-" + "9" * 30, "e--1"):
         assert log.position(other) == 0, other
+
+
+def test_what_was_sent_is_forgotten_when_it_is_large_and_what_was_not_sent_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("isthmus.ide.session.KEPT_BYTES", 10)
+    monkeypatch.setattr("isthmus.ide.session.UNSENT_BYTES", 100)
+    log = EventLog("e")
+    for _ in range(5):
+        log.append(b"x" * 8)
+    assert [number for number, _ in log.after(0)] == [1, 2, 3, 4, 5]
+    log.sent = 5
+    log.append(b"y" * 8)
+    assert [number for number, _ in log.after(0)] == [6]
+    log.append(b"z" * 200)
+    assert [number for number, _ in log.after(0)] == [7]
+
+
+def test_many_small_events_are_kept_up_to_a_number() -> None:
+    log = EventLog("e")
+    for _ in range(300):
+        log.append(b"x")
+    assert [number for number, _ in log.after(0)] == list(range(45, 301))
 
 
 def _table(now: list[float], **restorable: ClientInfo) -> SessionTable:

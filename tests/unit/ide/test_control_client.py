@@ -1,0 +1,63 @@
+"""Which companion the person's commands take."""
+
+from pathlib import Path
+
+import pytest
+
+from isthmus.ide.control_client import NotFoundError, RunningCompanion, choose
+
+
+def _companion(port: int, *folders: Path) -> RunningCompanion:
+    return RunningCompanion(
+        1, port, "agents", "headless", 1, tuple(str(folder) for folder in folders), "", "", "person"
+    )
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path, Path]:
+    outer, inner, beside = tmp_path / "outer", tmp_path / "outer" / "inner", tmp_path / "outer-beside"
+    for folder in (outer, inner, beside):
+        folder.mkdir()
+    return outer, inner, beside
+
+
+def test_the_nearest_workspace_above_the_folder_is_taken_and_of_equals_the_first(
+    folders: tuple[Path, Path, Path],
+) -> None:
+    outer, inner, _ = folders
+    newest, wide, near = _companion(1, outer), _companion(2, outer), _companion(3, inner, outer)
+    assert choose([newest, wide, near], str(outer), {}) is newest
+    assert choose([newest, wide, near], str(inner), {}) is near
+    assert choose([newest, wide], str(inner), {}) is newest
+
+
+def test_a_folder_beside_the_workspace_with_the_same_beginning_is_not_in_it(folders: tuple[Path, Path, Path]) -> None:
+    outer, _, beside = folders
+    with pytest.raises(NotFoundError, match=str(beside)) as raised:
+        choose([_companion(7, outer)], str(beside), {})
+    assert "port 7" in str(raised.value)
+
+
+def test_symlinks_lead_to_the_workspace(folders: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folders[0])
+    companion = _companion(1, folders[0])
+    assert choose([companion], str(tmp_path / "link"), {}) is companion
+    assert choose([_companion(2, tmp_path / "link")], str(folders[1]), {}).port == 2
+
+
+def test_the_port_in_the_environment_goes_before_the_workspace_and_a_named_one_before_both(
+    folders: tuple[Path, Path, Path],
+) -> None:
+    outer, inner, beside = folders
+    companions = [_companion(1, outer), _companion(2, inner), _companion(3, beside)]
+    environment = {"GEMINI_CLI_IDE_SERVER_PORT": "2"}
+    assert choose(companions, str(outer), environment).port == 2
+    assert choose(companions, str(outer), environment, 3).port == 3
+    assert choose(companions, str(outer), {"GEMINI_CLI_IDE_SERVER_PORT": "99"}).port == 1
+    with pytest.raises(NotFoundError, match="port 99"):
+        choose(companions, str(outer), environment, 99)
+
+
+def test_without_any_companion_the_message_says_how_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="isthmus companion --editor headless"):
+        choose([], str(tmp_path), {})

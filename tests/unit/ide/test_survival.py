@@ -1,0 +1,108 @@
+"""What one life of a companion leaves to the next."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from isthmus.ide.mcp_peer import ClientInfo
+from isthmus.ide.survival import LifeFile
+
+_CLIENT = ClientInfo("client", "1", "2025-06-18")
+
+
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process looks dead: the writer of the file, which is this one, too."""
+
+    def nobody_is_alive(pid: int) -> bool:
+        return False
+
+    monkeypatch.setattr("isthmus.ide.survival.process_is_alive", nobody_is_alive)
+
+
+def _file(folder: Path, *workspaces: str, editor: str = "headless") -> LifeFile:
+    return LifeFile(folder, editor, workspaces or ("/one",))
+
+
+def _left(folder: Path, *workspaces: str) -> Path:
+    """A former life, with the discovery file that it left."""
+    discovery = folder / "gemini-ide-server-1-2.json"
+    discovery.touch()
+    _file(folder / "lives", *workspaces).write(2, "secret", str(discovery), {"session": _CLIENT})
+    return discovery
+
+
+@pytest.mark.usefixtures("dead")
+def test_a_former_life_is_taken_over_once_and_its_files_are_removed(tmp_path: Path) -> None:
+    discovery = _left(tmp_path)
+    life = _file(tmp_path / "lives").take_over()
+    assert life is not None
+    assert (life.port, life.token, life.clients()) == (2, "secret", {"session": _CLIENT})
+    assert not discovery.exists()
+    assert list((tmp_path / "lives").iterdir()) == []
+    assert _file(tmp_path / "lives").take_over() is None
+
+
+def test_the_life_of_a_running_companion_is_left_alone(tmp_path: Path) -> None:
+    discovery = _left(tmp_path)
+    assert _file(tmp_path / "lives").take_over() is None
+    assert discovery.exists()
+    assert len(list((tmp_path / "lives").iterdir())) == 1
+
+
+@pytest.mark.usefixtures("dead")
+def test_after_sixty_seconds_nothing_is_taken_over_and_the_files_are_removed(tmp_path: Path) -> None:
+    discovery = _left(tmp_path)
+    (path,) = (tmp_path / "lives").iterdir()
+    os.utime(path, (time.time() - 61, time.time() - 61))
+    assert _file(tmp_path / "lives").take_over() is None
+    assert not discovery.exists()
+    assert not path.exists()
+
+
+@pytest.mark.usefixtures("dead")
+def test_a_sign_of_life_counts_as_the_end(tmp_path: Path) -> None:
+    _left(tmp_path)
+    (path,) = (tmp_path / "lives").iterdir()
+    os.utime(path, (time.time() - 61, time.time() - 61))
+    _file(tmp_path / "lives").touch()
+    assert _file(tmp_path / "lives").take_over() is not None
+
+
+@pytest.mark.usefixtures("dead")
+@pytest.mark.parametrize(
+    ("workspaces", "editor", "fresh"), [(("/two",), "headless", False), ((), "neovim", False), ((), "headless", True)]
+)
+def test_another_workspace_another_editor_or_a_fresh_start_takes_nothing_over_and_sweeps(
+    tmp_path: Path, workspaces: tuple[str, ...], editor: str, fresh: bool
+) -> None:
+    discovery = _left(tmp_path)
+    assert _file(tmp_path / "lives", *workspaces, editor=editor).take_over(fresh=fresh) is None
+    assert not discovery.exists()
+
+
+@pytest.mark.usefixtures("dead")
+def test_the_order_of_the_folders_does_not_matter(tmp_path: Path) -> None:
+    _left(tmp_path, "/one", "/two")
+    assert _file(tmp_path / "lives", "/two", "/one").take_over() is not None
+
+
+@pytest.mark.usefixtures("dead")
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": "x"}', "\udcff".encode("utf-8", "surrogateescape")])
+def test_a_broken_file_is_removed_and_harms_nobody(tmp_path: Path, content: str | bytes) -> None:
+    path = tmp_path / "lives" / "0-1.json"
+    path.parent.mkdir()
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert _file(tmp_path / "lives").take_over() is None
+    assert not path.exists()
+
+
+@pytest.mark.usefixtures("dead")
+def test_a_file_that_names_something_else_as_its_discovery_file_does_not_remove_it(tmp_path: Path) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.touch()
+    _file(tmp_path / "lives").write(2, "secret", str(precious), {})
+    _file(tmp_path / "lives").take_over()
+    assert precious.exists()
