@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_SECONDS = 15.0
 BODY_SECONDS = 30.0
+RETRY_MILLISECONDS = 1_000
+"""After how long a client comes back when its stream broke (the `retry` field of server-sent events)."""
+RESTART_MILLISECONDS = 5_000
+"""The same when the companion ends: real CLIs give up at the first attempt that fails, so a restart needs that long."""
 
 
 class McpEndpoint:
@@ -159,12 +163,16 @@ class McpEndpoint:
         try:
             position = log.position(last_event_id)
             session.context(await self._companion.context())
+            yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             while True:
                 session.wake.clear()
                 for position, data in log.after(position):  # noqa: B020 - the position moves on with each event
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
                     log.sent = max(log.sent, position)
-                if self._closing or session.stream is not key:
+                if self._closing:
+                    yield b"retry: %d\n\n" % RESTART_MILLISECONDS
+                    return
+                if session.stream is not key:
                     return
                 try:
                     async with asyncio.timeout(KEEP_ALIVE_SECONDS):
