@@ -1,0 +1,156 @@
+"""A model of each provider beside the fake server it talks to: the bench of the ChatModel contract."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from isthmus.models.anthropic import open_anthropic
+from isthmus.models.base import (
+    ChatModel,
+    Done,
+    Message,
+    ModelError,
+    ModelRequest,
+    StreamItem,
+    Text,
+    ToolResult,
+    ToolSpec,
+)
+from isthmus.models.gemini import open_gemini
+from isthmus.models.http import Timeouts
+from isthmus.models.message import message_from_json, message_to_json
+from isthmus.models.openai import open_openai
+from isthmus.models.streaming import ProviderModel, StreamOptions
+from support.anthropic_wire import AnthropicWire
+from support.gemini_wire import GeminiWire
+from support.openai_wire import OpenAIWire
+from support.scripted_wire import Script, ScriptedWire
+from support.wire_server import WireRequest
+
+KEY = "sk-secret-0123456789"
+TOOLS = (
+    ToolSpec("glob", "Find files.", {"type": "object", "properties": {"pattern": {"type": "string"}}}),
+    ToolSpec("read_file", "Read a file.", {"type": "object", "properties": {"file_path": {"type": "string"}}}),
+)
+QUESTION = ModelRequest("You are a test.", (Message("user", (Text("What is here?"),)),), TOOLS)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """What differs between the providers in a test."""
+
+    name: str
+    wire: type[ScriptedWire]
+    open: Callable[..., ProviderModel]
+    key: str
+    base_url: str
+    messages: Callable[[WireRequest], list[Any]]
+    """The assistant's messages of a request, as the provider's JSON."""
+    unknown: Mapping[str, Any]
+    """A part that no client knows."""
+    raw_safety: str
+
+
+def gemini_messages(request: WireRequest) -> list[Any]:
+    return [content["parts"] for content in request.json["contents"] if content["role"] == "model"]
+
+
+def anthropic_messages(request: WireRequest) -> list[Any]:
+    return [message["content"] for message in request.json["messages"] if message["role"] == "assistant"]
+
+
+def openai_messages(request: WireRequest) -> list[Any]:
+    return [message for message in request.json["messages"] if message["role"] == "assistant"]
+
+
+GEMINI = Provider(
+    "gemini",
+    GeminiWire,
+    open_gemini,
+    "GEMINI_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    gemini_messages,
+    {"hologram": {"voxels": [1, 2]}, "thoughtSignature": "h=="},
+    "SAFETY",
+)
+ANTHROPIC = Provider(
+    "anthropic",
+    AnthropicWire,
+    open_anthropic,
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    anthropic_messages,
+    {"type": "hologram", "voxels": [1, 2]},
+    "refusal",
+)
+OPENAI = Provider(
+    "openai",
+    OpenAIWire,
+    open_openai,
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    openai_messages,
+    {"hologram": {"voxels": [1, 2]}},
+    "content_filter",
+)
+ALL = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI)]
+each_provider = pytest.mark.parametrize("provider", ALL)
+
+
+@dataclass
+class Bench:
+    """A model, the server it talks to, and the waits it asked for."""
+
+    model: ChatModel
+    wire: ScriptedWire
+    waits: list[float] = field(default_factory=list[float])
+
+    async def ask(self, request: ModelRequest = QUESTION) -> list[StreamItem]:
+        return [item async for item in self.model.stream(request)]
+
+    async def answer(self, request: ModelRequest = QUESTION) -> Done:
+        last = (await self.ask(request))[-1]
+        assert isinstance(last, Done)
+        return last
+
+    async def error(self, request: ModelRequest = QUESTION) -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            await self.ask(request)
+        assert_no_key(caught.value)
+        return caught.value
+
+
+def assert_no_key(error: BaseException | None) -> None:
+    while error is not None:
+        assert KEY not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+@asynccontextmanager
+async def bench(
+    provider: Provider, *replies: Script, model: str = "test-model", timeouts: Timeouts | None = None
+) -> AsyncGenerator[Bench, None]:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    options = StreamOptions(sleep=sleep, random=lambda: 0.5, timeouts=timeouts or Timeouts(connect=5, idle=10))
+    with provider.wire(replies) as wire:
+        environment = {provider.base_url: wire.base_url, provider.key: KEY}
+        opened = provider.open(model, environment, options=options)
+        try:
+            yield Bench(opened, wire, waits)
+        finally:
+            await opened.aclose()
+
+
+def continued(done: Done, *results: ToolResult, text: str = "") -> ModelRequest:
+    """The request after an answer, which has been in the journal meanwhile."""
+    kept = message_from_json(json.loads(json.dumps(message_to_json(done.message))))
+    parts = (*results, Text(text)) if text else results
+    return replace(QUESTION, messages=(*QUESTION.messages, kept, Message("user", parts)))
