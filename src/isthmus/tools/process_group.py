@@ -8,6 +8,7 @@ process that was left in the background and holds it does not keep anybody waiti
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -17,14 +18,22 @@ GRACE_SECONDS = 2.0
 """Between SIGTERM and SIGKILL."""
 _POLL_SECONDS = 0.02
 _CHUNK = 65_536
-_GUARD = 'read -r group && { read -r _; kill -KILL -- "-$group"; } 2>/dev/null'
+_MARK = "ISTHMUS_PROCESS_GROUP"
+"""Environment variable by which descendants that left the group are found, where there is /proc."""
+_GUARD = """
+read -r group mark || exit
+read -r _
+kill -KILL -- "-$group"
+grep -lsa "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do kill -KILL "$pid"; done
+"""
 
 
 class ProcessGroup:
     """A running command and everything it started, as far as that stayed in its group."""
 
-    def __init__(self, process: Process, output: int, on_output: Callable[[bytes], None]) -> None:
+    def __init__(self, process: Process, mark: str, output: int, on_output: Callable[[bytes], None]) -> None:
         self._process = process
+        self._mark = mark
         self._output = output
         self._on_output = on_output
         self.changed = asyncio.Event()
@@ -65,12 +74,12 @@ class ProcessGroup:
         """End the whole group at once."""
         self._signal(signal.SIGKILL)
 
-    async def terminate(self) -> None:
+    async def terminate(self, *, also_strays: bool = False) -> None:
         """Ask everything to end; what is left after the grace period is killed, also when this is cancelled.
 
-        While the command itself runs, that includes its descendants that left the group.
+        `also_strays`: also what left the group on purpose, such as daemons, as far as it can be found.
         """
-        strays = self._strays()
+        strays = self._strays() if also_strays else ()
         if not self._signal(signal.SIGTERM) and not strays:
             return
         try:
@@ -88,16 +97,13 @@ class ProcessGroup:
                     os.kill(stray, signal.SIGKILL)
 
     def _strays(self) -> tuple[int, ...]:
-        if self.exit_code is not None:
-            return ()
         import psutil
 
         strays: list[int] = []
-        with contextlib.suppress(psutil.Error):
-            for child in psutil.Process(self.id).children(recursive=True):
-                with contextlib.suppress(OSError):
-                    if os.getpgid(child.pid) != self.id:
-                        strays.append(child.pid)
+        for process in psutil.process_iter():
+            with contextlib.suppress(OSError, psutil.Error):
+                if process.environ().get(_MARK) == self._mark and os.getpgid(process.pid) != self.id:
+                    strays.append(process.pid)
         return tuple(strays)
 
     def drain(self) -> None:
@@ -160,6 +166,8 @@ async def process_group(
     """
     read_end, write_end = os.pipe()
     group: ProcessGroup | None = None
+    mark = secrets.token_hex(16)
+    has_ended = False
     try:
         os.set_blocking(read_end, False)
         async with _guard() as announce:
@@ -170,18 +178,19 @@ async def process_group(
                     stdout=write_end,
                     stderr=write_end,
                     cwd=folder,
-                    env=dict(environment),
+                    env={**environment, _MARK: mark},
                     start_new_session=True,
                 )
             finally:
                 os.close(write_end)
-            group = ProcessGroup(process, read_end, on_output)
+            group = ProcessGroup(process, mark, read_end, on_output)
             try:
-                announce(process.pid)
+                announce(process.pid, mark)
                 yield group
+                has_ended = group.exit_code is not None
             finally:
                 try:
-                    await group.terminate()
+                    await group.terminate(also_strays=not has_ended)
                 finally:
                     group.close()
     finally:
@@ -190,7 +199,7 @@ async def process_group(
 
 
 @contextlib.asynccontextmanager
-async def _guard() -> AsyncGenerator[Callable[[int], None], None]:
+async def _guard() -> AsyncGenerator[Callable[[int, str], None], None]:
     """A process that kills the announced group when the pipe to it closes, unless it is killed before."""
     read_end, write_end = os.pipe()
     try:
@@ -203,8 +212,8 @@ async def _guard() -> AsyncGenerator[Callable[[int], None], None]:
     finally:
         os.close(read_end)
 
-    def announce(group: int) -> None:
-        os.write(write_end, f"{group}\n".encode())
+    def announce(group: int, mark: str) -> None:
+        os.write(write_end, f"{group} {mark}\n".encode())
 
     try:
         yield announce

@@ -154,7 +154,7 @@ async def _first(ending: "asyncio.Future[int]", changed: asyncio.Event | None, s
         return
     coming = asyncio.ensure_future(changed.wait())
     try:
-        await asyncio.wait({ending, coming}, timeout=max(seconds, 0))
+        await asyncio.wait({ending, coming}, timeout=max(seconds, 0), return_when=asyncio.FIRST_COMPLETED)
     finally:
         coming.cancel()
         changed.clear()
@@ -170,7 +170,7 @@ async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
             with suppress(TimeoutError):
                 await asyncio.wait_for(group.changed.wait(), deadline - time.monotonic())
         left = group.members() if group.is_alive() else ()
-    await group.terminate()
+    await group.terminate(also_strays=not ending.done())
     group.drain()
     if not ending.done():
         await asyncio.wait({ending}, timeout=1)

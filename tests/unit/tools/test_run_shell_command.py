@@ -45,7 +45,7 @@ def running(marker: str) -> list[int]:
         ("echo x; exit 3", "Output: x\nExit Code: 3"),
         ("kill -TERM $$", "Output: (empty)\nSignal: 15 (SIGTERM)"),
         ("missing-command-x", "Exit Code: 127"),
-        ("read line; echo \"[$line] $?\"", "Output: [] 0"),
+        ("read line; echo \"[$line] $?\"", "Output: [] 1"),
         ("printf 'a\\0\\377\\033[31mb'", "Output: a\ufffd\ufffdb"),
         ("test -t 1 || echo $TERM", "Output: dumb"),
         ("[[ a == a ]] && echo bash", "Output: bash"),
@@ -177,18 +177,19 @@ async def test_a_daemon_with_the_pipe_in_its_hands_does_not_hold_the_call(worksp
             os.kill(process, signal.SIGKILL)
 
 
-COMMANDS = [
-    "echo started; sleep 1000",
-    "echo started; sleep 1000 & sleep 1000; wait",
-    "trap '' TERM; echo started; (trap '' TERM; sleep 1000 & wait) & while true; do sleep 0.1; done",
-    "echo started; setsid sleep 1000",
-    "echo started; setsid bash -c 'trap \"\" TERM; while true; do sleep 0.1; done'",
-]
+COMMANDS = {
+    "echo started; sleep 1000": 1,
+    "echo started; sleep 1000 & sleep 1000; wait": 3,
+    "trap '' TERM; echo started; (trap '' TERM; sleep 1000 & wait) & while true; do sleep 0.1; done": 2,
+    "setsid sleep 1000 & echo started; sleep 1000": 2,
+    "setsid bash -c 'trap \"\" TERM; while true; do sleep 0.1; done' & echo started; sleep 1000": 2,
+}
+"""Commands, and how many processes each of them has at least."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_cancelling_ends_everything_that_the_command_started(workspace: Path, command: str) -> None:
-    marker = f"cancelled-{os.getpid()}-{COMMANDS.index(command)}"
+    marker = f"cancelled-{os.getpid()}-{list(COMMANDS).index(command)}"
     context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
     started = asyncio.Event()
 
@@ -201,7 +202,7 @@ async def test_cancelling_ends_everything_that_the_command_started(workspace: Pa
     task = asyncio.create_task(call())
     async with asyncio.timeout(20):
         await started.wait()
-        assert running(marker)
+        await eventually_async(lambda: len(running(marker)) >= COMMANDS[command], what="all processes run")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -272,7 +273,7 @@ from isthmus.tools.workspace import Workspace
 
 async def main():
     context = ToolContext(Workspace(Path(sys.argv[1])), "c", Path(sys.argv[1]), dict(os.environ))
-    command = "trap '' TERM; sleep 1000 & echo started; while true; do sleep 0.1; done"
+    command = "trap '' TERM; sleep 1000 & setsid sleep 1000 & echo started; while true; do sleep 0.1; done"
     async for item in RunShellCommand().run({"command": command}, context, Approved()):
         print("started", flush=True)
 
@@ -288,7 +289,7 @@ async def test_nothing_survives_a_kill_of_the_agent(workspace: Path) -> None:
     try:
         assert agent.stdout is not None
         assert await asyncio.to_thread(agent.stdout.readline) == b"started\n"
-        assert len(running(marker)) >= 3
+        assert len(running(marker)) >= 4
     finally:
         agent.kill()
         agent.communicate()
