@@ -144,9 +144,10 @@ def _enum(kind: type[Enum]) -> Decoder:
     return decode
 
 
-def _message(kind: type) -> Decoder:
+@cache
+def _known_fields(kind: type) -> tuple[_Field, ...]:
     hints = get_type_hints(kind, include_extras=True)
-    known = [
+    return tuple(
         _Field(
             field.name,
             camel(field.name),
@@ -156,12 +157,14 @@ def _message(kind: type) -> Decoder:
             _is_optional(hints[field.name]),
         )
         for field in fields(kind)
-    ]
+    )
 
+
+def _message(kind: type) -> Decoder:
     def decode(value: Any, path: str) -> Any:
         source = _object(value, path)
         values: dict[str, Any] = {}
-        for field in known:
+        for field in _known_fields(kind):  # not before: a message may contain itself
             item = source.get(field.name, source.get(field.alias))
             where = f"{path}.{field.name}"
             if item is None and field.name not in source and field.alias not in source:

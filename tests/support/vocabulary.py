@@ -1,0 +1,195 @@
+"""The vocabulary as data: every message and event type with hypothesis strategies, and the published proto, parsed."""
+
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+
+from isthmus import events
+from isthmus.codec import OneofError
+
+MESSAGES: tuple[type, ...] = (
+    events.AgentSettings,
+    events.FileDiff,
+    events.ToolOutput,
+    events.ErrorDetails,
+    events.ConfirmationOption,
+    events.ExecuteDetails,
+    events.McpDetails,
+    events.GenericDetails,
+    events.ConfirmationRequest,
+    events.ToolCall,
+    events.AgentThought,
+    events.DevelopmentToolEvent,
+    events.ModifiedFileDetails,
+    events.ToolCallConfirmation,
+    events.SlashCommandArgument,
+    events.SlashCommand,
+    events.GetAllSlashCommandsResponse,
+    events.ExecuteSlashCommandRequest,
+    events.ExecuteSlashCommandResponse,
+)
+ENUMS: tuple[type[Enum], ...] = (
+    events.ToolCallStatus,
+    events.DevelopmentToolEventKind,
+    events.CommandExecutionStatus,
+)
+
+T = TypeVar("T")
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """A field of a Python type: its bare type, how it is held, and its protobuf number (None outside spec 2)."""
+
+    name: str
+    kind: Any
+    number: int | None
+    optional: bool
+    repeated: bool
+    required: bool
+
+
+@cache
+def fields_of(kind: type) -> tuple[FieldType, ...]:
+    """The fields of a dataclass of the vocabulary."""
+    hints = get_type_hints(kind, include_extras=True)
+    found: list[FieldType] = []
+    for field in fields(kind):
+        hint, number = hints[field.name], None
+        if get_origin(hint) is Annotated:
+            hint, number = get_args(hint)
+        members = [item for item in get_args(hint) if item is not type(None)]
+        optional = type(None) in get_args(hint)
+        inner = members[0] if optional else hint
+        repeated = get_origin(inner) is tuple
+        found.append(
+            FieldType(
+                field.name,
+                get_args(inner)[0] if repeated else inner,
+                number,
+                optional,
+                repeated,
+                field.default is MISSING and field.default_factory is MISSING,
+            )
+        )
+    return tuple(found)
+
+
+def values_of(kind: type[T]) -> st.SearchStrategy[T]:
+    """Every value of a message or event type; oneofs hold at most one member."""
+    return cast("st.SearchStrategy[T]", st.deferred(lambda: _values(kind)))
+
+
+def any_of(kinds: Sequence[type[object]]) -> st.SearchStrategy[object]:
+    """Every value of any of these types."""
+    return st.one_of(*(values_of(kind) for kind in kinds))
+
+
+def _values(kind: type) -> st.SearchStrategy[Any]:
+    members = {field.name: _of_field(field) for field in fields_of(kind)}
+
+    @st.composite
+    def build(draw: st.DrawFn) -> Any:
+        chosen = {name: draw(strategy) for name, strategy in members.items()}
+        while True:
+            try:
+                return kind(**chosen)
+            except OneofError:
+                for field in reversed(fields_of(kind)):  # one member less, until one is left
+                    if field.optional and chosen[field.name] is not None:
+                        chosen[field.name] = None
+                        break
+
+    return build()
+
+
+def _of_field(field: FieldType) -> st.SearchStrategy[Any]:
+    kind = field.kind
+    if get_origin(kind) is not None or kind is Mapping:
+        inner: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), JSON, max_size=3)
+    elif issubclass(kind, Enum):
+        inner = st.sampled_from(list(kind))
+    elif kind in _SCALARS:
+        inner = _SCALARS[kind]
+    else:
+        inner = values_of(kind)
+    if field.repeated:
+        inner = st.lists(inner, max_size=2).map(tuple)
+    return st.none() | inner if field.optional else inner
+
+
+_SCALARS: dict[type, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=8),
+    int: st.integers(),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProtoField:
+    """A field of the proto: ``label`` is "", "optional" or "repeated", ``oneof`` the oneof it is a member of."""
+
+    name: str
+    kind: str
+    number: int
+    label: str
+    oneof: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Proto:
+    """The published proto: messages by name, enums by name with their values."""
+
+    messages: Mapping[str, tuple[ProtoField, ...]]
+    enums: Mapping[str, Mapping[str, int]]
+
+
+_TOKEN = re.compile(
+    r"(?P<open>(?P<what>message|enum|oneof)\s+(?P<named>\w+)\s*\{)"
+    r"|(?P<close>\})"
+    r"|(?:(?P<label>optional|repeated)\s+)?(?P<kind>[\w.]+)\s+(?P<field>\w+)\s*=\s*(?P<number>\d+)\s*;"
+    r"|(?P<value>\w+)\s*=\s*(?P<value_number>\d+)\s*;"
+)
+
+
+def published_proto() -> Proto:
+    """``development_tool.proto`` as it is installed with the package."""
+    text = re.sub(r"//[^\n]*", "", (files("isthmus") / "development_tool.proto").read_text(encoding="utf-8"))
+    messages: dict[str, list[ProtoField]] = {}
+    enums: dict[str, dict[str, int]] = {}
+    scopes: list[tuple[str, str]] = []
+    for token in _TOKEN.finditer(text):
+        if token["open"]:
+            scopes.append((token["what"], token["named"]))
+            if token["what"] == "message":
+                messages[token["named"]] = []
+            elif token["what"] == "enum":
+                enums[token["named"]] = {}
+        elif token["close"]:
+            scopes.pop()
+        elif token["value"]:
+            enums[scopes[-1][1]][token["value"]] = int(token["value_number"])
+        else:
+            message = next(name for what, name in reversed(scopes) if what == "message")
+            oneof = scopes[-1][1] if scopes[-1][0] == "oneof" else None
+            field = ProtoField(token["field"], token["kind"], int(token["number"]), token["label"] or "", oneof)
+            messages[message].append(field)
+    return Proto({name: tuple(items) for name, items in messages.items()}, enums)
+
+
+def event_types() -> tuple[type, ...]:
+    """Every member of the union AgentEvent."""
+    return typing.get_args(events.AgentEvent)
