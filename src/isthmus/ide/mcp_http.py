@@ -6,7 +6,7 @@ which the caller opens again as long as it wants to. Only loopback addresses are
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -22,6 +22,7 @@ MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 SILENT_STREAM_SECONDS = 300.0
 """A stream that is silent for so long is opened again; servers with a keep-alive never are."""
 _CONNECT_SECONDS = 2.0
+_STREAM_HEAD_SECONDS = 5.0
 
 
 class McpError(IsthmusError):
@@ -29,7 +30,11 @@ class McpError(IsthmusError):
 
 
 class UnreachableError(McpError):
-    """Nobody answers at the address, or the connection broke."""
+    """Nobody listens at the address, or the connection broke before the answer."""
+
+
+class NoAnswerError(McpError):
+    """The server did not answer within the deadline."""
 
 
 class SessionEndedError(McpError):
@@ -111,9 +116,12 @@ class McpConnection:
         timeout = httpx2.Timeout(_CONNECT_SECONDS, connect=_CONNECT_SECONDS, read=SILENT_STREAM_SECONDS)
         opened = False
         try:
-            async with self._http.stream(
-                "GET", self.endpoint.url, headers=headers | self._session_headers(), timeout=timeout
-            ) as response:
+            async with AsyncExitStack() as stack:
+                request = self._http.stream(
+                    "GET", self.endpoint.url, headers=headers | self._session_headers(), timeout=timeout
+                )
+                async with asyncio.timeout(_STREAM_HEAD_SECONDS):
+                    response = await stack.enter_async_context(request)
                 if response.status_code == 405 or (response.status_code == 404 and self._session_id is None):
                     return StreamEnd.NOT_OFFERED
                 if response.status_code != 200:
@@ -129,7 +137,7 @@ class McpConnection:
             return StreamEnd.UNREACHABLE
         except httpx2.ReadTimeout:
             return StreamEnd.ENDED if opened else StreamEnd.BROKEN
-        except (httpx2.HTTPError, McpError):
+        except (httpx2.HTTPError, McpError, TimeoutError):
             return StreamEnd.BROKEN
         return StreamEnd.ENDED
 
@@ -156,7 +164,7 @@ class McpConnection:
                 result = await self._take(data, message["id"])
                 if result is not None:
                     return result
-        raise McpError(f"{self.endpoint.url}: expected an answer to {message['method']}, received none")
+        raise UnreachableError(f"{self.endpoint.url}: expected an answer to {message['method']}, received none")
 
     async def _send(self, message: Message, timeout: float) -> None:
         async with self._post(message, timeout):
@@ -180,7 +188,7 @@ class McpConnection:
                 self._check(response, method)
                 yield response
         except (TimeoutError, httpx2.TimeoutException) as error:
-            raise UnreachableError(f"{self.endpoint.url}: no answer to {method} within {timeout:g} s") from error
+            raise NoAnswerError(f"{self.endpoint.url}: no answer to {method} within {timeout:g} s") from error
         except httpx2.HTTPError as error:
             raise UnreachableError(f"{self.endpoint.url}: {str(error) or type(error).__name__}") from error
 

@@ -65,6 +65,7 @@ class IdeError(IsthmusError):
 class _Pending:
     proposed: str
     future: asyncio.Future[Outcome]
+    is_shown: bool = False
 
 
 async def connect_companion(
@@ -104,13 +105,13 @@ class IdePeer:
         self._context: IdeContext | None = None
         self._pending: dict[str, _Pending] = {}
         self._listeners: list[Callable[[], None]] = []
+        self._closing: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._follower: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
         self._has_context = asyncio.Event()
         self._session_ended = asyncio.Event()
         self._restarted = False
-        self._streaming = True
         self._lost_since: float | None = None
         self.problem: str | None = None
         """The last thing that went wrong, in words; None while nothing has."""
@@ -176,21 +177,24 @@ class IdePeer:
             raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
         pending = _Pending(new_content, asyncio.get_running_loop().create_future())
         self._pending[path] = pending
-        shown = True
+        shown = False
         try:
+            if (closing := self._closing.pop(path, None)) is not None:
+                await asyncio.wait({closing})  # else it would close the new view
+            shown = True
             arguments = {"filePath": path, "newContent": new_content}
             opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
             if opened.is_error and not pending.future.done():
                 shown = False
                 raise IdeError(f"{self.ide_name} cannot show the diff: {opened.text or 'no reason given'}")
+            pending.is_shown = True
             return await pending.future
         finally:
             del self._pending[path]
-            if pending.future.cancel():
-                if shown:
-                    self._in_background(self._close_view(path))
-            elif not pending.future.cancelled():
+            if not (pending.future.cancelled() or pending.future.cancel()):
                 pending.future.exception()  # seen, even when the call that was waited for failed first
+            elif shown:
+                self._closing[path] = self._in_background(self._close_view(path))
 
     async def close_diff(self, path: str) -> str | None:
         """Take a review back and return the text in its view, with the person's edits; None when it is not told.
@@ -223,8 +227,9 @@ class IdePeer:
         if self._tasks:
             await asyncio.wait(self._tasks)
         self._connected.clear()
-        if self._connection is not None:
-            await self._connection.aclose()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.aclose()
 
     # Connecting
 
@@ -274,7 +279,6 @@ class IdePeer:
                     if await self._connect_to_any() and had_been_open:
                         continue
                 case StreamEnd.NOT_OFFERED:
-                    self._streaming = False
                     self._opened()
                     await self._session_ended.wait()
                     self._lose(end)
@@ -306,7 +310,8 @@ class IdePeer:
         if self._restarted:
             self._restarted = False
             for path, pending in self._pending.items():
-                self._in_background(self._show_again(path, pending))
+                if pending.is_shown:
+                    self._in_background(self._show_again(path, pending))
         self._notify()
 
     def _lose(self, end: "StreamEnd") -> None:
@@ -333,21 +338,19 @@ class IdePeer:
     # Calling and being told
 
     async def _call(self, tool: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
-        from isthmus.ide.mcp_http import McpError, SessionEndedError
+        from isthmus.ide.mcp_http import McpError, SessionEndedError, UnreachableError
 
         for attempt in (1, 2):
             if self._connection is None or not await _within(self._connected.wait(), self._deadlines.connect):
                 raise IdeError(self.problem or "no IDE is connected")
             try:
                 return await self._connection.call_tool(tool, arguments, timeout)
-            except SessionEndedError as error:
+            except (SessionEndedError, UnreachableError) as error:
                 self._connected.clear()
-                self._session_ended.set()  # the follower begins a new one
+                self._session_ended.set()  # the follower begins a new one; both tools may be called twice
                 if attempt == 2:
                     raise IdeError(str(error)) from error
             except McpError as error:
-                if not self._streaming:
-                    self._session_ended.set()  # without a stream nothing else notices that it is gone
                 raise IdeError(str(error)) from error
         raise AssertionError("unreachable")
 
@@ -382,10 +385,11 @@ class IdePeer:
             if not pending.future.done():
                 pending.future.set_exception(IdeError(reason))
 
-    def _in_background(self, work: "Coroutine[object, object, None]") -> None:
+    def _in_background(self, work: "Coroutine[object, object, None]") -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 def _resolve(pending: _Pending, outcome: Outcome) -> None:

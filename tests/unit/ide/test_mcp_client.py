@@ -1,0 +1,144 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.ide.context import IdeContext
+from isthmus.ide.gemini_client import (
+    ContextUpdated,
+    Meaning,
+    ReviewAccepted,
+    ReviewRejected,
+    Unknown,
+    closed_content,
+    meaning,
+)
+from isthmus.ide.mcp_client import (
+    Answered,
+    Asked,
+    Failed,
+    McpClient,
+    Told,
+    ToolOutcome,
+    Unreadable,
+    receive,
+    tool_names,
+    tool_outcome,
+)
+from isthmus.ide.mcp_peer import McpPeer, Reply, encode
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    lambda children: st.lists(children) | st.dictionaries(st.text() | st.sampled_from(["id", "method"]), children),
+    max_leaves=8,
+)
+
+
+def test_it_agrees_with_our_own_server() -> None:
+    client, server = McpClient(), McpPeer("companion", "1", ())
+    reply = server.receive(encode(client.initialize()))
+    assert isinstance(reply, Reply)
+    (answer,) = receive(encode(reply.message))
+    assert isinstance(answer, Answered)
+    assert answer.request_id == 0
+    completed = client.initialized(answer.result)
+    assert completed == {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}}
+    assert (client.server_name, client.protocol_version) == ("companion", "2025-11-25")
+    assert server.client is not None
+    assert server.client.name == "isthmus"
+
+
+@pytest.mark.parametrize("result", [{}, {"protocolVersion": "1999-01-01"}, {"protocolVersion": 3}])
+def test_an_unknown_protocol_version_is_not_agreed_on(result: dict[str, Any]) -> None:
+    assert McpClient().initialized(result) is None
+
+
+def test_every_request_has_an_id_of_its_own() -> None:
+    client = McpClient()
+    assert [client.request("m", {})["id"] for _ in range(3)] == [0, 1, 2]
+
+
+def test_messages_are_told_apart() -> None:
+    assert receive(b'{"id":1,"result":{"a":1}}') == (Answered(1, {"a": 1}),)
+    assert receive(b'{"id":1,"error":{"code":-3,"message":"no"}}') == (Failed(1, -3, "no"),)
+    assert receive(b'{"method":"ping"}') == (Told("ping", None),)
+    assert receive('[{"method":"a","params":[1]},{"id":1,"result":{}}]') == (Told("a", [1]), Answered(1, {}))
+    assert receive(b'{"id":"x","method":"ping"}') == (Asked({"jsonrpc": "2.0", "id": "x", "result": {}}),)
+    (asked,) = receive(b'{"id":2,"method":"roots/list"}')
+    assert isinstance(asked, Asked)
+    assert asked.reply["error"]["code"] == -32601
+
+
+@given(json_values)
+def test_whatever_json_comes_it_means_something(value: object) -> None:
+    for incoming in receive(json.dumps(value)):
+        assert isinstance(incoming, (Answered, Failed, Told, Asked, Unreadable))
+
+
+@given(st.binary())
+def test_whatever_bytes_come_they_mean_something(data: bytes) -> None:
+    assert isinstance(receive(data), tuple)
+    assert isinstance(receive(b"[" * 100_000)[0], Unreadable)
+
+
+def test_tools_and_results_are_read_with_suspicion() -> None:
+    assert tool_names({"tools": [{"name": "a"}, {"name": 5}, 7, {}]}) == {"a"}
+    assert tool_names({"tools": "a"}) == frozenset()
+    assert tool_outcome({"content": []}) == ToolOutcome(None, False)
+    failed = {"content": [{"type": "image"}, {"type": "text", "text": "t"}], "isError": True}
+    assert tool_outcome(failed) == ToolOutcome("t", True)
+    assert tool_outcome({"content": 5, "isError": "yes"}) == ToolOutcome(None, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ('{"content": "final"}', "final"),
+        ('{"content": ""}', ""),
+        ('{"content": null}', None),
+        ("{}", None),
+        ("plain text", "plain text"),
+        ("", ""),
+        ('{"name": "a file that is JSON"}', '{"name": "a file that is JSON"}'),
+        ('{"content": 5}', '{"content": 5}'),
+        ("[" * 100_000, "[" * 100_000),
+        ("12", "12"),
+    ],
+)
+def test_a_final_content_is_json_first_and_else_the_text_itself(text: str, content: str | None) -> None:
+    assert closed_content(ToolOutcome(text, is_error=False)) == content
+
+
+def test_a_failed_close_has_no_content() -> None:
+    assert closed_content(ToolOutcome("no such view", is_error=True)) is None
+    assert closed_content(ToolOutcome(None, is_error=False)) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (Told("ide/contextUpdate", {}), ContextUpdated(IdeContext())),
+        (Told("ide/diffAccepted", {"filePath": "/a", "content": "c"}), ReviewAccepted("/a", "c")),
+        (Told("ide/diffAccepted", {"filePath": "/a"}), ReviewAccepted("/a", None)),
+        (Told("ide/diffRejected", {"filePath": "/a", "content": "c"}), ReviewRejected("/a")),
+        (Told("ide/diffClosed", {"filePath": "/a"}), ReviewRejected("/a")),
+        (Told("ping", None), Unknown()),
+    ],
+)
+def test_notifications_mean_what_spec_1_says(told: Told, expected: Meaning) -> None:
+    assert meaning(told) == expected
+
+
+@pytest.mark.parametrize(
+    "params", [None, [], {"filePath": 5}, {"workspaceState": 1}, {"workspaceState": {"openFiles": 1}}]
+)
+@pytest.mark.parametrize("method", ["ide/contextUpdate", "ide/diffAccepted", "ide/diffRejected"])
+def test_a_malformed_notification_changes_nothing(method: str, params: object) -> None:
+    said = meaning(Told(method, params))
+    if isinstance(said, ContextUpdated):
+        assert said.context == IdeContext()
+    else:
+        assert isinstance(said, Unknown)
+        assert method in (said.reason or "")
