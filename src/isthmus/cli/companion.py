@@ -86,7 +86,7 @@ async def _run(
     editor = await _editor(name, folders, address)
     try:
         for place in opened:
-            path, at = parse_place(place)
+            path, at = parse_place(place, folders)
             await editor.open_file(path, at)
         host = CompanionHost(editor, folders=folders, fresh=fresh, allow_agent_accept=allow_agent_accept, watch=watch)
         loop = asyncio.get_running_loop()

@@ -10,8 +10,7 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 import click
 
-from isthmus.cli.place import parse_range
-from isthmus.ide.places import absolute
+from isthmus.cli.place import locate, parse_range
 
 P = ParamSpec("P")
 Result = dict[str, Any]
@@ -19,7 +18,7 @@ Result = dict[str, Any]
 _COMMON = (
     click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object."),
     click.option("--port", type=int, help="The companion on this port."),
-    click.option("--workspace", metavar="DIR", help="The companion of this folder. Default: the current one."),
+    click.option("--workspace", metavar="DIR", help="The companion of this folder (default: the current one)."),
 )
 
 
@@ -30,6 +29,15 @@ class Person:
         self.as_json = as_json
         self._port = port
         self._directory = workspace or "."
+        self._folders = (workspace,) if workspace else ()
+
+    def locate(self, file: str) -> str:
+        """The absolute path of a file that the person named."""
+        return locate(file, self._folders)
+
+    def parse(self, place: str) -> tuple[str, int | None, int | None, int | None, int | None]:
+        """A place that the person named, as :func:`parse_range` has it."""
+        return parse_range(place, self._folders)
 
     def ask(self, command: str, *, patience: float = 0.0, **arguments: object) -> Result:
         """Have a command done.
@@ -78,8 +86,8 @@ def command() -> None:
     """Act as the person at a running companion: open files, select text, answer proposed edits.
 
     The companion is found by the terminal it is used in ($GEMINI_CLI_IDE_SERVER_PORT) or by the workspace; name
-    another one with --port or --workspace. Lines and characters are 1-based. An accepted edit is written by the
-    agent that proposed it, not by these commands.
+    another one with --port or --workspace. A FILE is looked for in the current folder, then in --workspace. Lines and
+    characters are 1-based. An accepted edit is written by the agent that proposed it, not by these commands.
     """
 
 
@@ -105,7 +113,7 @@ def status(person: Person) -> None:
 @_person
 def open_file(person: Person, file: str, background: bool) -> None:
     """Open a file, or focus an open one, with the cursor at a place."""
-    path, line, character, _, _ = parse_range(file)
+    path, line, character, _, _ = person.parse(file)
     result = person.ask("open", path=path, line=line, character=character, background=background)
     person.show(result, "\n".join(_context_lines(result)))
 
@@ -115,7 +123,7 @@ def open_file(person: Person, file: str, background: bool) -> None:
 @_person
 def close_file(person: Person, file: str) -> None:
     """Close a file. One that is not open is no error."""
-    result = person.ask("close", path=absolute(file))
+    result = person.ask("close", path=person.locate(file))
     person.show(result, "\n".join(_context_lines(result)))
 
 
@@ -128,7 +136,7 @@ def select(person: Person, place: str) -> None:
     FILE:3 selects line 3, FILE:3-5 lines 3 to 5, FILE:3:1-3:8 the characters 1 to 7 of line 3 (the end is not
     included). FILE:3:4 puts the cursor there and selects nothing.
     """
-    path, line, character, end_line, end_character = parse_range(place)
+    path, line, character, end_line, end_character = person.parse(place)
     if line is None:
         raise click.UsageError(f"expected a place behind the file, as in {place}:3-5")
     if end_line is None and character is not None:
@@ -146,7 +154,7 @@ def select(person: Person, place: str) -> None:
 @_person
 def mention(person: Person, place: str) -> None:
     """Point the agents to a file or to lines of it: they are selected, and agents that know mentions are told."""
-    path, line, _, end_line, _ = parse_range(place)
+    path, line, _, end_line, _ = person.parse(place)
     result = person.ask("mention", path=path, line=line, end_line=end_line)
     person.show(result, "\n".join(_context_lines(result)))
 
@@ -168,7 +176,7 @@ def diagnostics(
     An entry of --set is an object with line, message, and optionally character, end_line, end_character, severity
     (of those below), source and code.
     """
-    path = absolute(file) if file is not None else None
+    path = person.locate(file) if file is not None else None
     entries: list[object] | None = None
     if source is not None or add or clear:
         if path is None:
@@ -208,7 +216,7 @@ def diffs(person: Person, wait: float | None) -> None:
 def accept(person: Person, file: str, content: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it."""
     text = _read(content) if content is not None else None
-    result = person.ask("accept", path=absolute(file), content=text)
+    result = person.ask("accept", path=person.locate(file), content=text)
     person.show(result, f"accepted: {result['file']} (the agent writes it)")
 
 
@@ -217,7 +225,7 @@ def accept(person: Person, file: str, content: str | None) -> None:
 @_person
 def reject(person: Person, file: str) -> None:
     """Reject the proposed edit of a file."""
-    result = person.ask("reject", path=absolute(file))
+    result = person.ask("reject", path=person.locate(file))
     person.show(result, f"rejected: {result['file']}")
 
 

@@ -4,6 +4,7 @@ A file whose name looks like that is meant when it exists.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from isthmus.ide.editor import Position, Range
@@ -16,19 +17,30 @@ _RANGE = re.compile(
 )
 
 
-def parse_place(text: str) -> tuple[str, Range | None]:
-    """The absolute path, and the place in it as an empty range of the Editor port (0-based); None: no place given."""
-    match = None if Path(text).exists() else _PLACE.fullmatch(text)
+def locate(path: str, folders: Sequence[str] = ()) -> str:
+    """The absolute path that is meant: in the current folder if it is there, else in the first of ``folders``."""
+    if not folders or Path(path).exists():
+        return absolute(path)
+    candidates = [absolute(str(Path(folder) / path)) for folder in folders]
+    return next((candidate for candidate in candidates if Path(candidate).exists()), candidates[0])
+
+
+def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | None]:
+    """The path as :func:`locate` finds it, and the place in it as an empty range of the Editor port (0-based).
+
+    None: no place was given.
+    """
+    match = None if Path(locate(text, folders)).exists() else _PLACE.fullmatch(text)
     if match is None:
-        return absolute(text), None
+        return locate(text, folders), None
     position = Position(max(int(match["line"]), 1) - 1, max(int(match["character"] or 1), 1) - 1)
-    return absolute(match["file"]), Range(position, position)
+    return locate(match["file"], folders), Range(position, position)
 
 
-def parse_range(text: str) -> tuple[str, int | None, int | None, int | None, int | None]:
-    """Absolute path, line, character, end line, end character, 1-based as they came; None where not given."""
-    match = None if Path(text).exists() else _RANGE.fullmatch(text)
+def parse_range(text: str, folders: Sequence[str] = ()) -> tuple[str, int | None, int | None, int | None, int | None]:
+    """Path as :func:`locate` finds it, line, character, end line, end character, 1-based; None where not given."""
+    match = None if Path(locate(text, folders)).exists() else _RANGE.fullmatch(text)
     if match is None:
-        return absolute(text), None, None, None, None
+        return locate(text, folders), None, None, None, None
     numbers = [int(match[name]) if match[name] else None for name in ("line", "character", "end", "end_character")]
-    return absolute(match["file"]), numbers[0], numbers[1], numbers[2], numbers[3]
+    return locate(match["file"], folders), numbers[0], numbers[1], numbers[2], numbers[3]

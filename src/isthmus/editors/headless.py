@@ -57,10 +57,10 @@ class _View:
 
 
 class HeadlessEditor:
-    """An :class:`~isthmus.ide.editor.Editor` without a screen; ``messages`` keeps what the person was told."""
+    """An :class:`~isthmus.ide.editor.Editor` without a screen."""
 
     def __init__(self, folders: Sequence[str], *, clock: Callable[[], float] = time.time) -> None:
-        self.messages: list[str] = []
+        self._messages: list[str] = []
         self._folders = tuple(folders)
         self._clock = clock
         self._buffers: dict[str, _Buffer] = {}
@@ -166,8 +166,8 @@ class HeadlessEditor:
     async def show_message(self, text: str) -> None:
         """Keep it for ``isthmus ide status``; the newest twenty stay."""
         self._require_present()
-        self.messages.append(text)
-        del self.messages[:-20]
+        self._messages.append(text)
+        del self._messages[:-20]
 
     async def aclose(self) -> None:
         """Close the views and stop."""
@@ -175,6 +175,11 @@ class HeadlessEditor:
         self.quit()
 
     # The person's hands and eyes.
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the person was told, oldest first; the newest twenty."""
+        return tuple(self._messages)
 
     @property
     def open_reviews(self) -> tuple[DiffReview, ...]:

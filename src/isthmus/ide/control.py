@@ -110,7 +110,10 @@ class ControlServer:
         name = request.get("command")
         if name == "agent":
             # `companion exec` is about to become an agent: it is one from now on, also while it is not connected.
-            self._agents.add(cast(int, request.get("pid")))
+            pid = request.get("pid")
+            if not isinstance(pid, int):
+                raise CommandError(f"expected pid as a number, received {pid!r}")
+            self._agents.add(pid)
             return {}
         command = COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:

@@ -5,7 +5,7 @@ people and spec 1 count; characters are UTF-16 units. The socket is in :mod:`con
 """
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from isthmus.codec import JsonObject
@@ -26,7 +26,12 @@ class CommandError(IsthmusError):
 
 @runtime_checkable
 class Hands(Protocol):
-    """What only an editor without a screen lets the person do from outside."""
+    """What only an editor without a screen lets the person do, and has to show, from outside."""
+
+    @property
+    def messages(self) -> Sequence[str]:
+        """What the person was told, oldest first."""
+        ...
 
     def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
         """Point the agent to a file."""
@@ -49,7 +54,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         ],
         "diffs": [_review(review) for review in companion.reviews.all()],
         "context": context.to_json(await companion.context()),
-        "messages": list(getattr(editor, "messages", ())),
+        "messages": list(editor.messages) if isinstance(editor, Hands) else [],
     }
 
 

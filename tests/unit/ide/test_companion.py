@@ -147,7 +147,7 @@ async def test_what_a_decision_means_to_its_client_is_shown_to_the_person(
     client.warning = "sent as rejected"
     review = await companion.open_diff(client, "/a", "new")
     editor.accept_diff(review.id)
-    await eventually_async(lambda: editor.messages == ["sent as rejected"], what="a message")
+    await eventually_async(lambda: editor.messages == ("sent as rejected",), what="a message")
 
 
 async def test_waiting_for_reviews_ends_with_the_first_one_or_at_the_deadline(

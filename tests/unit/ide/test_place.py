@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.place import parse_place, parse_range
+from isthmus.cli.place import locate, parse_place, parse_range
 from isthmus.ide.editor import Position, Range
 
 
@@ -36,6 +36,23 @@ def test_a_place_is_zero_based_inside(tmp_path: Path, monkeypatch: pytest.Monkey
     assert parse_place("a.py") == (str(tmp_path / "a.py"), None)
     first = Position(0, 0)
     assert parse_place("a.py:0") == (str(tmp_path / "a.py"), Range(first, first))
+
+
+def test_a_file_that_is_not_in_the_current_folder_is_looked_for_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, workspace = tmp_path / "here", tmp_path / "workspace"
+    for folder in (here, workspace):
+        folder.mkdir()
+        (folder / "both.py").touch()
+    (workspace / "one.py:3").touch()
+    monkeypatch.chdir(here)
+    assert locate("both.py", (str(workspace),)) == str(here / "both.py")
+    assert locate("one.py:3", (str(workspace),)) == str(workspace / "one.py:3")
+    assert parse_range("one.py:3", ("../workspace",))[:2] == (str(workspace / "one.py:3"), None)
+    assert locate("new.py", (str(workspace),)) == str(workspace / "new.py")
+    assert locate("new.py") == str(here / "new.py")
+    assert locate("/absolute.py", (str(workspace),)) == "/absolute.py"
 
 
 def test_a_file_whose_name_looks_like_a_place_is_meant_when_it_exists(
