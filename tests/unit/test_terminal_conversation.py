@@ -1,0 +1,267 @@
+import asyncio
+import io
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from isthmus.client import AgentClient, Delivery, InvalidRequest, PromptMessage, TaskSnapshot, Turn
+from isthmus.errors import IsthmusError
+from isthmus.events import StateChange, TaskState, TextContent, ToolCallConfirmation
+from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+from support.front_program import WORKSPACE, edit_call
+from support.memory_agent import Ask, MemoryAgent, Step, Wait
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+OPTIONS = InteractiveOptions({"workspace_path": WORKSPACE}, WORKSPACE)
+
+
+class Conversation:
+    """A conversation on plain lines; `typed` is what the person has to say, and stdin stays open until `leave`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        reading, self._writing = os.pipe()
+        self._stdin = os.fdopen(reading, encoding="utf-8")
+        self._stdout = io.StringIO()
+        self._monkeypatch = monkeypatch
+
+    @property
+    def text(self) -> str:
+        return self._stdout.getvalue()
+
+    def type(self, *lines: str) -> None:
+        os.write(self._writing, "".join(f"{line}\n" for line in lines).encode())
+
+    async def wait_for(self, text: str, count: int = 1) -> None:
+        await eventually_async(lambda: self.text.count(text) >= count, what=f"{count} times {text!r} in {self.text}")
+
+    async def run(self, agent: AgentClient, *lines: str, options: InteractiveOptions = OPTIONS) -> int:
+        """Type these lines, then leave."""
+        self.type(*lines, "/quit")
+        return await self.start(agent, options)
+
+    def start(self, agent: AgentClient, options: InteractiveOptions = OPTIONS) -> "asyncio.Task[int]":
+        """Begin; ends with the exit code, in 20 seconds at the latest."""
+        # Not in a fixture: between set-up and test pytest replaces the streams itself.
+        self._monkeypatch.setattr(sys, "stdin", self._stdin)
+        self._monkeypatch.setattr(sys, "stdout", self._stdout)
+        return asyncio.create_task(asyncio.wait_for(run_interactive(agent, options), 20))
+
+    def end_input(self) -> None:
+        """Nothing more will be typed."""
+        with suppress(OSError):
+            os.close(self._writing)
+
+    def close(self) -> None:
+        self.end_input()
+        self._stdin.close()
+
+
+@pytest.fixture
+def conversation(monkeypatch: pytest.MonkeyPatch) -> Iterator[Conversation]:
+    made = Conversation(monkeypatch)
+    yield made
+    made.close()
+
+
+def edits(_: PromptMessage) -> Sequence[Step]:
+    return [Ask((edit_call(),)), TextContent("t", "All done.")]
+
+
+class OvertakenAgent(MemoryAgent):
+    """Somebody else is always a moment faster."""
+
+    async def answer(
+        self,
+        task_id: str,
+        confirmations: Sequence[ToolCallConfirmation],
+        *,
+        answered_by: str,
+        context_id: str | None = None,
+    ) -> Turn:
+        faster = [ToolCallConfirmation(one.tool_call_id, "cancel") for one in confirmations]
+        await super().answer(task_id, faster, answered_by="neovim")
+        return await super().answer(task_id, confirmations, answered_by=answered_by, context_id=context_id)
+
+
+async def test_an_answer_that_comes_too_late_gives_way_to_the_first(conversation: Conversation) -> None:
+    assert await conversation.run(OvertakenAgent(edits), "do it", "1") == 0
+    assert "Reject  answered in neovim" in conversation.text
+    assert "All done." in conversation.text
+    assert "already answered" not in conversation.text
+    assert "\u203a Allow once\n" not in conversation.text
+
+
+class PickyAgent(MemoryAgent):
+    """Refuses the first answer."""
+
+    refused = False
+
+    async def answer(
+        self,
+        task_id: str,
+        confirmations: Sequence[ToolCallConfirmation],
+        *,
+        answered_by: str,
+        context_id: str | None = None,
+    ) -> Turn:
+        if not self.refused:
+            self.refused = True
+            raise InvalidRequest("selected_option_id: not now")
+        return await super().answer(task_id, confirmations, answered_by=answered_by, context_id=context_id)
+
+
+async def test_an_answer_that_is_refused_is_said_and_the_question_asked_again(conversation: Conversation) -> None:
+    assert await conversation.run(PickyAgent(edits), "do it", "2", "1") == 0
+    assert "✗ selected_option_id: not now" in conversation.text
+    assert conversation.text.count("? replace") == 2
+    assert "All done." in conversation.text
+
+
+class FlakyAgent(MemoryAgent):
+    """Is away for the first prompt."""
+
+    away = True
+
+    async def prompt(self, message: PromptMessage) -> Turn:
+        if self.away:
+            self.away = False
+            raise IsthmusError("nobody answers at http://127.0.0.1:1/")
+        return await super().prompt(message)
+
+
+async def test_a_prompt_that_cannot_be_sent_is_an_error_line_and_no_end(conversation: Conversation) -> None:
+    agent = FlakyAgent(lambda message: [TextContent("t", f"You said: {message.text}")])
+    assert await conversation.run(agent, "one", "two") == 0
+    assert "✗ nobody answers at http://127.0.0.1:1/" in conversation.text
+    assert "You said: two" in conversation.text
+
+
+async def test_a_question_in_words_is_answered_by_the_next_prompt(conversation: Conversation) -> None:
+    def script(message: PromptMessage) -> Sequence[Step]:
+        if message.task_id is None:
+            return [TextContent("t", "Which file?"), StateChange(TaskState.INPUT_REQUIRED), Wait(asyncio.Event())]
+        return [TextContent("u", f"So {message.text}.")]
+
+    agent = MemoryAgent(script)
+    assert await conversation.run(agent, "delete it", "a.py") == 0
+    assert "So a.py." in conversation.text
+    assert [message.task_id is None for message in agent.prompts] == [True, False]
+    await agent.aclose()
+
+
+async def test_a_first_prompt_needs_no_typing(conversation: Conversation) -> None:
+    agent = MemoryAgent(lambda message: [TextContent("t", f"You said: {message.text}")])
+    assert await conversation.run(agent, options=replace(OPTIONS, first_prompt="hello")) == 0
+    assert conversation.text.startswith("\u203a hello\n\nYou said: hello\n")
+
+
+class BreakingAgent(MemoryAgent):
+    """Its streams bring nothing."""
+
+    async def prompt(self, message: PromptMessage) -> Turn:
+        return _silent(await super().prompt(message))
+
+    async def follow(self, task_id: str, after: int | None = None) -> Turn:
+        return _silent(await super().follow(task_id, after))
+
+
+def _silent(turn: Turn) -> Turn:
+    async def nothing() -> AsyncIterator[Delivery]:
+        for delivery in ():
+            yield delivery
+
+    return replace(turn, deliveries=nothing())
+
+
+async def test_a_lost_connection_is_said_with_the_way_back(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.terminal.streaming.RETRY_SECONDS", 0.001)
+    assert await conversation.run(BreakingAgent(edits), "do it") == 0
+    assert "✗ The connection to the task was lost; see it with isthmus --resume " in conversation.text
+
+
+class SilentWatchAgent(MemoryAgent):
+    """Tells how a task stands, and replays nothing: a server without event ids."""
+
+    async def follow(self, task_id: str, after: int | None = None) -> Turn:
+        return _silent(await super().follow(task_id, after))
+
+
+async def test_an_answer_elsewhere_is_noticed_where_no_events_can_be_replayed(conversation: Conversation) -> None:
+    agent = SilentWatchAgent(edits)
+    running = conversation.start(agent)
+    conversation.type("do it")
+    await conversation.wait_for("answer (1, 2, 3, e):")
+    task = (await agent.tasks())[0]
+    await agent.answer(task.task_id, [ToolCallConfirmation("edit-1", "proceed_once")], answered_by="neovim")
+    await eventually_async(lambda: conversation.text.endswith("\u203a "), what="the next prompt")
+    conversation.type("/quit")
+    assert await running == 0
+    assert conversation.text.count("? replace") == 1
+
+
+class StubbornAgent(MemoryAgent):
+    """Never confirms that it stopped."""
+
+    async def cancel(self, task_id: str) -> TaskSnapshot:
+        await asyncio.Event().wait()
+        return await super().cancel(task_id)
+
+
+@pytest.mark.parametrize("interrupts", [1, 2])
+async def test_an_agent_that_does_not_stop_does_not_hold_the_person(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, interrupts: int
+) -> None:
+    monkeypatch.setattr("isthmus.terminal.interactive.CANCEL_SECONDS", 0.05 if interrupts == 1 else 60)
+    agent = StubbornAgent(lambda _: [TextContent("t", "working"), Wait(asyncio.Event())])
+    running = conversation.start(agent)
+    conversation.type("do it")
+    await conversation.wait_for("working")
+    pressing = asyncio.ensure_future(_press_ctrl_c(running, interrupts, lambda: "did not confirm" in conversation.text))
+    await conversation.wait_for("did not confirm that it stopped; see it with isthmus --resume")
+    await pressing
+    conversation.type("/quit")
+    assert await running == 0
+    await agent.aclose()
+
+
+async def _press_ctrl_c(running: "asyncio.Task[int]", times: int, is_done: Callable[[], bool]) -> None:
+    for _ in range(times):
+        if not is_done() and not running.done():
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+
+async def test_ctrl_c_before_the_agent_has_answered_gives_the_prompt_back(conversation: Conversation) -> None:
+    class SlowAgent(MemoryAgent):
+        async def prompt(self, message: PromptMessage) -> Turn:
+            waiting.set()
+            await asyncio.Event().wait()
+            return await super().prompt(message)
+
+    waiting = asyncio.Event()
+    running = conversation.start(SlowAgent(edits))
+    conversation.type("do it")
+    await asyncio.wait_for(waiting.wait(), 10)
+    os.kill(os.getpid(), signal.SIGINT)
+    await conversation.wait_for("Not sent.")
+    conversation.type("/quit")
+    assert await running == 0
+
+
+async def test_the_end_of_the_input_leaves_an_open_question_open(conversation: Conversation) -> None:
+    agent = MemoryAgent(edits)
+    conversation.type("do it")
+    conversation.end_input()
+    assert await conversation.start(agent) == 0
+    assert "The question stays open: isthmus --resume " in conversation.text
+    assert (await agent.tasks())[0].state is TaskState.INPUT_REQUIRED
