@@ -23,7 +23,7 @@ _MARK = "ISTHMUS_PROCESS_GROUP"
 _GUARD = """
 read -r group mark || exit
 read -r _
-kill -KILL -- "-$group"
+kill -KILL "-$group"
 grep -lsa "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do kill -KILL "$pid"; done
 """
 

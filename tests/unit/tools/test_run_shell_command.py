@@ -273,7 +273,10 @@ from isthmus.tools.workspace import Workspace
 
 async def main():
     context = ToolContext(Workspace(Path(sys.argv[1])), "c", Path(sys.argv[1]), dict(os.environ))
-    command = "trap '' TERM; sleep 1000 & setsid sleep 1000 & echo started; while true; do sleep 0.1; done"
+    command = (
+        "trap '' TERM; setsid sleep 1000 & env -i bash -c 'while :; do sleep 0.1; done' $MARKER & "
+        "echo started; while true; do sleep 0.1; done"
+    )
     async for item in RunShellCommand().run({"command": command}, context, Approved()):
         print("started", flush=True)
 
@@ -289,7 +292,7 @@ async def test_nothing_survives_a_kill_of_the_agent(workspace: Path) -> None:
     try:
         assert agent.stdout is not None
         assert await asyncio.to_thread(agent.stdout.readline) == b"started\n"
-        assert len(running(marker)) >= 4
+        await eventually_async(lambda: len(running(marker)) >= 4, what="all processes run")
     finally:
         agent.kill()
         agent.communicate()
