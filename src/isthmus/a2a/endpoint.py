@@ -196,9 +196,9 @@ def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | N
 
 def _failure(request_id: RequestId, error: RpcError, active: Activation, http: HttpRequest) -> Response:
     body = encode_error(request_id, error)
-    accept = http.headers.get("accept", "")
-    if "text/event-stream" in accept and "application/json" not in accept and "*/*" not in accept:
-        # Real clients that accept an event stream alone cannot read anything else.
+    accept = ",".join(http.headers.getlist("accept"))
+    if "text/event-stream" in accept and "application/json" not in accept:
+        # Real clients that ask for an event stream alone cannot read anything else (a2a-sdk, @a2a-js/sdk).
         return Response(event_frame(body), 200, _echo(active), "text/event-stream")
     return json_response(body, headers=_echo(active))
 

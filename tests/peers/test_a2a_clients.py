@@ -1,0 +1,195 @@
+"""Independent A2A clients against ``isthmus serve``: a prompt, a confirmation, and completion."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client.errors import A2AClientJSONRPCError
+from a2a.types import (
+    AgentCard,
+    DataPart,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskIdParams,
+    TaskQueryParams,
+    TaskState,
+    TaskStatusUpdateEvent,
+    TextPart,
+)
+
+from isthmus.a2a.extension import URI
+from support.programs import NODE_PEERS, node_package, require
+from support.serve_program import ServeProgram, serve_program
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def program(tmp_path: Path, workspace: Path) -> AsyncGenerator[ServeProgram]:
+    async with serve_program(tmp_path, workspace) as running:
+        yield running
+
+
+@pytest.fixture
+async def http(program: ServeProgram) -> AsyncGenerator[httpx.AsyncClient]:
+    headers = {"Authorization": f"Bearer {program.token}"}
+    async with httpx.AsyncClient(headers=headers, trust_env=False, timeout=30) as client:
+        yield client
+
+
+def words(text: str, **more: Any) -> Message:
+    """A message of text."""
+    return Message(role=Role.user, message_id=f"m-{text}", parts=[Part(root=TextPart(text=text))], **more)
+
+
+def data_of(message: Message | None) -> dict[str, Any]:
+    """The data of a message's last part."""
+    assert message is not None
+    part = message.parts[-1].root
+    assert isinstance(part, DataPart)
+    return part.data
+
+
+async def test_the_python_sdk_drives_a_prompt_a_confirmation_and_completion(
+    program: ServeProgram, http: httpx.AsyncClient, workspace: Path
+) -> None:
+    card: AgentCard = await A2ACardResolver(http, program.url).get_agent_card()
+    assert card.capabilities.extensions is not None
+    assert [extension.uri for extension in card.capabilities.extensions] == [URI]
+    client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
+
+    first = words("Write a greeting", metadata={URI: {"workspace_path": str(workspace)}})
+    updates: list[TaskStatusUpdateEvent] = []
+    async for item in client.send_message(first, extensions=[URI]):
+        assert isinstance(item, tuple)
+        task, update = item
+        if isinstance(update, TaskStatusUpdateEvent):
+            updates.append(update)
+    assert [update.metadata[URI]["kind"] for update in updates if update.metadata] == [
+        "STATE_CHANGE",
+        "THOUGHT",
+        "TOOL_CALL_UPDATE",
+        "STATE_CHANGE",
+    ]
+    assert (updates[-1].status.state, updates[-1].final) == (TaskState.input_required, True)
+    question = data_of(updates[-1].status.message)
+    assert question["status"] == "PENDING"
+    assert question["confirmation_request"]["file_edit_details"]["new_content"] == "hello\n"
+    assert not (workspace / "greeting.txt").exists()
+
+    chosen = {
+        "tool_call_id": question["tool_call_id"],
+        "selected_option_id": question["confirmation_request"]["options"][0]["id"],
+        "file_details": {"new_content": "changed\n"},
+    }
+    reply = Message(
+        role=Role.user,
+        message_id="answer",
+        task_id=updates[0].task_id,
+        context_id=updates[0].context_id,
+        parts=[Part(root=DataPart(data=chosen))],
+    )
+    final: Task | None = None
+    async for item in client.send_message(reply, extensions=[URI]):
+        assert isinstance(item, tuple)
+        final, update = item
+        if isinstance(update, TaskStatusUpdateEvent):
+            updates.append(update)
+    assert final is not None
+    assert (updates[-1].status.state, updates[-1].final) == (TaskState.completed, True)
+    assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "changed\n"
+
+    task = await client.get_task(TaskQueryParams(id=updates[0].task_id), extensions=[URI])
+    assert task.status.message is not None
+    assert isinstance(task.status.message.parts[0].root, TextPart)
+    assert task.status.message.parts[0].root.text == "I wrote the greeting."
+    replayed = [item async for item in client.resubscribe(TaskIdParams(id=task.id), extensions=[URI])]
+    assert replayed[0][0].status.state is TaskState.completed
+
+
+async def test_the_python_sdk_drives_it_without_the_extension(program: ServeProgram, http: httpx.AsyncClient) -> None:
+    card = await A2ACardResolver(http, program.url).get_agent_card()
+    client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
+    (item,) = [item async for item in client.send_message(words("good morning"))]
+    assert isinstance(item, tuple)
+    task = item[0]
+    assert task.status.state is TaskState.completed
+    assert task.status.message is not None
+    assert isinstance(task.status.message.parts[0].root, TextPart)
+    assert task.status.message.parts[0].root.text == "You said: good morning"
+
+
+async def test_the_python_sdk_is_told_the_exact_error(program: ServeProgram, http: httpx.AsyncClient) -> None:
+    card = await A2ACardResolver(http, program.url).get_agent_card()
+    client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
+    with pytest.raises(A2AClientJSONRPCError) as unknown:
+        await client.get_task(TaskQueryParams(id="unknown"))
+    assert unknown.value.error.code == -32001
+    with pytest.raises(A2AClientJSONRPCError) as refused:
+        [item async for item in client.send_message(words("hello"), extensions=[URI])]
+    assert refused.value.error.code == -32602
+    assert "workspace_path" in str(refused.value.error.message)
+
+
+async def test_the_javascript_sdk_drives_a_prompt_a_confirmation_and_completion(
+    program: ServeProgram, workspace: Path
+) -> None:
+    node_package("@a2a-js/sdk")
+    process = await asyncio.create_subprocess_exec(
+        require("node"),
+        *("drive_a2a.mjs", program.url, str(workspace), URI),
+        cwd=NODE_PEERS,
+        env={**os.environ, "ISTHMUS_A2A_TOKEN": program.token},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 0, err.decode()
+    found = json.loads(out)
+    assert found["name"] == "Isthmus"
+    assert (found["asked"][0]["kind"], found["asked"][0]["status"]["state"]) == ("task", "submitted")
+    assert (found["asked"][-1]["status"]["state"], found["asked"][-1]["final"]) == ("input-required", True)
+    kinds = [event["metadata"][URI]["kind"] for event in found["answered"]]
+    assert kinds == ["TOOL_CALL_UPDATE", "TOOL_CALL_UPDATE", "TEXT_CONTENT", "STATE_CHANGE"]
+    assert (found["answered"][-1]["status"]["state"], found["answered"][-1]["final"]) == ("completed", True)
+    assert found["task"]["status"]["message"]["parts"][0]["text"] == "I wrote the greeting."
+    assert found["refused"]["code"] == -32001
+    assert found["replayed"][0]["status"]["state"] == "completed"
+    assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "changed by the person\n"
+
+
+async def test_an_answer_after_kill_9_from_a_client_that_saw_no_stream_completes_the_task(
+    tmp_path: Path, workspace: Path
+) -> None:
+    async with serve_program(tmp_path, workspace) as program:
+        headers = {"Authorization": f"Bearer {program.token}"}
+        async with httpx.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+            card = await A2ACardResolver(http, program.url).get_agent_card()
+            client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
+            first = words("Write a greeting", metadata={URI: {"workspace_path": str(workspace)}})
+            (item,) = [item async for item in client.send_message(first, extensions=[URI])]
+            assert isinstance(item, tuple)
+            task_id = item[0].id
+        assert await program.end(signal.SIGKILL) == -signal.SIGKILL
+    async with serve_program(tmp_path, workspace) as program:
+        headers = {"Authorization": f"Bearer {program.token}"}
+        async with httpx.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+            card = await A2ACardResolver(http, program.url).get_agent_card()
+            client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
+            task = await client.get_task(TaskQueryParams(id=task_id), extensions=[URI])
+            question = data_of(task.status.message)
+            chosen = {"tool_call_id": question["tool_call_id"], "selected_option_id": "proceed_once"}
+            reply = Message(role=Role.user, message_id="a", task_id=task_id, parts=[Part(root=DataPart(data=chosen))])
+            (item,) = [item async for item in client.send_message(reply, extensions=[URI])]
+            assert isinstance(item, tuple)
+            assert item[0].status.state is TaskState.completed
+    assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
