@@ -253,6 +253,21 @@ async def test_a_quiet_stream_is_kept_alive(workspace: Path, monkeypatch: pytest
                     break
 
 
+async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_not(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.ide.http_server.SILENT_TICKS", 1)
+    async with running_companion(workspace) as companion, bare_agent(companion) as agent:
+        await agent.initialize()
+        async with agent.stream() as stream:
+            await stream.next()
+            assert await _raw(companion, "POST /mcp HTTP/1.1\n") == b""
+            file = workspace / "a.py"
+            file.touch()
+            await companion.editor.open_file(str(file))
+            assert (await stream.next())[1]["method"] == "ide/contextUpdate"
+
+
 async def test_a_call_that_the_client_cancels_is_stopped_and_not_answered(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,10 @@ import uvicorn
 from isthmus.ide.http_transport import McpEndpoint
 
 MAXIMUM_CONNECTIONS = 256
+KEEP_ALIVE_SECONDS = 75
+"""Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""
+SILENT_TICKS = 100
+"""A connection that has not sent the head of a request after one to two times so many ticks of 0.1 s is closed."""
 
 
 class Server(uvicorn.Server):
@@ -29,12 +33,14 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 limit_concurrency=MAXIMUM_CONNECTIONS,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=2,
             )
         )
         self._endpoint = endpoint
         self._listener = listener
         self.listening = asyncio.Event()
+        self._silent: set[object] = set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -50,7 +56,21 @@ class Server(uvicorn.Server):
         """Serve until ``should_exit`` is set; returns when every connection is closed."""
         await self.serve([self._listener])
 
+    async def on_tick(self, counter: int) -> bool:
+        """Close the connections that only take up room, besides what uvicorn does."""
+        if counter % SILENT_TICKS == 0:
+            silent = {connection for connection in self.server_state.connections if _is_silent(connection)}
+            for connection in silent & self._silent:
+                connection.transport.close()
+            self._silent = set(silent)
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then what uvicorn does."""
         self._endpoint.close()
         await super().shutdown(sockets)
+
+
+def _is_silent(connection: object) -> bool:
+    """Whether no request has begun on it; uvicorn's protocols have the current one, or the last, as ``cycle``."""
+    return getattr(connection, "cycle", connection) is None
