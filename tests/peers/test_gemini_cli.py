@@ -1,0 +1,224 @@
+"""The real Gemini CLI in IDE mode, with ``isthmus companion`` as its IDE."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.gemini_cli import gemini_cli
+from support.isthmus_program import ISTHMUS, companion_program, isthmus
+from support.neovim import RunningNeovim, running_neovim, view_is_closed
+from support.scripted_wire import Call
+from support.surroundings import Surroundings
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+BEFORE = "one\ntwo\nthree\n"
+PROPOSED = "one\nTWO\nthree\n"
+
+
+def write_file(path: Path, content: str = PROPOSED) -> Call:
+    return Call("write_file", {"file_path": str(path), "content": content})
+
+
+def replace(path: Path, old: str = "two", new: str = "TWO") -> Call:
+    arguments = {"file_path": str(path), "old_string": old, "new_string": new, "instruction": "Shout."}
+    return Call("replace", arguments)
+
+
+async def person(*arguments: str, folder: Path, text: str | None = None) -> dict[str, Any]:
+    """What ``isthmus ide`` answers in another terminal."""
+    done = await asyncio.to_thread(isthmus, "ide", *arguments, "--json", folder=folder, text=text)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+async def proposal_is_shown(neovim: RunningNeovim, text: str = PROPOSED) -> None:
+    async def shown() -> bool:
+        return await neovim.tabs() == 2 and await neovim.lines() == text.splitlines()
+
+    await eventually_async(shown, what="the proposal in a tab page of Neovim")
+
+
+@pytest.fixture
+def files(workspace: Path) -> tuple[Path, Path]:
+    paths = workspace / "a.py", workspace / "b.py"
+    for path in paths:
+        path.write_text(BEFORE, encoding="utf-8")
+    return paths
+
+
+@pytest.mark.requirement("GEM-006", "GEM-016", "GEM-024", "GEM-048")
+async def test_the_cli_finds_the_companion_and_tells_its_model_what_the_person_selected(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, b = files
+    (workspace / "sub").mkdir()
+    with companion_program(workspace, "--open", "a.py:2:3"):
+        async with gemini_cli(workspace / "sub") as cli:
+            assert "Connected to Isthmus (headless)" in await cli.status()
+            active = {"path": str(a), "cursor": {"line": 2, "character": 3}}
+            assert await cli.ask("first") == {"activeFile": active}
+            await person("select", "b.py:1:2-2:3", folder=workspace)
+            await cli.sees_files(2)
+            changes = {
+                "filesOpened": [str(b)],
+                "activeFileChanged": {
+                    "path": str(b),
+                    "cursor": {"line": 2, "character": 3},
+                    "selectedText": "ne\ntw",
+                },
+            }
+            assert await cli.ask("second") == {"changes": changes}
+
+
+@pytest.mark.requirement("GEM-061", "GEM-065", "GEM-066", "GEM-081")
+async def test_edits_of_the_cli_are_accepted_changed_and_rejected_from_another_terminal(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, b = files
+    with companion_program(workspace, "--open", "a.py"):
+        async with gemini_cli(workspace) as cli:
+            await cli.propose(write_file(a), "Accepted, I see.")
+            (shown,) = (await person("diffs", folder=workspace))["diffs"]
+            assert (shown["file"], shown["new_content"]) == (str(a), PROPOSED)
+            await person("accept", "a.py", folder=workspace)
+            await cli.shows("Accepted, I see.")
+            assert a.read_text(encoding="utf-8") == PROPOSED
+
+            await cli.propose(replace(b), "Changed, I see.")
+            await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
+            await cli.shows("Changed, I see.")
+            assert b.read_text(encoding="utf-8") == "reviewed\n"
+            assert "modified the `new_string` content to be: reviewed\n" in cli.tool_response()["output"]
+
+            await cli.propose(write_file(a, "worse\n"))
+            await person("reject", "a.py", folder=workspace)
+            await cli.shows("Rejected")
+            assert a.read_text(encoding="utf-8") == PROPOSED
+            assert (await person("diffs", folder=workspace))["diffs"] == []
+
+
+@pytest.mark.requirement("GEM-034", "GEM-037", "GEM-038", "GEM-047")
+async def test_the_cli_tells_its_model_where_the_person_is_in_neovim_and_what_they_selected(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, b = files
+    c = workspace / "c.py"
+    c.touch()
+    async with running_neovim(workspace, str(a)) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
+            async with gemini_cli(workspace) as cli:
+                assert "Connected to Neovim" in await cli.status()
+                await neovim.type("jl")
+                # The cursor cannot be seen in the CLI, a file that is opened after it can.
+                await person("open", "--background", "b.py", folder=workspace)
+                await cli.sees_files(2)
+                assert await cli.ask("first") == {
+                    "activeFile": {"path": str(a), "cursor": {"line": 2, "character": 2}},
+                    "otherOpenFiles": [str(b)],
+                }
+                await neovim.type("viw")
+                await person("open", "--background", "c.py", folder=workspace)
+                await cli.sees_files(3)
+                changes = (await cli.ask("second"))["changes"]
+                assert changes["selectionChanged"] == {"path": str(a), "selectedText": "two"}
+                assert changes["filesOpened"] == [str(c)]
+
+
+@pytest.mark.requirement("GEM-063", "GEM-078", "GEM-080", "GEM-082")
+async def test_edits_of_the_cli_are_accepted_changed_and_rejected_in_neovim(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, b = files
+    async with running_neovim(workspace, str(a)) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
+            async with gemini_cli(workspace) as cli:
+                await cli.propose(write_file(a), "Accepted, I see.")
+                await proposal_is_shown(neovim)
+                await neovim.type(":w<CR>")
+                await cli.shows("Accepted, I see.")
+                assert a.read_text(encoding="utf-8") == PROPOSED
+                await view_is_closed(neovim)
+
+                await cli.propose(replace(b), "Changed, I see.")
+                await proposal_is_shown(neovim)
+                await neovim.type("Goreviewed<Esc>:w<CR>")
+                await cli.shows("Changed, I see.")
+                assert b.read_text(encoding="utf-8") == PROPOSED + "reviewed\n"
+                assert f"content to be: {PROPOSED}reviewed\n" in cli.tool_response()["output"]
+                await view_is_closed(neovim)
+
+                await cli.propose(write_file(a, "worse\n"))
+                await proposal_is_shown(neovim, "worse\n")
+                await neovim.type(":q<CR>")
+                await cli.shows("Rejected")
+                assert a.read_text(encoding="utf-8") == PROPOSED
+                await view_is_closed(neovim)
+
+
+@pytest.mark.requirement("GEM-072", "GEM-073", "GEM-074", "GEM-075")
+async def test_an_answer_in_the_cli_closes_the_view_in_neovim_and_keeps_what_was_typed_there(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, b = files
+    async with running_neovim(workspace, str(a)) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
+            async with gemini_cli(workspace) as cli:
+                await cli.propose(write_file(a), "Allowed, I see.")
+                await proposal_is_shown(neovim)
+                await neovim.type("Gotyped, not written")
+                await cli.choose("Allow once")
+                await cli.shows("Allowed, I see.")
+                assert a.read_text(encoding="utf-8") == PROPOSED + "typed, not written\n"
+                await view_is_closed(neovim)
+                assert await neovim.mode() == "n"
+
+                await cli.propose(replace(b))
+                await proposal_is_shown(neovim)
+                await cli.choose("No, suggest changes")
+                await cli.shows("Rejected")
+                assert b.read_text(encoding="utf-8") == BEFORE
+                await view_is_closed(neovim)
+
+
+@pytest.mark.requirement("GEM-029", "GEM-084", "GEM-086", "GEM-087")
+async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
+    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
+) -> None:
+    a, _ = files
+    async with gemini_cli(workspace, *ISTHMUS, "companion", "exec", "--", files=0) as cli:
+        await person("open", "a.py:3", folder=workspace)
+        await cli.sees_files(1)
+        assert "Connected to Isthmus (headless)" in await cli.status()
+        await cli.propose(write_file(a), "Allowed, I see.")
+        assert len((await person("diffs", folder=workspace))["diffs"]) == 1
+        await cli.choose("Allow once")
+        await cli.shows("Allowed, I see.")
+        assert a.read_text(encoding="utf-8") == PROPOSED
+        assert (await person("diffs", folder=workspace))["diffs"] == []
+        (discovery_file,) = (surroundings.temporary / "gemini" / "ide").iterdir()
+        await cli.type("/quit")
+        await eventually_async(lambda: cli.terminal.process.poll() is not None, 20, what="the CLI has ended")
+        await eventually_async(lambda: not discovery_file.exists(), what="the companion has ended")
+
+
+async def test_a_companion_that_is_restarted_is_found_again_by_a_cli_that_goes_on(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, _ = files
+    with companion_program(workspace, "--open", "a.py") as companion:
+        async with gemini_cli(workspace) as cli:
+            assert companion.end(signal.SIGTERM) == 0
+            with companion_program(workspace, "--open", "a.py", "--open", "b.py") as again:
+                assert again.ready["port"] == companion.ready["port"]
+                await cli.sees_files(2)
+                assert "Connected to Isthmus (headless)" in await cli.status()
+                await cli.propose(write_file(a), "Accepted, I see.")
+                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
+                await cli.shows("Accepted, I see.")
+                assert a.read_text(encoding="utf-8") == "reviewed\n"
