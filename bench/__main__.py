@@ -45,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"  ({time.monotonic() - begin:.0f} s, load average {os.getloadavg()[0]:.1f})", flush=True)
     every = [figure for found in figures.values() for figure in found if figure.met is not None]
     missed = [figure.name for figure in every if not figure.met]
-    print(f"\n{len(every) - len(missed)} of {len(every)} budgets met." + (f" Missed: {'; '.join(missed)}." * bool(missed)))
+    print(
+        f"\n{len(every) - len(missed)} of {len(every)} budgets met." + (f" Missed: {'; '.join(missed)}." * bool(missed))
+    )
     if options.json is not None:
         content = {name: [asdict(figure) for figure in found] for name, found in figures.items()}
         options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

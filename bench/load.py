@@ -30,7 +30,9 @@ class Connection:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 80
         lines = {"Host": f"{self._host}:{self._port}", "Content-Type": "application/json", **headers}
-        head = f"POST {parts.path or '/'} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        head = f"POST {parts.path or '/'} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in lines.items()
+        )
         self._head = head.encode()
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None

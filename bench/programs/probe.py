@@ -1,4 +1,4 @@
-"""Tells the figures of the process it runs in: a line on standard input asks, a line of JSON on standard output answers.
+"""Tells the figures of the process it runs in: a line on standard input asks, a line of JSON answers.
 
 CPU comes from getrusage (microseconds), which an observer outside of the process cannot have everywhere.
 """

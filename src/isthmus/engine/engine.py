@@ -100,7 +100,7 @@ class Engine:
         prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text, settings)
         taken = await self._journal.create(task, [prompt], self._owner, self._options.lease_seconds)
         turn = self._turn(taken.row, taken.row.seq, is_new=True, history=(_history_of(taken.deliveries)))
-        self._start_segment(taken)
+        self._start_segment(taken, is_whole_session=message.context_id is None)
         return turn
 
     async def answer(
@@ -234,11 +234,17 @@ class Engine:
 
     # --- running ---
 
-    def _start_segment(self, taken: Taken) -> Segment:
+    def _start_segment(self, taken: Taken, *, is_whole_session: bool = False) -> Segment:
+        """Run what was taken. A whole session has no other events than those that were added with the lease."""
         row = taken.row
         # The feed is there before anything is written, so that nobody who follows misses the beginning.
         feed = TaskFeed(row.seq)
-        segment = Segment(self._agent, self._journal, feed, taken.lease, Session(row.context_id), self._fold, self._end)
+        session = Session(row.context_id)
+        if is_whole_session:
+            for delivery in taken.deliveries:
+                session.apply(delivery.event, row.task_id)
+        fold = None if is_whole_session else self._fold
+        segment = Segment(self._agent, self._journal, feed, taken.lease, session, fold, self._end)
         self._segments[row.task_id] = segment
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
         return segment
@@ -299,9 +305,16 @@ class Engine:
     async def _deliver(self, task_id: str, after: int, end_from: int) -> AsyncIterator[Delivery]:
         """Events after ``after``, to the first state that ends a stream and has number ``end_from`` or later."""
         at, version = after, 0
+        feed: TaskFeed | None = None
         while True:
-            feed = segment.feed if (segment := self._segments.get(task_id)) is not None else None
+            # The feed that was waited at holds its last events also when its segment has ended meanwhile.
             batch = feed.after(at) if feed is not None else None
+            segment = self._segments.get(task_id)
+            if not batch:
+                current = segment.feed if segment is not None else None
+                if current is not feed:
+                    feed, version = current, 0
+                batch = feed.after(at) if feed is not None else None
             if batch is None:
                 batch = await self._journal.events(task_id, at, REPLAY_ROWS)
             for delivery in batch:

@@ -58,13 +58,14 @@ class TaskFeed:
 
     async def changed(self, seconds: float) -> None:
         """Wait for the next event, at most ``seconds``."""
-        waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        deadline = loop.call_later(seconds, _resolve, waiter)
         self._waiting.add(waiter)
         try:
-            await asyncio.wait_for(waiter, seconds)
-        except TimeoutError:
-            pass
+            await waiter
         finally:
+            deadline.cancel()
             self._waiting.discard(waiter)
 
     def close(self) -> None:
@@ -73,6 +74,10 @@ class TaskFeed:
 
     def _wake(self) -> None:
         for waiter in self._waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+            _resolve(waiter)
         self._waiting.clear()
+
+
+def _resolve(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

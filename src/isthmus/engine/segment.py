@@ -44,7 +44,7 @@ class Agent(Protocol):
 
 
 class Segment:
-    """A task while it is leased to this process."""
+    """A task while it is leased to this process. Without ``fold`` the ``session`` is whole already."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Segment:
         feed: TaskFeed,
         lease: Lease,
         session: Session,
-        fold: Callable[[Session], Awaitable[Session]],
+        fold: Callable[[Session], Awaitable[Session]] | None,
         on_end: "Callable[[Segment], None]",
     ) -> None:
         self.lease = lease
@@ -63,7 +63,6 @@ class Segment:
         self._journal = journal
         self._fold = fold
         self._on_end = on_end
-        self._is_folded = False
         self._cancelled = False
         self._interruptible: asyncio.Task[object] | None = None
         self._failure: BaseException | None = None
@@ -104,9 +103,9 @@ class Segment:
             self._interruptible.cancel()
 
     async def _fold_once(self) -> None:
-        if not self._is_folded:
-            folded = await self._fold(Session(self.session.context_id))
-            self.session, self._is_folded = folded, True
+        if self._fold is not None:
+            self.session = await self._fold(Session(self.session.context_id))
+            self._fold = None
 
     async def _run_agent(self) -> StateChange:
         end: StateChange | None = None

@@ -1,5 +1,6 @@
 """Which folder a session works in: what its AgentSettings say, held against what this server allows."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,14 +33,17 @@ class WorkspaceRule:
                     " of its workspace in the message's metadata"
                 )
             return str(self.default)
-        if not isinstance(named, str) or not Path(named).is_absolute():
+        if not isinstance(named, str) or not os.path.isabs(named):  # noqa: PTH117 - each task comes here; pathlib is slow
             raise InvalidRequest(f"{KEY} is {named!r}; expected an absolute path")
-        path = Path(named).resolve()
-        if not path.is_dir():
+        try:
+            path = os.path.realpath(named)
+        except (OSError, ValueError) as error:
+            raise InvalidRequest(f"{KEY} {named!r} cannot be a folder ({error}); name one that exists") from error
+        if not os.path.isdir(path):  # noqa: PTH112 - as above
             raise InvalidRequest(f"{KEY} {named} is not a folder on this machine; name one that exists")
-        if self.roots and not any(path.is_relative_to(root.resolve()) for root in self.roots):
+        if self.roots and not any(Path(path).is_relative_to(root.resolve()) for root in self.roots):
             allowed = ", ".join(str(root) for root in self.roots)
             raise InvalidRequest(f"{KEY} {named} is not allowed on this server; allowed are {allowed} and below")
-        if known is not None and str(path) != known:
+        if known is not None and path != known:
             raise InvalidRequest(f"{KEY} {named} differs from this session's workspace {known}; start a new session")
-        return str(path)
+        return path

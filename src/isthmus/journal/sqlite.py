@@ -37,6 +37,7 @@ _COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending"
 )
 _NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNotice))
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _MESSAGES = tuple(kind.__name__ for kind in (Prompt, ModelReply))
 
 
@@ -63,20 +64,21 @@ class SqliteJournal:
     def create(self, task: NewTask, events: Sequence[AgentEvent], owner: str, lease_seconds: float) -> Awaitable[Taken]:
         """See :meth:`isthmus.journal.base.Journal.create`."""
         now = self._clock()
+        until = now + lease_seconds
         made = (task.task_id, task.context_id, task.workspace, task.title)
 
         def work(connection: sqlite3.Connection) -> Taken:
             try:
                 cursor = connection.execute(
                     "INSERT INTO tasks (id, context, workspace, title, state, seq, owner, epoch, lease_until, created,"
-                    " updated) VALUES (?, ?, ?, ?, ?, 0, ?, 1, ?, ?, ?)",
-                    (*made, TaskState.SUBMITTED, owner, now + lease_seconds, now, now),
+                    " updated) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)",
+                    (*made, TaskState.SUBMITTED, len(events), owner, until, now, now),
                 )
             except sqlite3.IntegrityError as error:
                 raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
             deliveries = _insert(connection, cursor.lastrowid or 0, 0, now, events)
-            connection.execute("UPDATE tasks SET seq = ? WHERE key = ?", (len(events), cursor.lastrowid))
-            return Taken(Lease(task.task_id, owner, 1), _row_of(connection, task.task_id), deliveries)
+            row = TaskRow(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now)
+            return Taken(Lease(task.task_id, owner, 1), row, deliveries)
 
         return self._writer.submit(work)
 
@@ -90,17 +92,13 @@ class SqliteJournal:
     def finish(self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall]) -> Awaitable[Finished]:
         """See :meth:`isthmus.journal.base.Journal.finish`."""
         now = self._clock()
-        questions = json.dumps([to_json(call) for call in pending], ensure_ascii=False, separators=(",", ":"))
+        questions = _JSON([to_json(call) for call in pending])
 
         def work(connection: sqlite3.Connection) -> Finished:
             inbox = _drain(connection, lease)
             if inbox:
                 return Finished((), inbox)
-            deliveries = _append(connection, lease, events, now)
-            connection.execute(
-                "UPDATE tasks SET owner = NULL, lease_until = 0, pending = ? WHERE id = ?", (questions, lease.task_id)
-            )
-            return Finished(deliveries)
+            return Finished(_append(connection, lease, events, now, at_end=questions))
 
         return self._writer.submit(work)
 
@@ -264,12 +262,13 @@ class SqliteJournal:
 
 
 def _encode(event: AgentEvent) -> str:
-    return json.dumps(event_to_json(event), ensure_ascii=False, separators=(",", ":"))
+    return _JSON(event_to_json(event))
 
 
 def _append(
-    connection: sqlite3.Connection, lease: Lease, events: Sequence[AgentEvent], now: float
+    connection: sqlite3.Connection, lease: Lease, events: Sequence[AgentEvent], now: float, at_end: str | None = None
 ) -> Sequence[Delivery]:
+    """Add events; ``at_end`` are the questions (JSON) of a task that is let go of with them."""
     found = connection.execute(
         "UPDATE tasks SET seq = seq + ?, updated = ? WHERE id = ? AND epoch = ? AND owner = ? RETURNING key, seq",
         (len(events), now, lease.task_id, lease.epoch, lease.owner),
@@ -283,6 +282,8 @@ def _append(
             "UPDATE tasks SET state = ?, error = ?, reason = ? WHERE key = ?",
             (change.state, change.error, change.reason, key),
         )
+    if at_end is not None:
+        connection.execute("UPDATE tasks SET owner = NULL, lease_until = 0, pending = ? WHERE key = ?", (at_end, key))
     return _insert(connection, key, seq - len(events), now, events)
 
 
@@ -299,14 +300,16 @@ def _insert(
 
 def _drain(connection: sqlite3.Connection, lease: Lease) -> Sequence[AgentEvent]:
     found = connection.execute(
-        "SELECT key FROM tasks WHERE id = ? AND epoch = ? AND owner = ?", (lease.task_id, lease.epoch, lease.owner)
-    ).fetchone()
-    if found is None:
+        "SELECT tasks.key, inbox.body FROM tasks LEFT JOIN inbox ON inbox.task = tasks.key"
+        " WHERE tasks.id = ? AND tasks.epoch = ? AND tasks.owner = ? ORDER BY inbox.number",
+        (lease.task_id, lease.epoch, lease.owner),
+    ).fetchall()
+    if not found:
         raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
-    bodies = connection.execute("SELECT body FROM inbox WHERE task = ? ORDER BY number", found).fetchall()
+    bodies = [body for _, body in found if body is not None]
     if bodies:
-        connection.execute("DELETE FROM inbox WHERE task = ?", found)
-    return [event_from_json(json.loads(body)) for (body,) in bodies]
+        connection.execute("DELETE FROM inbox WHERE task = ?", (found[0][0],))
+    return [event_from_json(json.loads(body)) for body in bodies]
 
 
 def _row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:

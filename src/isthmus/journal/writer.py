@@ -1,7 +1,8 @@
 """One thread that owns the writing connection and commits in groups.
 
-Whatever is queued while a commit runs goes into the next one, so that many small writes cost one. A group that holds a
-write which must be on the disk is committed with ``synchronous=FULL``. Deliberately not here: what is written.
+Whatever is queued in one turn of the event loop, or while a commit runs, goes into the next one, so that many small
+writes cost one. A group that holds a write which must be on the disk is committed with ``synchronous=FULL``.
+Deliberately not here: what is written.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from isthmus.journal.base import JournalError
 
 T = TypeVar("T")
 GROUP_LIMIT = 512
-"""Writes in one commit at the most; bounds how long the first of a group waits."""
+"""A commit that holds so many writes takes in no more; bounds how long the first of a group waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class GroupWriter:
     def __init__(self, connection: sqlite3.Connection, loop: asyncio.AbstractEventLoop) -> None:
         self._connection = connection
         self._loop = loop
-        self._queue: SimpleQueue[_Write[Any] | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[_Write[Any]] | None] = SimpleQueue()
+        self._gathered: list[_Write[Any]] = []
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="isthmus-journal", daemon=True)
         self._thread.start()
@@ -49,13 +51,22 @@ class GroupWriter:
         if self._closed:
             raise JournalError("the journal is closed; nothing more can be written")
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.put(_Write(work, future, full_sync))
+        if not self._gathered:
+            # Waking the thread costs more than most writes: once for all that comes in this turn of the loop.
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append(_Write(work, future, full_sync))
         return future
+
+    def _hand_over(self) -> None:
+        if self._gathered:
+            self._queue.put(self._gathered)
+            self._gathered = []
 
     async def aclose(self) -> None:
         """Commit what is queued and end the thread."""
         if not self._closed:
             self._closed = True
+            self._hand_over()
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -63,13 +74,13 @@ class GroupWriter:
         closing = False
         while not closing:
             group: list[_Write[Any]] = []
-            item = self._queue.get()
-            while item is not None:
-                group.append(item)
+            writes = self._queue.get()
+            while writes is not None:
+                group += writes
                 if len(group) >= GROUP_LIMIT or self._queue.empty():
                     break
-                item = self._queue.get()
-            closing = item is None
+                writes = self._queue.get()
+            closing = writes is None
             if group:
                 outcomes = self._commit(group)
                 self._loop.call_soon_threadsafe(_resolve, group, outcomes)
