@@ -9,7 +9,7 @@ from isthmus.events import ConfirmationDetails, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import BINARY_SUFFIXES, printable, read_bytes, text_of
-from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, excerpt_of
+from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, excerpt_of
 from isthmus.tools.glob_pattern import GlobPattern
 from isthmus.tools.list_directory import FILTERING_OPTIONS
 from isthmus.tools.walking import Walk
@@ -127,7 +127,7 @@ def _read_all(workspace: Workspace, paths: list[str]) -> tuple[str, int, list[st
     read = 0
     room = MAXIMUM_TOTAL_CHARACTERS
     for index, path in enumerate(paths):
-        if room <= 0 or index >= MAXIMUM_FILES:
+        if room < MAXIMUM_LINE_CHARACTERS or index >= MAXIMUM_FILES:
             left_out.append(f"{len(paths) - index} more files are left out: the limit is reached at {printable(path)}.")
             break
         shown = printable(path)
