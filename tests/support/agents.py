@@ -10,6 +10,7 @@ from isthmus.events import (
     ConfirmationOption,
     ConfirmationRequest,
     ExecuteDetails,
+    FileDiff,
     ModelReply,
     StateChange,
     TaskState,
@@ -47,10 +48,11 @@ class EchoAgent:
 class AskingAgent:
     """Asks for the calls ``names``, runs each that is allowed, then completes.
 
-    ``ran`` are the calls that had their effect.
+    It asks to edit when there is an ``edit``, else to run a command. ``ran`` are the calls that had their effect.
     """
 
     names: tuple[str, ...] = ("one",)
+    edit: FileDiff | None = None
     ran: list[str] = field(default_factory=list[str])
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
@@ -59,7 +61,9 @@ class AskingAgent:
             yield session.apply(reply("m", *(ToolRequest(name, "touch", {"name": name}) for name in self.names)))
         for item in session.unsettled:
             if item.call is None:
-                asked = ConfirmationRequest(OPTIONS, execute_details=ExecuteDetails(f"touch {item.request.id}"))
+                asked = ConfirmationRequest(OPTIONS, file_edit_details=self.edit)
+                if self.edit is None:
+                    asked = ConfirmationRequest(OPTIONS, execute_details=ExecuteDetails(f"touch {item.request.id}"))
                 call = ToolCall(item.request.id, ToolCallStatus.PENDING, "touch", item.request.arguments)
                 yield session.apply(ToolCallUpdate(replace(call, confirmation_request=asked)))
         for item in session.unsettled:
