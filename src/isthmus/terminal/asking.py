@@ -6,6 +6,7 @@ first, which only changes what would be answered; nothing is written here.
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from isthmus.terminal.prompting import Prompter
     from isthmus.terminal.render import TaskRenderer
     from isthmus.terminal.screen import Screen
+
+
+CATCH_UP_SECONDS = 5.0
+"""How long it may take to hear of what has already happened."""
 
 
 class Outcome(Enum):
@@ -66,6 +71,8 @@ class Asking:
             is_leaving = True
         finally:
             await stop_all(watch)
+        if not watch.cancelled():
+            watch.result()  # a bug in watching is not to be mistaken for an answer
         self._show(seen)
         if is_cancelled:
             return Outcome.CANCEL
@@ -101,9 +108,11 @@ class Asking:
         return Outcome.ANSWERED
 
     async def catch_up(self, stream: TaskStream) -> None:
-        """Show what happened on other surfaces until now."""
-        async for delivery in stream.missed():
-            self.renderer.event(delivery.event, time.monotonic())
+        """Show what happened on other surfaces until now; an agent that cannot tell is not waited for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                async for delivery in stream.missed():
+                    self.renderer.event(delivery.event, time.monotonic())
         self.renderer.end()
 
     async def _watch(self, stream: TaskStream, tool_call_id: str, seen: list[Delivery]) -> None:

@@ -312,7 +312,9 @@ class _Conversation:
         tick = asyncio.ensure_future(self._tick())
         stop = asyncio.ensure_future(self.interrupted.wait())
         try:
-            await asyncio.wait({show, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({show, stop, tick}, return_when=asyncio.FIRST_COMPLETED)
+            if tick.done():
+                tick.result()  # it ends only by a bug
             if not show.done():
                 await self._cancel(stream, show)
             if show.done():
