@@ -44,7 +44,8 @@ def command(
     token_path = token_file or setup.data_dir / TOKEN_FILE
     roots = (setup.workspace,) if agent.workspace is not None else ()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    for chatty in ("httpx2", "uvicorn.error"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(setup, roots, host, port, token_path, public_url, strict_extension))
 
