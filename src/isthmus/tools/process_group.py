@@ -218,7 +218,8 @@ async def _guard() -> AsyncGenerator[Callable[[int, str], None], None]:
     try:
         yield announce
     finally:
+        # Not guard.kill(): it reaps a child that has just ended, behind the back of the event loop.
         with contextlib.suppress(ProcessLookupError):
-            guard.kill()
+            os.kill(guard.pid, signal.SIGKILL)
         os.close(write_end)
         await guard.wait()

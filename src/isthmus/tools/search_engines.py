@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -197,15 +198,18 @@ async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGe
         *command, stdin=DEVNULL if data is None else PIPE, stdout=PIPE, stderr=DEVNULL, limit=MAXIMUM_OUTPUT_BYTES
     )
     feeding = asyncio.ensure_future(_feed(process, data)) if data is not None else None
+    is_read_to_the_end = False
     try:
         yield process
+        is_read_to_the_end = True
     finally:
         if feeding is not None:
             feeding.cancel()
-        if process.returncode is None:
+        if not is_read_to_the_end and process.returncode is None:
+            # Not process.kill(): it reaps a child that has just ended, behind the back of the event loop.
             with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+                os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 async def _feed(process: Process, data: bytes) -> None:

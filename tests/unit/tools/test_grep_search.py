@@ -1,7 +1,7 @@
 import asyncio
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from isthmus.tools.base import ToolFailure
 from isthmus.tools.grep_search import GrepSearch
 from isthmus.tools.search_engines import (
+    FileMatches,
     LineQuery,
     OwnEngine,
     Ripgrep,
@@ -29,9 +30,10 @@ RG = shutil.which("rg", path=str(Path(sys.executable).parent)) or shutil.which("
 class NoFallback(OwnEngine):
     """Shows that ripgrep did the work."""
 
-    async def search(self, query: LineQuery, files: Sequence[Path]) -> Any:
-        raise AssertionError("ripgrep left the search to the own engine")
-        yield
+    async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
+        for _ in files:
+            raise AssertionError("ripgrep left the search to the own engine")
+        yield FileMatches(Path(), ())
 
 
 @pytest.fixture(params=["ripgrep", "own"])
@@ -166,13 +168,16 @@ async def test_a_search_that_is_cancelled_leaves_no_process(workspace: Path) -> 
 
 
 WORDS = st.sampled_from(["foo", "Foo", "bar", "é", "ß", "", " ", "a.b", "x_1", "\t", "foobar", "\U0001f600", "[", "4"])
-CONTENTS = st.lists(WORDS, max_size=8).map(lambda words: " ".join(words))
-TEXTS = st.builds(
-    lambda lines, newline, ends: newline.join(lines) + newline * ends,
-    st.lists(CONTENTS, max_size=6),
-    st.sampled_from(["\n", "\r\n"]),
-    st.booleans(),
-)
+CONTENTS = st.lists(WORDS, max_size=8).map(" ".join)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    newline = draw(st.sampled_from(["\n", "\r\n"]))
+    lines = draw(st.lists(CONTENTS, max_size=6))
+    return newline.join(lines) + newline * draw(st.booleans())
+
+
 PATTERNS = st.lists(
     st.sampled_from(
         ["foo", "o", r"\bfoo\b", "^", "$", ".", ".*", r"\w+", r"\s", r"\d", "|", "(?:a|b)", "[a-f]", "[^o]", "o{2}",
@@ -185,7 +190,7 @@ PATTERNS = st.lists(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
-    files=st.dictionaries(st.sampled_from(["a", "b/c", "b/d", "é", "b-c"]), TEXTS, min_size=1),
+    files=st.dictionaries(st.sampled_from(["a", "b/c", "b/d", "é", "b-c"]), texts(), min_size=1),
     pattern=PATTERNS,
     is_fixed=st.booleans(),
     is_case_sensitive=st.booleans(),
