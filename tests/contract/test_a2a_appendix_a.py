@@ -1,5 +1,6 @@
 """The example flow of spec 2, Appendix A, event by event, over a real socket."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.extension import URI
-from isthmus.client import PromptMessage
 from isthmus.codec import from_json
 from isthmus.events import (
     AgentThought,
@@ -25,7 +25,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from support.a2a_serving import RawClient, StreamItem, allow, answer, prompt, serving
-from support.memory_agent import Ask, MemoryAgent, Progress, Step, write_file_call
+from support.memory_agent import Ask, MemoryAgent, Progress, Wait, write_file_call
 from support.script_agent import Serve, serve_with
 
 pytestmark = pytest.mark.anyio
@@ -211,20 +211,25 @@ async def test_live_content_is_whole_each_time_and_gone_with_the_result(serve: S
         data = {"tool_call_id": "c", "status": status, "tool_name": "run_shell_command", **more}
         return from_json(ToolCall, {**data, "input_parameters": dict[str, Any]()})
 
-    def script(_: PromptMessage) -> Sequence[Step]:
-        return (
-            ToolCallUpdate(call("EXECUTING")),
-            Progress(ToolCallUpdate(call("EXECUTING", live_content="a"))),
-            Progress(ToolCallUpdate(call("EXECUTING", live_content="ab"))),
-            ToolCallUpdate(call("SUCCEEDED", output={"text": "abc"})),
-        )
-
-    async with serve(script) as server:
-        events = await server.stream("message/stream", prompt("run", workspace))
-    updates = [(event.id is None, event.data) for event in events if event.kind == "TOOL_CALL_UPDATE"]
+    gates = {"a": asyncio.Event(), "ab": asyncio.Event()}
+    script = (
+        ToolCallUpdate(call("EXECUTING")),
+        Progress(ToolCallUpdate(call("EXECUTING", live_content="a"))),
+        Wait(gates["a"]),
+        Progress(ToolCallUpdate(call("EXECUTING", live_content="ab"))),
+        Wait(gates["ab"]),
+        ToolCallUpdate(call("SUCCEEDED", output={"text": "abc"})),
+    )
+    updates: list[tuple[bool, dict[str, Any]]] = []
+    async with serve(lambda _: script) as server, server.opened("message/stream", prompt("run", workspace)) as items:
+        async for item in items:
+            if item.kind == "TOOL_CALL_UPDATE":
+                updates.append((item.id is None, item.data))
+                if "live_content" in item.data:
+                    gates[item.data["live_content"]].set()
     assert [(ephemeral, data.get("live_content")) for ephemeral, data in updates] == [
         (False, None),
-        *([(True, "a")] if len(updates) == 4 else []),  # the latest wins: what nobody has taken yet is replaced
+        (True, "a"),
         (True, "ab"),
         (False, None),
     ]

@@ -14,17 +14,23 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.client import PromptMessage
-from isthmus.events import TaskState, TextContent
+from isthmus.events import TaskState, TextContent, ToolCall, ToolCallStatus, ToolCallUpdate
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, StreamItem, allow, answer, items_of, prompt, rpc, serving
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait, write_file_call
+from support.script_agent import Serve, serve_with
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(params=["memory", "engine"])
+def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Serve:
+    return serve_with(request.param, tmp_path)
+
+
 @pytest.fixture
-async def server() -> AsyncIterator[RawClient]:
-    async with serving(MemoryAgent()) as client:
+async def server(serve: Serve) -> AsyncIterator[RawClient]:
+    async with serve() as client:
         yield client
 
 
@@ -97,13 +103,13 @@ async def test_a_client_that_saw_no_stream_finds_the_whole_question_and_can_answ
     assert done["status"]["message"]["parts"][0]["text"] == "I changed the file."
 
 
-async def test_everybody_who_follows_is_told_of_an_answer_and_who_gave_it(workspace: Path) -> None:
+async def test_everybody_who_follows_is_told_of_an_answer_and_who_gave_it(serve: Serve, workspace: Path) -> None:
     gate = asyncio.Event()
 
     def script(_: PromptMessage) -> Sequence[Step]:
         return (Ask((write_file_call(),)), Wait(gate), TextContent("t", "Done."))
 
-    async with serving(MemoryAgent(script)) as server:
+    async with serve(script) as server:
         task = await server.result("message/send", prompt("edit", workspace))
         last = str(task["metadata"][next(iter(task["metadata"]))]["seq"])
         params = answer(task["id"], allow())
@@ -155,21 +161,21 @@ async def test_a_sender_that_leaves_does_not_stop_the_task(workspace: Path) -> N
         await eventually_async(lambda: _completed(server, task.task_id))
 
 
-async def test_a_reader_that_comes_late_gets_every_event(workspace: Path) -> None:
+async def test_a_reader_that_comes_late_gets_every_event(serve: Serve, workspace: Path) -> None:
     count = 4000
 
     def script(_: PromptMessage) -> Sequence[Step]:
         return [TextContent("t", f"{index}:" + "x" * 500) for index in range(count)]
 
     async with (
-        serving(MemoryAgent(script)) as server,
+        serve(script) as server,
         server.opened("message/stream", prompt("much", workspace)) as items,
     ):
         task_id = (await anext(items)).result["id"]
         await eventually_async(lambda: _completed(server, task_id), 30)
         received = [item async for item in items]
-    sent = [item for item in received if item.kind == "TEXT_CONTENT"]
-    assert [int(item.text.split(":")[0]) for item in sent] == list(range(count))
+    text = "".join(item.text for item in received if item.kind == "TEXT_CONTENT")
+    assert text == "".join(f"{index}:" + "x" * 500 for index in range(count))
     assert received[-1].result["final"] is True
 
 
@@ -191,18 +197,26 @@ async def test_an_idle_stream_gets_comments(workspace: Path) -> None:
     assert '"final":true' in text
 
 
-async def test_progress_has_no_id_and_is_not_replayed(workspace: Path) -> None:
-    live = Progress(TextContent("t", "live"))
-    async with serving(MemoryAgent(lambda _: (live, TextContent("t", "kept")))) as server:
-        items = await server.stream("message/stream", prompt("hello", workspace))
-        assert [(item.text, item.id is None) for item in items if item.kind == "TEXT_CONTENT"] == [
-            ("live", True),
-            ("kept", False),
-        ]
-        replayed = await server.stream(
-            "tasks/resubscribe", {"id": items[0].result["id"]}, {**EXTENSION, "Last-Event-ID": "0"}
-        )
-    assert [item.text for item in replayed if item.kind == "TEXT_CONTENT"] == ["kept"]
+async def test_progress_has_no_id_and_is_not_replayed(serve: Serve, workspace: Path) -> None:
+    def call(status: ToolCallStatus, live: str | None) -> ToolCallUpdate:
+        return ToolCallUpdate(ToolCall("c", status, "run_shell_command", {}, live_content=live))
+
+    begun, done = call(ToolCallStatus.EXECUTING, None), call(ToolCallStatus.SUCCEEDED, None)
+    gate = asyncio.Event()
+    script = (begun, Progress(call(ToolCallStatus.EXECUTING, "live")), Wait(gate), done)
+    items: list[StreamItem] = []
+    async with serve(lambda _: script) as server:
+        async with server.opened("message/stream", prompt("hello", workspace)) as stream:
+            async for item in stream:
+                items.append(item)
+                if item.kind == "TOOL_CALL_UPDATE" and "live_content" in item.data:
+                    gate.set()
+        updates = [item for item in items if item.kind == "TOOL_CALL_UPDATE"]
+        assert [item.data.get("live_content") for item in updates] == [None, "live", None]
+        assert [item.id is None for item in updates] == [False, True, False]
+        headers = {**EXTENSION, "Last-Event-ID": "0"}
+        replayed = await server.stream("tasks/resubscribe", {"id": items[0].result["id"]}, headers)
+    assert [item.data["status"] for item in replayed if item.kind == "TOOL_CALL_UPDATE"] == ["EXECUTING", "SUCCEEDED"]
 
 
 async def test_canceling_ends_the_streams_of_everybody(workspace: Path) -> None:
@@ -219,9 +233,9 @@ async def test_canceling_ends_the_streams_of_everybody(workspace: Path) -> None:
         assert (last.state, last.result["final"]) == ("canceled", True)
 
 
-async def test_a_send_that_does_not_block_returns_at_once(workspace: Path) -> None:
+async def test_a_send_that_does_not_block_returns_at_once(serve: Serve, workspace: Path) -> None:
     gate = asyncio.Event()
-    async with serving(MemoryAgent(lambda _: (Wait(gate),))) as server:
+    async with serve(lambda _: (Wait(gate),)) as server:
         params = {**prompt("hello", workspace), "configuration": {"blocking": False}}
         task = await server.result("message/send", params)
         assert task["status"]["state"] in ("submitted", "working")
@@ -282,6 +296,7 @@ SERVER = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
 from support.memory_agent import MemoryAgent, Wait
+from support.script_agent import Serve, serve_with
 from isthmus.a2a.listen import Server, bind
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server import application
@@ -333,9 +348,9 @@ async def test_events_are_sent_without_delay(server: RawClient) -> None:
     assert listener.proto == socket.IPPROTO_TCP
 
 
-async def test_a_replay_asks_again_only_what_is_still_open(workspace: Path) -> None:
+async def test_a_replay_asks_again_only_what_is_still_open(serve: Serve, workspace: Path) -> None:
     script = (Ask((write_file_call("one"),)), Ask((write_file_call("two"), write_file_call("three"))))
-    async with serving(MemoryAgent(lambda _: script)) as server:
+    async with serve(lambda _: script) as server:
         task = await server.result("message/send", prompt("edit", workspace))
         await server.result("message/send", answer(task["id"], allow("one")))
         for after in range(8):

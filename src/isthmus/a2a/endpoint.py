@@ -214,7 +214,7 @@ def _echo(active: Activation) -> dict[str, str]:
 def _last_event_id(http: HttpRequest) -> int | None:
     for source, value in (
         ("Last-Event-ID", http.headers.get("last-event-id")),
-        ("last_event_id", http.query_params.get("last_event_id")),
+        ("last_event_id", http.query_params.get("last_event_id") if http.scope["query_string"] else None),
     ):
         if value:
             if not (value.isascii() and value.isdecimal() and len(value) < 19):

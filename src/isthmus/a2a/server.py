@@ -66,7 +66,7 @@ class Application:
 
     async def _respond(self, request: HttpRequest) -> Response:
         headers = request.headers
-        path = request.url.path
+        path: str = request.scope["path"]
         public = path in PATHS or path == HEALTH
         refusal = self._gate.refuse_origin(headers.get("host"), headers.get("origin"))
         if refusal is None and not public:

@@ -16,6 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 STOPPING = b": the server is stopping\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
+LASTING_SECONDS = 0.25
+"""How long a stream may run before it is looked after; also how late a reader that left at once is noticed."""
 
 
 def event_frame(data: bytes, seq: int | None = None) -> bytes:
@@ -71,46 +73,44 @@ class EventStream(StreamingResponse):
         self._keep_alive = keep_alive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream; returns when it has ended or the reader has left."""
-        async with anyio.create_task_group() as group:
+        """Send the head, every frame, and the end; returns when the reader has left, too.
 
-            async def watch() -> None:
-                await self.listen_for_disconnect(receive)
-                group.cancel_scope.cancel()
-
-            group.start_soon(watch)
-            await self.stream_response(send)
-            group.cancel_scope.cancel()
-
-    async def stream_response(self, send: Send) -> None:
-        """The head, every frame, and the end; cut short with a comment when the server stops."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        idle = _IdleComments(send, self._keep_alive)
-        scope = self._streams.enter()
+        It is cut short with a comment when the server stops.
+        """
+        work = self._streams.enter()
+        care = _Care(receive, send, work, self._keep_alive)
         try:
-            with scope:
+            with work:
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 async with aclosing(self._frames) as frames:
                     async for frame in frames:
-                        idle.last_sent = idle.now()
+                        care.last_sent = care.now()
                         await send({"type": "http.response.body", "body": frame, "more_body": True})
         finally:
-            self._streams.leave(scope)
-            idle.end()
-        if scope.cancelled_caught:
-            await send({"type": "http.response.body", "body": STOPPING, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+            self._streams.leave(work)
+            care.end()
+        if care.reader_has_left:
+            return
+        end = STOPPING if work.cancelled_caught else b""
+        await send({"type": "http.response.body", "body": end, "more_body": False})
 
 
-class _IdleComments:
-    """Comments while nothing is sent. A stream that ends before its first one costs a timer, not a task."""
+class _Care:
+    """Looks after a stream that lasts: comments while nothing is sent, and the end of its work when the reader leaves.
 
-    def __init__(self, send: Send, interval: float) -> None:
+    A stream that is over before ``LASTING_SECONDS`` costs a timer, not a task.
+    """
+
+    def __init__(self, receive: Receive, send: Send, work: anyio.CancelScope, interval: float) -> None:
+        self._receive = receive
         self._send = send
+        self._work = work
         self._interval = interval
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[None] | None = None
-        self._timer = self._loop.call_later(interval, self._begin)
+        self._timer = self._loop.call_later(min(interval, LASTING_SECONDS), self._begin)
         self.last_sent = self.now()
+        self.reader_has_left = False
 
     def now(self) -> float:
         return self._loop.time()
@@ -124,11 +124,15 @@ class _IdleComments:
         self._task = self._loop.create_task(self._run())
 
     async def _run(self) -> None:
-        with contextlib.suppress(OSError):  # the reader has left; the stream itself is told so
-            while True:
+        with contextlib.suppress(OSError):  # what is sent to a reader that has left
+            while not self.reader_has_left:
                 rest = self.last_sent + self._interval - self.now()
                 if rest <= 0:
                     self.last_sent = self.now()
                     await self._send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
-                else:
-                    await asyncio.sleep(rest)
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(rest):
+                        self.reader_has_left = (await self._receive())["type"] == "http.disconnect"
+        self.reader_has_left = True
+        self._work.cancel()

@@ -53,7 +53,7 @@ def timestamp(at: float) -> str:
 
 
 class StreamEncoder:
-    """The events of one stream, in order. It follows which model is in use.
+    """The events of one stream, in order.
 
     ``snapshot`` is the task as it stood when the stream began. ``answered`` are the calls that the request of this
     stream has answered itself: the news of that, and of the work that begins, are not sent back to it while they come
@@ -64,7 +64,6 @@ class StreamEncoder:
         self._snapshot = snapshot
         self._uri = uri
         self._answered = answered
-        self._model = snapshot.model
         self._begun = False
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
@@ -117,10 +116,7 @@ class StreamEncoder:
                 retry = {"attempt": attempt, "attempts": attempts, "delay": delay, "reason": reason}
                 content = self._message(self._message_id(delivery), [])
                 return self._extended(delivery, kinds.STATE_CHANGE, content, error=error, retry=retry)
-            case ModelReply(model=model):
-                self._model = model or self._model
-                return None
-            case Prompt() | EditorContext() | ToolResultRecorded():
+            case Prompt() | EditorContext() | ModelReply() | ToolResultRecorded():
                 return None
             case _:
                 assert_never(delivery.event)
@@ -163,8 +159,8 @@ class StreamEncoder:
         }
         if self._uri is not None:
             metadata: JsonDict = {"kind": kind.name}
-            if self._model:
-                metadata["model"] = self._model
+            if self._snapshot.model:
+                metadata["model"] = self._snapshot.model
             metadata.update((name, value) for name, value in more.items() if value is not None)
             event["metadata"] = {self._uri: metadata}
         return event
