@@ -37,7 +37,7 @@ MAX_REFUSALS = 100
 """Questions that one run refuses before it stops the task."""
 CANCEL_SECONDS = 10.0
 """How long a cancelled task may take to end."""
-STDIN_SECONDS = 2.0
+STDIN_SECONDS = 0.5
 """How long a pipe on stdin may stay silent when there is a prompt already."""
 STDIN_LIMIT = 8 * 1024 * 1024
 """Bytes taken from stdin."""
