@@ -20,6 +20,12 @@ from support.wire_server import Answer, Hold, WireRequest, WireServer
 KEYS = {"GEMINI_API_KEY": "g", "ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}
 
 
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy with other tests must not make a server that is there look absent."""
+    monkeypatch.setattr(local_servers, "DEADLINE", 20)
+
+
 def no_server(environment: Mapping[str, str]) -> LocalServer | None:
     return None
 
@@ -105,6 +111,7 @@ def test_an_address_on_this_machine_needs_no_key_and_another_one_does(provider: 
     assert choose(None, None, {variable: "https://example.com/v1"}, no_server).provider == "demo"
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_server_of_openais_protocol_on_this_machine_is_asked_for_its_model() -> None:
     with OpenAIWire() as wire:
         choice = choose(None, None, {"OPENAI_BASE_URL": wire.base_url}, must_not_ask)
@@ -157,6 +164,7 @@ def ollama(request: WireRequest) -> Answer:
     return Answer.json({"models": [embedding, {"name": "qwen3:8b", "details": {"family": "qwen3"}}]})
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_running_ollama_is_found_with_a_model_that_can_chat() -> None:
     with WireServer(ollama) as server:
         found = find_local_server({"OLLAMA_HOST": server.base_url})
@@ -181,6 +189,7 @@ def test_what_is_no_model_server_is_passed_over_in_time(answer: Answer, monkeypa
         assert time.monotonic() - begin < 2 * local_servers.DEADLINE + 0.5
 
 
+@pytest.mark.usefixtures("patience")
 def test_llama_cpp_is_found_when_ollama_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with OpenAIWire() as wire:
         address = wire.base_url.removesuffix("/v1")
