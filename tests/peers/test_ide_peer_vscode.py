@@ -1,6 +1,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
-QUICK = Deadlines(connect=5, first_context=5, open_diff=5, close_diff=5, retry_first=0.01, retry_last=0.05, lost=0.3)
+QUICK = Deadlines(connect=5, first_context=5, open_diff=5, close_diff=5, retry_first=0.01, retry_last=0.05, lost=60)
 
 
 @pytest.fixture(params=["json", "events"])
@@ -266,7 +267,7 @@ async def test_an_ide_without_diff_tools_still_gives_its_context(workspace: Path
 async def test_a_window_that_closes_for_good_fails_what_waits_and_is_noticed(workspace: Path) -> None:
     async with vscode_companion() as window:
         path = window.discovery(workspace)
-        peer = await connect_companion(workspace, os.environ, deadlines=QUICK)
+        peer = await connect_companion(workspace, os.environ, deadlines=replace(QUICK, lost=0.1, connect=1))
         assert peer is not None
         reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
         await opened(window)

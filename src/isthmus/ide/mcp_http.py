@@ -200,7 +200,8 @@ class McpConnection:
             raise McpError(f"{self.endpoint.url}: refused with {status}; the token or the address is not the server's")
         if status in (400, 404) and self._session_id is not None:
             raise SessionEndedError(f"{self.endpoint.url}: the session has ended ({status})")
-        raise McpError(f"{self.endpoint.url}: expected an MCP answer to {method}, received status {status}")
+        kind = UnreachableError if status >= 500 else McpError  # what a server says that is going down
+        raise kind(f"{self.endpoint.url}: expected an MCP answer to {method}, received status {status}")
 
     async def _take(self, data: str | bytes, request_id: int | None = None) -> JsonObject | None:
         """Deal with what came; the result of our request ``request_id`` when it was among it."""

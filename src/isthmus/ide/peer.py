@@ -318,6 +318,9 @@ class IdePeer:
         if self._lost_since is None:
             self._lost_since = time.monotonic()
             self.problem = f"the connection to {self.ide_name} was lost: {end.value}"
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self.connected:
             self._connected.clear()
             self._has_context.clear()
@@ -346,7 +349,7 @@ class IdePeer:
             try:
                 return await self._connection.call_tool(tool, arguments, timeout)
             except (SessionEndedError, UnreachableError) as error:
-                self._connected.clear()
+                self._disconnect()
                 self._session_ended.set()  # the follower begins a new one; both tools may be called twice
                 if attempt == 2:
                     raise IdeError(str(error)) from error
