@@ -98,6 +98,7 @@ ONEOFS: list[tuple[type, str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.requirement("A2A-045", "A2A-056", "A2A-064")
 @pytest.mark.parametrize(("kind", "oneof", "members"), ONEOFS, ids=lambda item: getattr(item, "__name__", ""))
 def test_a_oneof_holds_one_member_at_most(kind: type, oneof: str, members: dict[str, Any]) -> None:
     assert {field.name for field in PROTO.messages[kind.__name__] if field.oneof == oneof} == set(members)
