@@ -59,6 +59,14 @@ def check_arguments(
     return CheckedArguments(_object(tool_name, "", parameters, renamed))
 
 
+MAXIMUM_PATTERN_LENGTH = 1_000
+
+
+def pattern_parameter(description: str) -> Mapping[str, Any]:
+    """The schema of a regular expression or a glob pattern."""
+    return {"type": "string", "description": description, "minLength": 1, "maxLength": MAXIMUM_PATTERN_LENGTH}
+
+
 def path_parameter(description: str) -> Mapping[str, Any]:
     """The schema of a path argument."""
     return {"type": "string", "description": description, "minLength": 1}
@@ -66,13 +74,16 @@ def path_parameter(description: str) -> Mapping[str, Any]:
 
 def _object(tool: str, path: str, schema: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
     properties = cast("Mapping[str, Mapping[str, Any]]", schema.get("properties", {}))
-    for name in schema.get("required", ()):
+    required: tuple[str, ...] = tuple(schema.get("required", ()))
+    for name in required:
         if values.get(name) is None:
             raise _failure(tool, f"{path}{name}", _expected(properties[name]), None)
+    # Models send an empty string for what they leave out.
+    sent = {name: value for name, value in values.items() if name in required or value not in (None, "")}
     return {
         name: _checked(tool, f"{path}{name}", properties[name], value)
-        for name, value in values.items()
-        if name in properties and value is not None
+        for name, value in sent.items()
+        if name in properties
     }
 
 
@@ -80,7 +91,7 @@ def _checked(tool: str, path: str, schema: Mapping[str, Any], value: Any) -> Any
     match schema["type"], value:
         case "string", str():
             _require_text(tool, path, value)
-            fits = len(value) >= schema.get("minLength", 0)
+            fits = schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
         case "boolean", bool():
             fits = True
         case "integer", int() | float() if not isinstance(value, bool) and value == value // 1:
@@ -113,6 +124,8 @@ def _expected(schema: Mapping[str, Any]) -> str:
     text = kind.get(schema["type"], "an object")
     if schema.get("minLength") or schema.get("minItems"):
         text = text.replace("a string", "a non-empty string").replace("an array", "a non-empty array")
+    if "maxLength" in schema:
+        text += f" of at most {schema['maxLength']} characters"
     if "minimum" in schema:
         text += f" of {schema['minimum']} or more"
     return text + " of strings" if schema["type"] == "array" else text

@@ -82,6 +82,22 @@ def _failure(error: OSError, shown: str) -> ToolFailure:
             return ToolFailure(f"cannot read {shown}: {error.strerror or error}", "read_content_failure")
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; also for names that no file can have, for which pathlib raises."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder, as :func:`is_file`."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def printable(path: str) -> str:
     """A path for messages and JSON: bytes that are not UTF-8 are shown as escapes."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -5,7 +5,7 @@ stay: encoding, byte order mark, newlines. Deliberately not here: how a tool com
 """
 
 import errno
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.events import FileDiff
@@ -94,8 +94,7 @@ def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modifie
         raise _changed(shown, "changed") from error
     except OSError as error:
         raise _write_failure(error, shown) from error
-    diff = _diff(context.workspace, target.path, target.text, content)
-    return replace(diff, old_content=proposal.old_content)
+    return _diff(context.workspace, target.path, target.text, content)
 
 
 def _encoded(target: EditTarget, content: str) -> bytes:

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from isthmus.events import ConfirmationDetails, ToolOutput
-from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
-from isthmus.tools.content import printable
+from isthmus.tools.content import is_file, printable
 from isthmus.tools.glob_pattern import GlobPattern, has_glob_syntax
 from isthmus.tools.walking import Walk, search_folder
 from isthmus.tools.workspace import FoundFile
@@ -16,11 +16,9 @@ MAXIMUM_RESULTS = 1_000
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "pattern": {
-            "type": "string",
-            "minLength": 1,
-            "description": "The pattern of the path below dir_path, such as '**/*.py', 'src/*.{ts,tsx}' or 'docs/**'.",
-        },
+        "pattern": pattern_parameter(
+            "The pattern of the path below dir_path, such as '**/*.py', 'src/*.{ts,tsx}' or 'docs/**'."
+        ),
         "dir_path": path_parameter("The folder to search; the workspace when left out."),
         "case_sensitive": {"type": "boolean", "description": "Tell capitals from small letters; not the default."},
         "respect_git_ignore": {"type": "boolean", "description": "Leave out what .gitignore names; the default."},
@@ -67,7 +65,7 @@ class Glob:
         pattern = GlobPattern(literal, is_case_sensitive=checked.boolean("case_sensitive"))
         start = "" if folder == workspace.root else workspace.relative(folder) + "/"
         # A name such as app/[id]/page.tsx is meant as it is when there is such a file.
-        is_file_name = has_glob_syntax(literal) and (folder / literal).is_file()
+        is_file_name = has_glob_syntax(literal) and is_file(folder / literal)
 
         def collect(files: Iterator[FoundFile]) -> list[FoundFile]:
             return [

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 
 MAXIMUM_ALTERNATIVES = 256
-"""More expansions of braces than these are not made; the pattern is then taken with its braces as they are."""
+MAXIMUM_BRACED_LENGTH = 1_000
+"""A pattern that is longer, or has more expansions of its braces, is taken with its braces as they are."""
 
 
 class GlobPattern:
@@ -67,6 +68,8 @@ def _name_pattern(part: str, flags: int) -> re.Pattern[str]:
 
 def _alternatives(pattern: str) -> list[str]:
     """The pattern with its braces expanded; braces without a comma, or without an end, stand for themselves."""
+    if len(pattern) > MAXIMUM_BRACED_LENGTH:
+        return [pattern]
     done: list[str] = []
     pending = [(pattern, 0)]
     while pending:

@@ -11,7 +11,13 @@ from typing import Any
 
 from isthmus.events import ConfirmationDetails, ToolOutput
 from isthmus.tools import line_matcher
-from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.arguments import (
+    INVALID_ARGUMENTS,
+    CheckedArguments,
+    check_arguments,
+    path_parameter,
+    pattern_parameter,
+)
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import BINARY_SUFFIXES, printable
 from isthmus.tools.glob_pattern import FileFilter
@@ -29,17 +35,12 @@ _LINES: Mapping[str, Any] = {"type": "integer", "minimum": 0}
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "pattern": {
-            "type": "string",
-            "minLength": 1,
-            "description": "The regular expression to find within a line, such as 'def \\w+_test' or 'TODO|FIXME'.",
-        },
+        "pattern": pattern_parameter(
+            "The regular expression to find within a line, such as 'def \\w+_test' or 'TODO|FIXME'."
+        ),
         "dir_path": path_parameter("The folder or file to search; the workspace when left out."),
-        "include_pattern": {
-            "type": "string",
-            "description": "A glob pattern of the files to search: '*.py', '*.{ts,tsx}', 'src/**'.",
-        },
-        "exclude_pattern": {"type": "string", "description": "Lines that match this expression as well are left out."},
+        "include_pattern": pattern_parameter("A glob pattern of the files to search: '*.py', '*.{ts,tsx}', 'src/**'."),
+        "exclude_pattern": pattern_parameter("Lines that match this expression as well are left out."),
         "names_only": {"type": "boolean", "description": "Return the paths of the files only."},
         "case_sensitive": {"type": "boolean", "description": "Tell capitals from small letters; not the default."},
         "fixed_strings": {"type": "boolean", "description": "Take the pattern as plain text."},
@@ -156,9 +157,8 @@ def _require_expression(name: str, pattern: str) -> None:
             warnings.simplefilter("ignore")
             re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        message = (
-            f"grep_search: {name}: expected a regular expression in Python's syntax, received {pattern!r}: {error}"
-        )
+        received = repr(pattern[:200])
+        message = f"grep_search: {name}: expected a regular expression in Python's syntax, received {received}: {error}"
         raise ToolFailure(f"{message}; set fixed_strings to search for plain text", INVALID_ARGUMENTS) from error
 
 

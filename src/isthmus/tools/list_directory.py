@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.events import ConfirmationDetails, ToolOutput
-from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import printable
 from isthmus.tools.glob_pattern import GlobPattern
@@ -30,7 +30,7 @@ PARAMETERS: Mapping[str, Any] = {
         "dir_path": path_parameter("The folder, absolute or relative to the workspace."),
         "ignore": {
             "type": "array",
-            "items": {"type": "string"},
+            "items": pattern_parameter("A glob pattern."),
             "description": "Glob patterns of names to leave out.",
         },
         "file_filtering_options": FILTERING_OPTIONS,

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.events import ConfirmationDetails, ToolOutput
-from isthmus.tools.arguments import CheckedArguments, check_arguments
+from isthmus.tools.arguments import CheckedArguments, check_arguments, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
-from isthmus.tools.content import BINARY_SUFFIXES, printable, read_bytes, text_of
+from isthmus.tools.content import BINARY_SUFFIXES, is_file, is_folder, printable, read_bytes, text_of
 from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, excerpt_of
 from isthmus.tools.glob_pattern import GlobPattern
 from isthmus.tools.list_directory import FILTERING_OPTIONS
@@ -23,7 +23,7 @@ _DEFAULT_EXCLUDES = (
     "**/{.vscode,.idea,.next,.tox,.mypy_cache,.pytest_cache,.ruff_cache}/**",
     "**/{.DS_Store,*.lock,package-lock.json,pnpm-lock.yaml,*.min.js,*.min.css,*.map,.env,.env.*}",
 )
-_PATTERNS: Mapping[str, Any] = {"type": "array", "items": {"type": "string", "minLength": 1}}
+_PATTERNS: Mapping[str, Any] = {"type": "array", "items": pattern_parameter("A glob pattern, a file or a folder.")}
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -101,10 +101,10 @@ class ReadManyFiles:
 def _included(workspace: Workspace, pattern: str, checked: CheckedArguments) -> GlobPattern:
     relative = _relative_pattern(workspace, pattern)
     path = workspace.root / relative
-    if path.is_file():
+    if is_file(path):
         # As it is, also when the name looks like a pattern.
         return GlobPattern("".join(f"[{character}]" if character in "*?[{" else character for character in relative))
-    if path.is_dir():
+    if is_folder(path):
         rest = "**" if checked.boolean("recursive", default=True) else "*"
         return GlobPattern(rest if relative in ("", ".") else f"{relative}/{rest}")
     return GlobPattern(relative)

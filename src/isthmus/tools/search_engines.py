@@ -27,6 +27,8 @@ MAXIMUM_OUTPUT_BYTES = 64 * 1024 * 1024
 MAXIMUM_ARGUMENT_BYTES = 96 * 1024
 """Paths go to ripgrep as arguments, in portions of this many bytes."""
 
+_ENVIRONMENT = frozenset({"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"})
+
 
 @dataclass(frozen=True, slots=True)
 class LineQuery:
@@ -142,8 +144,12 @@ class Ripgrep:
 
 def available_engine() -> SearchEngine:
     """Ripgrep from PATH or from beside this Python, else the own engine."""
-    program = shutil.which("rg") or shutil.which("rg", path=str(Path(sys.executable).parent))
-    return OwnEngine() if program is None else Ripgrep(program)
+    for folders in (os.environ.get("PATH"), str(Path(sys.executable).parent)):
+        program = shutil.which("rg", path=folders)
+        # A relative entry of PATH could name a program of the workspace.
+        if program is not None and Path(program).is_absolute():
+            return Ripgrep(program)
+    return OwnEngine()
 
 
 _PORTABLE = re.compile(
@@ -195,7 +201,13 @@ def _bytes(value: Mapping[str, Any]) -> bytes:
 async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGenerator[Process, None]:
     """A process that is killed at the end at the latest; `data` goes to its standard input."""
     process = await asyncio.create_subprocess_exec(
-        *command, stdin=DEVNULL if data is None else PIPE, stdout=PIPE, stderr=DEVNULL, limit=MAXIMUM_OUTPUT_BYTES
+        *command,
+        stdin=DEVNULL if data is None else PIPE,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        limit=MAXIMUM_OUTPUT_BYTES,
+        # No keys or tokens of the agent: only what a program may need to start.
+        env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
     )
     feeding = asyncio.ensure_future(_feed(process, data)) if data is not None else None
     is_read_to_the_end = False

@@ -5,6 +5,7 @@ Every path is resolved, symbolic links too, before it is compared; callers resol
 here: reading and writing.
 """
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -69,10 +70,13 @@ class Workspace:
         try:
             expanded = Path(path).expanduser() if path == "~" or path.startswith("~/") else Path(path)
             resolved = (self.root / expanded).resolve()
+            _require_usable(resolved)
         except (OSError, RuntimeError, ValueError) as error:
-            raise ToolFailure(f"{path!r} is not a usable path: {error}", "invalid_arguments") from error
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ToolFailure(f"{_shown(path)} is not a usable path: {reason}", "invalid_arguments") from error
         if resolved != self.root and self.root not in resolved.parents:
-            message = f"{path!r} is outside the workspace: expected a path in {self.root}, received {resolved}"
+            received = _shown(str(resolved))
+            message = f"{_shown(path)} is outside the workspace: expected a path in {self.root}, received {received}"
             raise ToolFailure(message, OUTSIDE_WORKSPACE)
         return resolved
 
@@ -84,7 +88,7 @@ class Workspace:
         """
         resolved = self.resolve(path)
         if self._is_closed(resolved):
-            message = f"{path!r} is closed to the agent: a .geminiignore file of the workspace names it"
+            message = f"{_shown(path)} is closed to the agent: a .geminiignore file of the workspace names it"
             raise ToolFailure(message, IGNORED_FILE)
         return resolved
 
@@ -96,7 +100,7 @@ class Workspace:
         """
         resolved = self.open_path(path)
         if ".git" in (part.lower() for part in resolved.relative_to(self.root).parts):
-            message = f"{path!r} belongs to git itself and is not written; use git commands instead"
+            message = f"{_shown(path)} belongs to git itself and is not written; use git commands instead"
             raise ToolFailure(message, PROTECTED_PATH)
         return resolved
 
@@ -169,6 +173,25 @@ class Workspace:
             scope = scope.with_file(relative, read_ignore_file(current / ".gitignore"))
             current, relative = current / part, f"{relative}{part}/"
         return relative, scope
+
+
+def _require_usable(path: Path) -> None:
+    """Refuse names that no file can have.
+
+    Raises:
+        OSError: the system says so.
+    """
+    try:
+        path.lstat()
+    except OSError as error:
+        # Others come again, with more to say, when the file is used.
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL):
+            raise
+
+
+def _shown(path: str) -> str:
+    text = repr(path)
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def _enter(folder: Path, relative: str, around: Visibility) -> tuple[list[os.DirEntry[str]], str, Visibility]:

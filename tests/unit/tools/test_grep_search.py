@@ -66,6 +66,7 @@ async def test_matches_come_file_by_file_with_their_numbers(workspace: Path, eng
         ({"pattern": "x1"}, ["a.py", "s/b.py", "s/t/c.txt"]),
         ({"pattern": "X1", "case_sensitive": True}, []),
         ({"pattern": "x1", "include_pattern": "*.py"}, ["a.py", "s/b.py"]),
+        ({"pattern": "x1", "include_pattern": "", "dir_path": ""}, ["a.py", "s/b.py", "s/t/c.txt"]),
         ({"pattern": "x1", "include": "s/**"}, ["s/b.py", "s/t/c.txt"]),
         ({"pattern": "x1", "dir_path": "s"}, ["s/b.py", "s/t/c.txt"]),
         ({"pattern": "x1", "path": "s", "include_pattern": "t/*"}, ["s/t/c.txt"]),
@@ -256,5 +257,17 @@ async def test_many_files_are_searched_in_portions(workspace: Path) -> None:
 def test_ripgrep_is_taken_from_the_path_or_from_beside_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert isinstance(available_engine(), Ripgrep)
     monkeypatch.setenv("PATH", str(tmp_path))
+    assert isinstance(available_engine(), Ripgrep)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert isinstance(available_engine(), OwnEngine)
+
+
+def test_a_program_of_the_folder_one_works_in_is_never_taken_for_ripgrep(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "rg").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "rg").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", ".")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none" / "python"))
     assert isinstance(available_engine(), OwnEngine)
