@@ -302,8 +302,10 @@ function session.open_diff(id, options)
     if session.VISUAL[mode:sub(1, 1)] then
       vim.cmd("normal! gv")
     end
+    local text = ("review of %s waits in tab %d (%dgt)"):format(options.label, number, number)
+    review.unseen = text
     vim.schedule(function()
-      tell(("review of %s waits in tab %d (%dgt)"):format(options.label, number, number))
+      tell(text)
     end)
   end
   session.changed()
@@ -325,6 +327,16 @@ on("QuitPre", function()
     let_go(review)
   end
 end)
+on("ModeChanged", function() -- the mode's own line had hidden it
+  vim.schedule(function()
+    for _, review in pairs(reviews) do
+      if review.unseen and api.nvim_get_current_buf() ~= review.proposed then
+        tell(review.unseen)
+      end
+      review.unseen = nil
+    end
+  end)
+end, "*:n")
 on("CmdlineLeave", function() -- :bd and :bw refuse a modified buffer; typed here they mean "reject"
   local review
   for _, candidate in pairs(reviews) do
