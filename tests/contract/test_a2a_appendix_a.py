@@ -106,7 +106,7 @@ async def test_the_third_event_is_the_pending_call_with_its_question(server: Raw
     assert request["file_edit_details"]["new_content"] == "new\n"
 
 
-@pytest.mark.requirement("A2A-141", "A2A-142", "A2A-010")
+@pytest.mark.requirement("A2A-141", "A2A-142", "A2A-010", "A2A-097")
 async def test_the_stream_ends_finally_where_the_person_is_asked(server: RawClient, workspace: Path) -> None:
     events = await asked(server, workspace)
     assert (events[-1].kind, events[-1].state, events[-1].result["final"]) == ("STATE_CHANGE", "input-required", True)
@@ -317,6 +317,7 @@ async def test_a_failed_task_says_why(serve: Serve, workspace: Path) -> None:
     assert events[-1].text == task["status"]["message"]["parts"][0]["text"] == "the model is gone"
 
 
+@pytest.mark.requirement("A2A-151")
 async def test_a_completed_task_goes_on_under_its_id(server: RawClient, workspace: Path) -> None:
     task, *_ = await server.stream("message/stream", prompt("hello", workspace))
     events = await server.stream("message/stream", prompt("more", taskId=task.result["id"]))

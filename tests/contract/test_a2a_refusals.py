@@ -13,7 +13,8 @@ from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
 from isthmus.client import PromptMessage, TaskSnapshot
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, rpc, serving
-from support.memory_agent import MemoryAgent
+from support.memory_agent import MemoryAgent, conversation
+from support.script_agent import engine_playing
 
 pytestmark = pytest.mark.anyio
 
@@ -185,6 +186,28 @@ async def test_a_session_without_settings_is_refused_where_the_extension_is_acti
     assert await agent.tasks() == []
 
 
+async def test_a_workspace_that_the_agent_cannot_have_is_refused_by_the_name_of_the_key(
+    workspace: Path, tmp_path: Path
+) -> None:
+    inside, file = workspace / "project", workspace / "file"
+    inside.mkdir()
+    file.touch()
+    (workspace / "way-out").symlink_to(tmp_path)
+    async with engine_playing(conversation, tmp_path, workspace) as engine, serving(engine) as server:
+        for wrong in ("/no/such/directory", file, "/", tmp_path, workspace / "way-out", f"{inside}/../.."):
+            for method in ("message/send", "message/stream"):
+                error = await server.error(method, prompt("hello", wrong))
+                assert error["code"] == -32602
+                assert "workspace_path" in error["message"]
+        assert await engine.tasks() == []
+        task = await server.result("message/send", prompt("hello", inside))
+        other = prompt("more", workspace, contextId=task["contextId"])
+        error = await server.error("message/send", other)
+        assert error["code"] == -32602
+        assert "workspace_path" in error["message"]
+        assert len(await engine.tasks()) == 1
+
+
 async def test_an_unknown_option_is_refused_by_the_valid_ones_and_the_question_stays(
     server: RawClient, workspace: Path
 ) -> None:
@@ -217,6 +240,7 @@ async def test_answers_of_which_one_is_wrong_are_all_refused(server: RawClient, 
     assert (await server.result("tasks/get", {"id": task["id"]}))["status"] == task["status"]
 
 
+@pytest.mark.requirement("A2A-098", "A2A-099")
 async def test_a_wrong_session_is_refused(server: RawClient, workspace: Path) -> None:
     task = await waiting_task(server, workspace)
     for params in (answer(task["id"], allow(), contextId="x"), prompt("more", taskId=task["id"], contextId="x")):

@@ -59,6 +59,7 @@ def data_of(message: Message | None) -> dict[str, Any]:
     return part.data
 
 
+@pytest.mark.requirement("A2A-022", "A2A-139", "A2A-096", "A2A-106")
 async def test_the_python_sdk_drives_a_prompt_a_confirmation_and_completion(
     program: ServeProgram, http: httpx.AsyncClient, workspace: Path
 ) -> None:

@@ -97,9 +97,12 @@ def serve_with(kind: str, folder: Path) -> Serve:
 
 
 @asynccontextmanager
-async def engine_playing(script: Script, folder: Path) -> AsyncGenerator[Engine]:
-    """A real engine over a journal in ``folder``, its default workspace too; whoever serves it closes it."""
+async def engine_playing(script: Script, folder: Path, *roots: Path) -> AsyncGenerator[Engine]:
+    """A real engine over a journal in ``folder``, its default workspace too; whoever serves it closes it.
+
+    Tasks may work below ``roots``, anywhere when there are none.
+    """
     journal = await SqliteJournal.open(folder / "journal.sqlite")
-    engine = Engine(ScriptAgent(script), journal, EngineOptions(WorkspaceRule(default=folder), lambda: "scripted"))
+    engine = Engine(ScriptAgent(script), journal, EngineOptions(WorkspaceRule(folder, roots), lambda: "scripted"))
     await engine.start()
     yield engine
