@@ -13,6 +13,7 @@ from types import FrameType
 
 import uvicorn
 
+from isthmus.a2a.gathering import GatheringProtocol
 from isthmus.a2a.server import Application
 from isthmus.errors import IsthmusError
 
@@ -73,6 +74,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
+                http=GatheringProtocol,
                 log_config=None,
                 access_log=False,
                 lifespan="off",

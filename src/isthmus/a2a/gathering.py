@@ -1,0 +1,88 @@
+"""Gathers what one turn of the event loop writes to a connection into one system call.
+
+uvicorn writes the head of an answer, every event and the last chunk by themselves; a small answer is then six packets.
+Nothing waits longer than the turn that wrote it. Deliberately not here: HTTP.
+"""
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+GATHERED_BYTES = 65536
+"""What is written at once at the latest, so that the connection can push back on a fast writer."""
+
+
+class GatheringTransport(asyncio.Transport):
+    """A transport in front of another one."""
+
+    def __init__(self, inner: asyncio.Transport) -> None:
+        super().__init__()
+        self._inner = inner
+        self._loop = asyncio.get_running_loop()
+        self._pieces: list[bytes | bytearray | memoryview[Any]] = []
+        self._size = 0
+
+    def write(self, data: "bytes | bytearray | memoryview[Any]") -> None:
+        """Write with what else comes in this turn of the loop."""
+        if not data:
+            return
+        if not self._pieces:
+            self._loop.call_soon(self._flush)
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size >= GATHERED_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pieces:
+            data = b"".join(self._pieces)
+            self._pieces.clear()
+            self._size = 0
+            if not self._inner.is_closing():
+                self._inner.write(data)
+
+    def close(self) -> None:
+        """Write what is left, then close."""
+        self._flush()
+        self._inner.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._inner.abort()
+
+    def is_closing(self) -> bool:
+        """Whether it is closed or about to be."""
+        return self._inner.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """See :meth:`asyncio.BaseTransport.get_extra_info`."""
+        return self._inner.get_extra_info(name, default)
+
+    def pause_reading(self) -> None:
+        """See :meth:`asyncio.ReadTransport.pause_reading`."""
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        """See :meth:`asyncio.ReadTransport.resume_reading`."""
+        self._inner.resume_reading()
+
+    def is_reading(self) -> bool:
+        """See :meth:`asyncio.ReadTransport.is_reading`."""
+        return self._inner.is_reading()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """See :meth:`asyncio.BaseTransport.set_protocol`."""
+        self._inner.set_protocol(protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        """See :meth:`asyncio.BaseTransport.get_protocol`."""
+        return self._inner.get_protocol()
+
+
+class GatheringProtocol(AutoHTTPProtocol):
+    """uvicorn's HTTP protocol, the one it would choose itself, on such a transport."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See :meth:`asyncio.BaseProtocol.connection_made`."""
+        super().connection_made(GatheringTransport(cast("asyncio.Transport", transport)))
