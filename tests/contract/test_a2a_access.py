@@ -165,6 +165,8 @@ async def test_the_card_says_where_and_how_the_server_is_reached(server: RawClie
     assert card["securitySchemes"]["bearer"] == {"type": "http", "scheme": "bearer"}
     async with serving(MemoryAgent(), ServerOptions(TOKEN, public_url="https://agents.example/a/")) as behind:
         card = (await behind.http.get(behind.url + ".well-known/agent.json")).json()
+        by_name = await behind.http.get(behind.url + "healthz", headers={"Host": "agents.example"})
+    assert by_name.status_code == 200
     assert card["url"] == "https://agents.example/a/"
 
 

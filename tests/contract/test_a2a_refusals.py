@@ -163,6 +163,7 @@ async def test_a_parameter_that_does_not_fit_is_named(
         ({"workspace_path": 5}, f"{PATH}: expected a string"),
         ({"workspace_path": "src"}, f"{PATH}: expected an absolute path"),
         ({"workspacePath": "./src"}, f"{PATH}: expected an absolute path"),
+        ({"workspace_path": "/a\0b"}, f"{PATH}: expected an absolute path"),
     ],
 )
 async def test_a_session_without_a_usable_workspace_is_refused_by_the_name_of_the_key(

@@ -113,7 +113,7 @@ async def test_everybody_who_follows_is_told_of_an_answer_and_who_gave_it(serve:
         task = await server.result("message/send", prompt("edit", workspace))
         last = str(task["metadata"][next(iter(task["metadata"]))]["seq"])
         params = answer(task["id"], allow())
-        params["message"]["metadata"] = {next(iter(task["metadata"])): {"answered_by": "phone"}}
+        params["message"]["metadata"] = {next(iter(task["metadata"])): {"answered_by": " pho\x1b\nne" + " " * 100}}
         async with server.opened("message/stream", params) as own:
             assert (await anext(own)).data["status"] == "EXECUTING"
             headers = {**EXTENSION, "Last-Event-ID": last}

@@ -6,6 +6,7 @@ A thin shell: it refuses on the headers alone, reads bounded bodies and serves t
 """
 
 import asyncio
+from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -32,7 +33,9 @@ class Application:
 
     def __init__(self, agent: AgentClient, options: ServerOptions) -> None:
         self._options = options
-        self._gate = Gate(options.token, frozenset(host.lower() for host in options.hosts))
+        public = urlsplit(options.public_url).hostname if options.public_url is not None else None
+        names = [*options.hosts, *([public] if public is not None else [])]
+        self._gate = Gate(options.token, frozenset(name.lower() for name in names))
         self._endpoint = JsonRpcEndpoint(agent, options)
 
     @property

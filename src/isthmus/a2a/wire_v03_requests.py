@@ -140,8 +140,15 @@ def _decode_send(params: Mapping[str, Any], activation: Activation, *, stream: b
         stream=stream,
         blocking=blocking,
         history_length=history_length,
-        answered_by=answered_by[:_ANSWERED_BY_LIMIT] if isinstance(answered_by, str) else None,
+        answered_by=_label(answered_by),
     )
+
+
+def _label(value: object) -> str | None:
+    """A short name that a client gives itself: it is shown to people, so nothing in it moves their cursor."""
+    if not isinstance(value, str):
+        return None
+    return "".join(character for character in value if character.isprintable()).strip()[:_ANSWERED_BY_LIMIT] or None
 
 
 def _configuration(params: Mapping[str, Any]) -> tuple[bool, int | None]:
@@ -191,7 +198,7 @@ def _settings(extended: Mapping[str, Any] | None, activation: Activation, is_fir
         path = from_json(AgentSettings, settings, where).workspace_path
     except DecodeError as error:
         raise InvalidParamsError(error.path, f"expected {error.expected}, an absolute path") from error
-    if not PurePath(path).is_absolute():
+    if not PurePath(path).is_absolute() or "\0" in path:
         raise InvalidParamsError(f"{where}.workspace_path", f"expected an absolute path, received {path[:200]!r}")
     return settings
 
