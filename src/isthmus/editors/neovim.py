@@ -121,7 +121,7 @@ class NeovimEditor:
         except RpcTimeoutError as error:
             raise EditorError(f"Neovim at {self._address} does not answer: {_WAITS}") from error
         except (RpcError, RpcClosedError) as error:
-            raise EditorError(f"cannot attach to Neovim: {error}") from error
+            raise EditorError(f"no Neovim to attach to: {error}") from error
         except (TypeError, ValueError, KeyError) as error:
             raise EditorError(f"{self._address} does not answer as Neovim does: {error}") from error
 
