@@ -13,6 +13,9 @@ from isthmus.ide.editor import DiffAccepted, DiffRejected, Editor, EditorEvent
 from support.programs import require
 from support.waiting import eventually_async
 
+_NO_PROVIDER = ("--cmd", "let g:loaded_python3_provider = 0")
+"""Else a Python file makes Neovim look for a Python with its plugin host: a second, ten on a busy machine."""
+
 
 @dataclass(slots=True)
 class RunningNeovim:
@@ -70,7 +73,7 @@ async def running_neovim(folder: Path, *arguments: str) -> AsyncGenerator[Runnin
     """Start Neovim with `folder` as its working directory; it is killed at the end."""
     address = str(Path(tempfile.mkdtemp(prefix="nvim-")) / "socket")
     process = await asyncio.create_subprocess_exec(
-        require("nvim"), "--headless", "--clean", "-n", "--listen", address, *arguments,
+        require("nvim"), "--headless", "--clean", "-n", "--listen", address, *_NO_PROVIDER, *arguments,
         cwd=folder, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
