@@ -15,9 +15,10 @@ TOKEN = "benchmark"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer. ``events`` counts the events of a stream; the others are seconds since the request was sent."""
+    """A whole answer; ``head`` is in lower case. ``events`` counts the events of a stream, ``seconds`` is its time."""
 
     status: int
+    head: bytes
     body: bytes
     events: int
     seconds: float
@@ -27,13 +28,10 @@ class Connection:
     """One connection, one request at a time."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
+        self.headers = headers
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 80
-        lines = {"Host": f"{self._host}:{self._port}", "Content-Type": "application/json", **headers}
-        head = f"POST {parts.path or '/'} HTTP/1.1\r\n" + "".join(
-            f"{name}: {value}\r\n" for name, value in lines.items()
-        )
-        self._head = head.encode()
+        self._path = parts.path or "/"
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -52,7 +50,7 @@ class Connection:
         assert self._writer is not None
         reader = self._reader
         begin = time.perf_counter()
-        self._writer.write(self._head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self._writer.write(self._request_head(len(body)) + body)
         async with asyncio.timeout(DEADLINE_SECONDS):
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             status = int(head[9:12])
@@ -63,7 +61,17 @@ class Connection:
                 content = await self._chunks(on_event)
             else:
                 content = b""
-        return Answer(status, content, _events(content), time.perf_counter() - begin)
+        return Answer(status, head, content, _events(content), time.perf_counter() - begin)
+
+    def _request_head(self, length: int) -> bytes:
+        lines = {
+            "Host": f"{self._host}:{self._port}",
+            "Content-Type": "application/json",
+            "Content-Length": str(length),
+            **self.headers,
+        }
+        fields = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return f"POST {self._path} HTTP/1.1\r\n{fields}\r\n".encode()
 
     async def _chunks(self, on_event: Callable[[int], None] | None) -> bytes:
         """The body, whose last bytes are the last chunk; chunk heads stay in it, which nobody here minds."""

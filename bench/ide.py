@@ -1,0 +1,131 @@
+"""The companion: its start, its memory, and the time of a tool call.
+
+Beside the MCP SDK's server over the same HTTP, and a bare JSON echo over ``websockets``: the least that any can do.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from statistics import median
+
+from websockets.asyncio.client import connect
+
+from bench.figures import Figure, at_most, beside
+from bench.load import Connection, rpc
+from bench.processes import ServerProgram, clean_home, program, python_program, server
+
+ROUNDS = 4
+STARTS = 5
+CALLS = 1_000
+_VERSION = "2025-06-18"
+_INITIALIZE = {
+    "protocolVersion": _VERSION,
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+
+Call = Callable[[], Awaitable[object]]
+
+
+def run(rounds: int | None) -> list[Figure]:
+    """Interleaved rounds; best p50 of calls, medians of the others."""
+    with clean_home() as environment:
+        workspace = environment["PWD"]
+        companion = [program("isthmus"), "companion", "--editor", "headless", "--workspace", workspace, "--json"]
+        commands = {
+            "companion": [*companion, "--fresh"],
+            "sdk": python_program("bench.programs.sdk_mcp"),
+            "sdk streams": python_program("bench.programs.sdk_mcp", "--sse"),
+            "echo": python_program("bench.programs.websocket_echo"),
+        }
+        starts: dict[str, list[ServerProgram]] = {"companion": [], "sdk": []}
+        for _ in range(rounds or STARTS):
+            for name, begun in starts.items():
+                with server(commands[name], environment) as running:
+                    begun.append(running)
+        with ExitStack() as stack:
+            servers = {name: stack.enter_context(server(commands[name], environment)) for name in commands}
+            best = asyncio.run(_calls(servers, workspace, rounds or ROUNDS))
+            memory = {name: running.memory() for name, running in servers.items()}
+    cpu = {name: median(running.ready_cpu for running in begun) for name, begun in starts.items()}
+    seconds = {name: min(running.ready_seconds for running in begun) for name, begun in starts.items()}
+    sdk = "MCP SDK server"
+    return [
+        at_most("listening, CPU until then", cpu["companion"], "s", 0.4),
+        at_most("listening, best time", seconds["companion"], "s", 0.4),
+        beside("listening, CPU until then", cpu["companion"], "s", sdk, cpu["sdk"]),
+        at_most("memory after the calls", memory["companion"], "MiB", 40),
+        beside("memory after the calls", memory["companion"], "MiB", sdk, memory["sdk"]),
+        beside("tools/call, best p50", best["companion"], "ms", f"{sdk}, JSON", best["sdk"]),
+        beside("tools/call, best p50", best["companion"], "ms", f"{sdk}, streams", best["sdk streams"]),
+        # Set for the WebSocket protocol of spec 3; over HTTP the parser alone costs more than the whole echo.
+        beside("tools/call, best p50", best["companion"], "ms", "websockets echo", best["echo"], at_most=1.25),
+    ]
+
+
+async def _calls(servers: dict[str, ServerProgram], workspace: str, rounds: int) -> dict[str, float]:
+    """The best p50 of each, in ms."""
+    best: dict[str, float] = {}
+    async with AsyncExitStack() as stack:
+        calls: dict[str, Call] = {}
+        for name, running in servers.items():
+            calls[name] = await (_echo if name == "echo" else _mcp)(running, workspace, stack)
+        for _ in range(rounds):
+            for name, call in calls.items():
+                seconds = [await _timed(call) for _ in range(CALLS)]
+                best[name] = min(best.get(name, 1e9), median(seconds) * 1000)
+    return best
+
+
+async def _timed(call: Call) -> float:
+    begin = time.perf_counter()
+    await call()
+    return time.perf_counter() - begin
+
+
+async def _mcp(running: ServerProgram, workspace: str, stack: AsyncExitStack) -> Call:
+    """A session with a server over streamable HTTP."""
+    headers = {"Accept": "application/json, text/event-stream"}
+    if running.first_line.startswith("{"):
+        ready = json.loads(running.first_line)
+        url = f"http://127.0.0.1:{ready['port']}/mcp"
+        headers["Authorization"] = f"Bearer {_token(Path(ready['discovery_file']))}"
+    else:
+        url = running.first_line
+    connection = await stack.enter_async_context(Connection(url, headers))
+    initialized = await connection.post(rpc("initialize", _INITIALIZE))
+    session = initialized.head.partition(b"mcp-session-id:")[2].partition(b"\r\n")[0].strip().decode()
+    headers |= {"mcp-session-id": session, "mcp-protocol-version": _VERSION}
+    begun = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    await connection.post(json.dumps(begun).encode())
+    request = _request(workspace)
+
+    async def call() -> None:
+        answer = await connection.post(request)
+        if answer.status != 200 or b'"content"' not in answer.body:
+            raise RuntimeError(f"tools/call was answered by {answer.status}: {answer.body[:500]!r}")
+
+    return call
+
+
+async def _echo(running: ServerProgram, workspace: str, stack: AsyncExitStack) -> Call:
+    socket = await stack.enter_async_context(connect(running.first_line, compression=None))
+    request = _request(workspace).decode()
+
+    async def call() -> None:
+        await socket.send(request)
+        json.loads(await socket.recv())
+
+    return call
+
+
+def _token(discovery_file: Path) -> str:
+    token: str = json.loads(discovery_file.read_text(encoding="utf-8"))["authToken"]
+    return token
+
+
+def _request(workspace: str) -> bytes:
+    return rpc("tools/call", {"name": "closeDiff", "arguments": {"filePath": f"{workspace}/nothing.py"}})
