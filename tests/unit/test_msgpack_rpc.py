@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isthmus.editors.msgpack_rpc import (
@@ -44,6 +44,7 @@ def test_messages_arrive_whole_however_the_bytes_are_cut(messages: list[tuple[st
 
 
 @given(st.binary(min_size=1))
+@example(b"\xde\x00\x01\x80\x00")
 def test_whatever_comes_is_messages_or_an_rpc_error(data: bytes) -> None:
     codec = RpcCodec()
     try:

@@ -100,7 +100,7 @@ class RpcCodec:
         try:
             self._unpacker.feed(data)
             return [_message(value) for value in self._unpacker]
-        except (ValueError, msgpack.UnpackException) as error:
+        except (ValueError, TypeError, msgpack.UnpackException) as error:  # TypeError: a map as the key of a map
             raise RpcError(f"expected MessagePack-RPC messages, received something else: {error}") from error
 
 
