@@ -10,8 +10,9 @@ import pytest
 
 from isthmus.codec import from_json, to_json
 from isthmus.events import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
-from isthmus.tools.base import Approved, LiveContent, Tool, ToolFailed, ToolFailure, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, LiveContent, Tool, ToolFailed, ToolKind, ToolSucceeded
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.failure import ToolFailure
 from support.tool_calls import items_of, tool_context
 
 pytestmark = pytest.mark.anyio

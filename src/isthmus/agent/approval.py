@@ -7,6 +7,7 @@ each choice grants for the rest of the session. Deliberately not here: asking, a
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from isthmus.agent.shell_command import ShellAnalysis, analyse
@@ -80,22 +81,30 @@ PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
 CANCEL = "cancel"
 
 
-def decide(policy: Policy, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any]) -> Decision:
-    """Whether the call may run now."""
+def decide(
+    policy: Policy, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any], *, is_guarded: bool = False
+) -> Decision:
+    """Whether the call may run now. ``is_guarded``: it edits what rules agents, so a person is asked each time."""
     if kind is ToolKind.READ:
         return Allow()
     if policy.mode is ApprovalMode.PLAN:
         return Deny(f"{tool_name} changes things, and plan mode is read-only. Describe the change instead.")
-    if policy.mode is ApprovalMode.YOLO or ToolGrant(tool_name) in policy.grants:
+    if policy.mode is ApprovalMode.YOLO or (ToolGrant(tool_name) in policy.grants and not is_guarded):
         return Allow()
-    if kind is ToolKind.EDIT and policy.mode is ApprovalMode.AUTO_EDIT:
+    if kind is ToolKind.EDIT and policy.mode is ApprovalMode.AUTO_EDIT and not is_guarded:
         return Allow()
     analysis = analyse(_command(arguments)) if kind is ToolKind.EXECUTE else None
     if analysis is not None and _all_granted(analysis, policy.grants):
         return Allow()
     if not policy.may_ask:
-        return Deny(_how_to_allow(tool_name, kind, analysis))
-    return Ask(_options(tool_name, kind, analysis))
+        return Deny(_how_to_allow(tool_name, kind, analysis, is_guarded=is_guarded))
+    options = _options(tool_name, kind, analysis)
+    return Ask(tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL)))
+
+
+def is_guarded(path: Path) -> bool:
+    """Whether a file says what agents may do or see: settings, ignore rules, secrets of the environment."""
+    return ".gemini" in path.parts or path.name in (".geminiignore", ".env") or path.name.startswith(".env.")
 
 
 def grants_of(option_id: str, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any]) -> frozenset[Grant]:
@@ -115,8 +124,8 @@ def grants_from_settings(entries: Iterable[str]) -> frozenset[Grant]:
         name, bracket, rest = entry.strip().partition("(")
         if not bracket:
             grants.add(ToolGrant(name))
-        else:
-            grants.add(PrefixGrant(tuple(rest.removesuffix(")").split())))
+        elif words := tuple(rest.removesuffix(")").split()):
+            grants.add(PrefixGrant(words))
     return frozenset(grants)
 
 
@@ -138,7 +147,12 @@ def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
     return tuple(words[: len(prefix)]) == tuple(prefix)
 
 
-def _how_to_allow(tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None) -> str:
+def _how_to_allow(tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None, *, is_guarded: bool) -> str:
+    if is_guarded:
+        return (
+            f"{tool_name} would edit a file that says what agents may do. That needs a person's permission each time,"
+            " and nobody can be asked here, so it was not run. Only --approval-mode yolo allows it."
+        )
     entry = tool_name
     if kind is ToolKind.EXECUTE and analysis is not None and analysis.prefixes:
         entry = f"{tool_name}({' '.join(analysis.prefixes[0])})"

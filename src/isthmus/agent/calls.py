@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never, cast
 
-from isthmus.agent.approval import CANCEL, Allow, Ask, Decision, Deny, Grant, decide, grants_of
+from isthmus.agent.approval import CANCEL, Allow, Ask, Decision, Deny, Grant, decide, grants_of, is_guarded
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import OpenCall, Session
 from isthmus.events import (
@@ -34,12 +34,12 @@ from isthmus.tools.base import (
     Tool,
     ToolContext,
     ToolFailed,
-    ToolFailure,
     ToolItem,
     ToolKind,
     ToolSet,
     ToolSucceeded,
 )
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 
 INTERRUPTED = "interrupted"
@@ -114,7 +114,7 @@ class CallRunner:
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
             return  # An earlier edit of this file is not decided: this one is proposed on what becomes of it.
-        decision = self._decide(item, tool)
+        decision = self._decide(item, tool, ready.proposal)
         if blocked and isinstance(decision, Allow):
             return
         async with aclosing(self._carry_out(ready, decision)) as events:
@@ -150,7 +150,7 @@ class CallRunner:
             for event in _refused(replace(call, confirmation_request=None), _why_not_callable(item, self._tools)):
                 yield event
             return
-        if confirmation is None and not isinstance(self._decide(item, tool), Allow):
+        if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
             return
         modified = confirmation.file_details if confirmation is not None else None
         approved = Approved(item.proposal, modified.new_content if modified is not None else None)
@@ -171,13 +171,15 @@ class CallRunner:
             Workspace(workspace), item.request.id, self._options.output_folder, self._options.environment
         )
 
-    def _decide(self, item: OpenCall, tool: Tool) -> Decision:
+    def _decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:
         policy = self._options.policy
         granted: set[Grant] = set(policy.grants)
         for call, option in self._session.answered:
             if (answered := self._tools.tools.get(call.tool_name)) is not None:
                 granted |= grants_of(option, call.tool_name, answered.kind, call.input_parameters)
-        return decide(replace(policy, grants=frozenset(granted)), tool.name, tool.kind, item.request.arguments)
+        guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path))
+        now = replace(policy, grants=frozenset(granted))
+        return decide(now, tool.name, tool.kind, item.request.arguments, is_guarded=guarded)
 
     async def _execute(self, ready: _Ready, approved: Approved) -> AsyncGenerator[AgentEvent, None]:
         call = replace(ready.announced, status=ToolCallStatus.EXECUTING)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.agent.options import AgentOptions
+from isthmus.agent.options import AgentOptions, environment_for_commands
 from isthmus.agent.turn import CodingAgent
 from isthmus.cli.editors import EditorDirectory
 from isthmus.cli.options import Setup
@@ -64,7 +64,7 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, *, is_idle: bool 
     editors = EditorDirectory(setup.environment) if setup.use_ide and not is_idle else None
     options = AgentOptions(
         output_folder=setup.data_dir / "outputs",
-        environment=setup.environment,
+        environment=environment_for_commands(setup.environment),
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
     )

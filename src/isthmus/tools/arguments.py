@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from isthmus.tools.base import Arguments, ToolFailure
+from isthmus.tools.base import Arguments
+from isthmus.tools.failure import ToolFailure
 
 INVALID_ARGUMENTS = "invalid_arguments"
 

@@ -9,13 +9,10 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationDetails, ErrorDetails, ToolOutput
-
-if TYPE_CHECKING:
-    from isthmus.tools.workspace import Workspace
+from isthmus.tools.workspace import Workspace
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -41,7 +38,7 @@ class ToolContext:
     processes get. Both belong to the task.
     """
 
-    workspace: "Workspace"
+    workspace: Workspace
     tool_call_id: str
     output_folder: Path
     environment: Mapping[str, str]
@@ -81,24 +78,13 @@ class ToolFailed:
 ToolItem: TypeAlias = LiveContent | ToolSucceeded | ToolFailed
 
 
-class ToolFailure(IsthmusError):
-    """A tool cannot do what it was asked; becomes a FAILED call whose text goes to the user and the model.
-
-    ``category`` is the error type of spec 2 (e.g. ``invalid_arguments``, ``file_not_found``, ``outside_workspace``).
-    """
-
-    def __init__(self, message: str, category: str) -> None:
-        super().__init__(message)
-        self.category = category
-
-
 class Tool(Protocol):
     """One tool. ``parameters`` is a JSON schema of type object; names follow Gemini CLI's tools.
 
     ``propose`` returns the details of a confirmation, or None for a tool of kind READ.
     ``run`` yields any number of :class:`LiveContent` and ends with one :class:`ToolSucceeded` or
     :class:`ToolFailed`. When its task is cancelled it leaves nothing running behind.
-    Both raise :class:`ToolFailure`.
+    Both raise :class:`~isthmus.tools.failure.ToolFailure`.
     """
 
     @property

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from isthmus.text import BinaryContentError, TextFile, decode_text
-from isthmus.tools.base import ToolFailure
+from isthmus.tools.failure import ToolFailure
 
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
 """Larger files are neither read nor edited, as in Gemini CLI."""

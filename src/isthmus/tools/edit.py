@@ -11,8 +11,9 @@ from pathlib import Path
 from isthmus.events import FileDiff
 from isthmus.files import FileChangedError, write_if_unchanged
 from isthmus.text import TextFile, TextForm, UnencodableTextError, unified_diff, with_newlines_of
-from isthmus.tools.base import ToolContext, ToolFailure
+from isthmus.tools.base import ToolContext
 from isthmus.tools.content import printable, read_bytes, text_of
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 
 FILE_CHANGED = "file_changed"

@@ -5,8 +5,9 @@ from typing import Any
 
 from isthmus.events import ConfirmationDetails, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import is_file, printable
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import GlobPattern, has_glob_syntax
 from isthmus.tools.walking import Walk, search_folder
 from isthmus.tools.workspace import FoundFile

@@ -18,8 +18,9 @@ from isthmus.tools.arguments import (
     path_parameter,
     pattern_parameter,
 )
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import BINARY_SUFFIXES, printable
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import FileFilter
 from isthmus.tools.search_engines import FileMatches, LineQuery, SearchEngine, available_engine
 from isthmus.tools.walking import DEADLINE_SECONDS, Walk, search_folder

@@ -6,9 +6,10 @@ from typing import Any
 
 from isthmus.events import ConfirmationDetails, ToolOutput
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import read_bytes, text_of
 from isthmus.tools.excerpt import MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
+from isthmus.tools.failure import ToolFailure
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",

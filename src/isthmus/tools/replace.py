@@ -6,8 +6,9 @@ from typing import Any
 
 from isthmus.events import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailure, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.edit import EditTarget, edit_target, proposed_diff, write_approved
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.replacement import NotReplaced, replace_text
 
 PARAMETERS: Mapping[str, Any] = {

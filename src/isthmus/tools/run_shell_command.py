@@ -18,12 +18,12 @@ from isthmus.tools.base import (
     LiveContent,
     ToolContext,
     ToolFailed,
-    ToolFailure,
     ToolItem,
     ToolKind,
     ToolSucceeded,
 )
 from isthmus.tools.content import printable
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.process_group import ProcessGroup, process_group
 from isthmus.tools.shell_output import ShellOutput
 from isthmus.tools.workspace import Workspace

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from isthmus.tools import line_matcher
-from isthmus.tools.base import ToolFailure
+from isthmus.tools.failure import ToolFailure
 
 MAXIMUM_OUTPUT_BYTES = 64 * 1024 * 1024
 MAXIMUM_ARGUMENT_BYTES = 96 * 1024

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from isthmus.tools.base import ToolFailure
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import FoundFile, Workspace
 
 T = TypeVar("T")

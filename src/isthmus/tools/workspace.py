@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isthmus.tools.base import ToolFailure
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.ignore import IgnoreScope, read_ignore_file
 
 OUTSIDE_WORKSPACE = "outside_workspace"

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from isthmus.agent.approval import (
     decide,
     grants_from_settings,
     grants_of,
+    is_guarded,
 )
 from isthmus.tools.base import ToolKind
 
@@ -110,6 +113,35 @@ def test_the_answer_always_grants_what_its_name_said() -> None:
 def test_an_allow_list_names_tools_and_command_prefixes() -> None:
     grants = grants_from_settings(["write_file", "run_shell_command(git status)"])
     assert grants == {ToolGrant("write_file"), PrefixGrant(("git", "status"))}
+
+
+def test_an_allow_list_entry_without_words_allows_nothing() -> None:
+    assert grants_from_settings(["run_shell_command()", "run_shell_command( )"]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/w/.gemini/settings.json", True),
+        ("/w/.gemini/commands/x.toml", True),
+        ("/w/sub/.geminiignore", True),
+        ("/w/.env", True),
+        ("/w/.env.local", True),
+        ("/w/src/main.py", False),
+        ("/w/environment.py", False),
+    ],
+)
+def test_files_that_rule_agents_are_guarded(path: str, expected: bool) -> None:
+    assert is_guarded(Path(path)) is expected
+
+
+def test_an_edit_of_a_guarded_file_is_asked_each_time() -> None:
+    granted = Policy(ApprovalMode.AUTO_EDIT, frozenset({ToolGrant("write_file")}))
+    asked = decide(granted, "write_file", ToolKind.EDIT, {}, is_guarded=True)
+    assert options_of(asked) == ["proceed_once", "cancel"]
+    alone = decide(Policy(ApprovalMode.AUTO_EDIT, may_ask=False), "write_file", ToolKind.EDIT, {}, is_guarded=True)
+    assert isinstance(alone, Deny)
+    assert "yolo" in alone.reason
 
 
 def test_without_a_person_the_refusal_names_the_flags_that_would_allow_it() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from isthmus.events import FileDiff
-from isthmus.tools.base import Approved, Tool, ToolFailure
+from isthmus.tools.base import Approved, Tool
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.replace import Replace
 from isthmus.tools.write_file import WriteFile
 from support.tool_calls import success_of, tool_context

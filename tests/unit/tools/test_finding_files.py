@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.tools.base import Tool, ToolFailure
+from isthmus.tools.base import Tool
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob import Glob
 from isthmus.tools.glob_pattern import FileFilter, GlobPattern
 from isthmus.tools.list_directory import ListDirectory

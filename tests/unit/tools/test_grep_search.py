@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.tools.base import ToolFailure
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.grep_search import GrepSearch
 from isthmus.tools.search_engines import (
     FileMatches,

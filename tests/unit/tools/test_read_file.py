@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.tools.base import ToolFailure
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.read_file import ReadFile
 from support.tool_calls import success_of, tool_context
 

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from isthmus.events import ExecuteDetails
-from isthmus.tools.base import Approved, LiveContent, ToolFailure, ToolSucceeded
+from isthmus.tools.base import Approved, LiveContent, ToolSucceeded
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.run_shell_command import RunShellCommand
 from support.tool_calls import failure_of, items_of, success_of, tool_context
 from support.waiting import eventually, eventually_async

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.tools.base import ToolFailure
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 
 
