@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from support import programs
@@ -19,6 +20,11 @@ from support.surroundings import FOREIGN_NAMES, FOREIGN_PREFIXES, Surroundings
 def pytest_report_header() -> str:
     """Say whether a missing program fails the run. (support.programs reads CI here, before the first test hides it.)"""
     return f"missing programs: {'failure (CI=true)' if programs.IN_CI else 'skip'}"
+
+
+# How long an example takes says nothing on a loaded machine; pytest-timeout ends what hangs.
+hypothesis.settings.register_profile("isthmus", deadline=None)
+hypothesis.settings.load_profile("isthmus")
 
 
 @pytest.fixture(scope="session")

@@ -299,7 +299,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class EditorContext:
-    """What the person's editor showed when the last prompt was taken up, as text for the model. Not shown to clients."""
+    """What the person's editor showed when a prompt was taken up, as text for the model. Not shown to clients."""
 
     text: str
 

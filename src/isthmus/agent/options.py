@@ -35,5 +35,5 @@ OWN_SECRETS = frozenset(
 
 
 def environment_for_commands(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment without the agent's own keys and tokens. What else a person has there, their commands may need."""
+    """The environment without the agent's own keys and tokens; what else is there, a person's commands may need."""
     return {name: value for name, value in environment.items() if name not in OWN_SECRETS}
