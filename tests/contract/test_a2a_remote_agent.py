@@ -21,6 +21,7 @@ from isthmus.client import (
     TaskNotResumable,
     Turn,
 )
+from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentThought,
     ConfirmationAccepted,
@@ -319,3 +320,75 @@ async def test_the_token_goes_to_no_other_origin_than_the_one_named() -> None:
     connection = await Connection.open("http://agent.example/", "secret", transport=answering(200, card))
     assert connection.url == "http://agent.example/rpc?x=1"
     await connection.aclose()
+
+
+def junk(rpc: object, content_type: str = "application/json") -> httpx2.MockTransport:
+    """A server with a good card that answers every request with this."""
+    card = {"url": "http://agent.example/", "capabilities": {"extensions": [{"uri": URI}]}}
+    body = rpc if isinstance(rpc, bytes) else json.dumps(rpc).encode()
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            return httpx2.Response(200, json=card)
+        return httpx2.Response(200, content=body, headers={"Content-Type": content_type})
+
+    return httpx2.MockTransport(respond)
+
+
+@pytest.mark.parametrize(
+    ("rpc", "text"),
+    [
+        (b"<html>", "is not an A2A server"),
+        ([], "is not an A2A server"),
+        ({"jsonrpc": "2.0", "id": 1}, "neither result nor error"),
+        ({"result": 5}, "something else than"),
+        ({"result": {}}, "something else than"),
+        ({"result": {"kind": "task", "id": "x", "contextId": "c"}}, "something else than"),
+        ({"error": {"code": -32603, "message": "broken"}}, "the server answers: broken"),
+        ({"error": {}}, "the server answers: no message"),
+    ],
+)
+async def test_answers_that_do_not_fit_are_clear_errors(rpc: object, text: str) -> None:
+    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=junk(rpc)), QUICK)
+    for call in (remote.get("x"), remote.cancel("x"), remote.tasks()):
+        with pytest.raises(IsthmusError, match=text):
+            await call
+    await remote.aclose()
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"", "without an item"),
+        (b"data: <html>\n\n", "is not an A2A server"),
+        (b'data: {"result": 5}\n\n', "does not fit its protocol"),
+        (b'data: {"result": {"kind": "status-update", "status": {}}}\n\n', "does not fit its protocol"),
+        (b'data: {"error": {"code": -32602, "message": "no workspace_path"}}\n\n', "no workspace_path"),
+    ],
+)
+async def test_streams_that_do_not_fit_are_clear_errors(body: bytes, text: str) -> None:
+    transport = junk(body, "text/event-stream")
+    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=transport), QUICK)
+    with pytest.raises(IsthmusError, match=text):
+        await remote.prompt(message("hello"))
+    await remote.aclose()
+
+
+async def test_a_stream_that_is_answered_without_one_is_a_clear_error() -> None:
+    transport = junk({"result": {"kind": "task"}})
+    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=transport), QUICK)
+    with pytest.raises(RemoteError, match="answers message/stream without an event stream"):
+        await remote.prompt(message("hello"))
+    await remote.aclose()
+
+
+async def test_a_stream_may_begin_without_the_task() -> None:
+    status = {"state": "completed", "message": {"messageId": "m", "parts": [{"kind": "text", "text": "Hi"}]}}
+    item = {"kind": "status-update", "taskId": "t", "contextId": "c", "status": status, "final": True}
+    body = b"data: " + json.dumps({"result": item}).encode() + b"\n\n"
+    transport = junk(body, "text/event-stream")
+    remote = RemoteAgent(await Connection.open("http://agent.example/", transport=transport), QUICK)
+    turn = await remote.prompt(message("hello"))
+    assert (turn.task_id, turn.context_id) == ("t", "c")
+    assert [item.event for item in await read(turn)] == [TextContent("m", "Hi"), StateChange(TaskState.COMPLETED)]
+    await remote.aclose()

@@ -1,0 +1,51 @@
+"""The ASGI application as other ASGI servers may use it: lifespan, WebSockets, clients that leave at once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server import Application, application
+from support.memory_agent import MemoryAgent
+
+pytestmark = pytest.mark.anyio
+
+
+def app() -> Application:
+    return application(MemoryAgent(), ServerOptions("token"))
+
+
+async def sent_by(served: Application, scope: dict[str, Any], received: Sequence[dict[str, Any]]) -> list[str]:
+    """The types of the messages that the application sends, given what it receives."""
+    incoming = iter(received)
+    sent: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        return next(incoming)
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    await served(scope, receive, send)
+    return sent
+
+
+async def test_a_lifespan_ends_the_streams() -> None:
+    served = app()
+    received = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+    assert await sent_by(served, {"type": "lifespan"}, received) == [
+        "lifespan.startup.complete",
+        "lifespan.shutdown.complete",
+    ]
+    assert served.open_streams == 0
+
+
+async def test_a_websocket_is_closed() -> None:
+    assert await sent_by(app(), {"type": "websocket", "path": "/"}, []) == ["websocket.close"]
+
+
+async def test_a_client_that_leaves_before_its_body_has_come_gets_nothing() -> None:
+    headers = [(b"host", b"localhost"), (b"authorization", b"Bearer token")]
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": headers}
+    assert await sent_by(app(), scope, [{"type": "http.disconnect"}]) == []
