@@ -70,6 +70,7 @@ class Server(uvicorn.Server):
     def __init__(self, application: Application, listener: socket.socket, *, grace: float = 5) -> None:
         self._application = application
         self._listener = listener
+        self._stopping = asyncio.Event()
         self.url = url_of(listener)
         super().__init__(
             uvicorn.Config(
@@ -93,6 +94,13 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """Make :meth:`run_until_stopped` end; may be called from any task."""
         self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        """Tick once a second, which keeps the Date header right; uvicorn would tick ten times, and stop later."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), 1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End every stream first: uvicorn waits for open responses before it tells the application anything."""
@@ -118,4 +126,4 @@ class Server(uvicorn.Server):
         """Stop; a second signal does not wait for connections."""
         del sig, frame
         self.force_exit = self.should_exit
-        self.should_exit = True
+        self.stop()
