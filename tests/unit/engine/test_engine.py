@@ -73,6 +73,33 @@ async def test_a_prompt_makes_a_task_that_streams_to_its_end(tmp_path: Path) -> 
         assert [item.seq for item in deliveries] == list(range(2, len(deliveries) + 2))
 
 
+class ReadCountingJournal(SqliteJournal):
+    """Counts the reads of events."""
+
+    reads = 0
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Delivery]:
+        self.reads += 1
+        return await super().events(task_id, after, limit)
+
+    async def session(self, context_id: str) -> Sequence[tuple[str, Delivery]]:
+        self.reads += 1
+        return await super().session(context_id)
+
+
+async def test_a_task_that_begins_a_session_is_streamed_without_reading_anything_back(tmp_path: Path) -> None:
+    journal = ReadCountingJournal(tmp_path / "journal.sqlite")
+    engine = Engine(EchoAgent(), journal, EngineOptions(WorkspaceRule(default=tmp_path)))
+    await engine.start()
+    first = await engine.prompt(PromptMessage("one"))
+    assert events(await all_of(first))[-1] == StateChange(TaskState.COMPLETED)
+    assert journal.reads == 0
+    second = await engine.prompt(PromptMessage("two", context_id=first.context_id))
+    assert events(await all_of(second))[-1] == StateChange(TaskState.COMPLETED)
+    assert journal.reads == 1
+    await engine.aclose()
+
+
 async def test_deltas_that_come_together_are_one_increment(tmp_path: Path) -> None:
     async with engine_on(tmp_path, EchoAgent()) as engine:
         found = await all_of(await engine.prompt(PromptMessage(" ".join(f"w{n}" for n in range(100)))))
@@ -269,6 +296,7 @@ async def test_a_new_task_in_a_context_continues_its_conversation_and_workspace(
         ({"workspace_path": "relative/path"}, "expected an absolute path"),
         ({"workspace_path": 7}, "expected an absolute path"),
         ({"workspace_path": "/nowhere/at/all"}, "not a folder"),
+        ({"workspace_path": "/null\0byte"}, "cannot be a folder"),
     ],
 )
 async def test_settings_that_do_not_fit_make_no_task(tmp_path: Path, settings: dict[str, object], message: str) -> None:
