@@ -25,9 +25,10 @@ from support.waiting import eventually_async
 SECONDS = 40
 """How long anything may take: the CLI starts in 2 s on a quiet machine, and much slower on a busy one."""
 PROMPT = "Type your message"
+FOOTER = " workspace (/directory)"
 ENTER = "\x1b[F\r"
 """End and Enter: the CLI takes an Enter within 30 ms of a letter for a part of a paste, but not one after End."""
-ENTER_AGAIN_SECONDS = 0.5
+ENTER_AGAIN_SECONDS = 1.0
 SETTINGS: Mapping[str, Any] = {
     "ide": {"enabled": True, "hasSeenNudge": True},
     "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -83,8 +84,9 @@ class GeminiCli:
         return False
 
     def _typed(self) -> str:
-        """What stands at the prompt, which is the last of the lines that begin so."""
-        return self.terminal.screen.rpartition("\n > ")[2].partition("\n")[0]
+        """What stands at the prompt: the last line that begins so, above the footer. Empty while a dialog is open."""
+        line, _, below = self.terminal.screen.rpartition("\n > ")[2].partition("\n")
+        return line if FOOTER in below else ""
 
     async def status(self) -> str:
         """What `/ide status` says."""
