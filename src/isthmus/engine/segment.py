@@ -67,6 +67,7 @@ class Segment:
         self._interruptible: asyncio.Task[object] | None = None
         self._failure: BaseException | None = None
         self._text: list[str] = []
+        self._text_size = 0
         self._text_of = ""
         self._timer: asyncio.TimerHandle | None = None
         self._rows_under_way = 0
@@ -136,7 +137,8 @@ class Segment:
                 self._flush_text()
             self._text_of = event.message_id
             self._text.append(event.text)
-            if sum(map(len, self._text)) >= TEXT_CHARACTERS:
+            self._text_size += len(event.text)
+            if self._text_size >= TEXT_CHARACTERS:
                 self._flush_text()
             elif self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(TEXT_SECONDS, self._flush_text)
@@ -161,6 +163,7 @@ class Segment:
         if self._text:
             text = "".join(self._text)
             self._text.clear()
+            self._text_size = 0
             self._write([TextContent(self._text_of, text)])
 
     def _write(self, events: Sequence[AgentEvent], *, full_sync: bool = False) -> "asyncio.Future[Sequence[Delivery]]":
