@@ -6,9 +6,10 @@ A value that does not fit raises :class:`~isthmus.errors.DecodeError` naming the
 not a general serialiser: only the shapes that the vocabulary of spec 2 uses are known.
 """
 
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -21,6 +22,7 @@ JsonObject: TypeAlias = Mapping[str, Any]
 """A JSON object whose values are not known to us, e.g. the arguments of a tool (``google.protobuf.Struct``)."""
 
 T = TypeVar("T")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 Decoder: TypeAlias = Callable[[Any, str], Any]
 
 
@@ -41,6 +43,32 @@ def from_json(kind: type[T], value: object, path: str | None = None) -> T:
         DecodeError: a required field is absent, a value has another type, or a oneof holds two members.
     """
     return cast(T, _decoder(kind)(value, path or kind.__name__))
+
+
+def well_formed(value: T) -> T:
+    """The value with every lone surrogate in its texts replaced by U+FFFD; itself when there is none.
+
+    Such text is no Unicode: it comes in as ``\\ud800`` in JSON or out of file names that are not UTF-8, and could
+    neither be kept nor sent.
+    """
+    fixed: object = value
+    if isinstance(value, str):
+        fixed = value if value.isascii() or not _SURROGATE.search(value) else _SURROGATE.sub("\ufffd", value)
+    elif isinstance(value, Mapping):
+        items = cast("Mapping[str, object]", value).items()
+        pairs = [(well_formed(name), well_formed(item), name, item) for name, item in items]
+        if any(new_name is not name or new_item is not item for new_name, new_item, name, item in pairs):
+            fixed = {new_name: new_item for new_name, new_item, _, _ in pairs}
+    elif isinstance(value, (list, tuple)):
+        members = cast("Sequence[object]", value)
+        changed = [well_formed(item) for item in members]
+        if any(new is not item for new, item in zip(changed, members, strict=True)):
+            fixed = tuple(changed) if isinstance(value, tuple) else changed
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {name: getattr(value, name) for name in _field_names(type(value))}
+        new = {name: fine for name, part in parts.items() if (fine := well_formed(part)) is not part}
+        fixed = replace(value, **new) if new else value
+    return cast(T, fixed)
 
 
 def camel(name: str) -> str:

@@ -8,6 +8,7 @@ that is worked out, for a running turn as for one that is resumed after a crash.
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from isthmus.codec import well_formed
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
@@ -78,7 +79,8 @@ class Session:
     usage: Usage = field(default_factory=Usage)
 
     def apply(self, event: AgentEvent, task_id: str | None = None) -> AgentEvent:
-        """Fold one event in, and return it."""
+        """Fold one event in, and return it, its texts made well-formed."""
+        event = well_formed(event)
         if task_id is not None and task_id != self.task_id:
             self.task_id = task_id
             self.state = TaskState.SUBMITTED

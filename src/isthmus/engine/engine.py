@@ -24,6 +24,7 @@ from isthmus.client import (
     TaskSnapshot,
     Turn,
 )
+from isthmus.codec import well_formed
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.questions import QuestionBoard
@@ -88,6 +89,7 @@ class Engine:
 
     async def prompt(self, message: PromptMessage) -> Turn:
         """See :meth:`isthmus.client.AgentClient.prompt`."""
+        message = well_formed(message)
         if not message.text.strip():
             raise InvalidRequest("the message has no text; expected a prompt in a text part")
         if message.task_id is not None:
@@ -112,6 +114,7 @@ class Engine:
         context_id: str | None = None,
     ) -> Turn:
         """See :meth:`isthmus.client.AgentClient.answer`."""
+        confirmations = [well_formed(confirmation) for confirmation in confirmations]
         row = await self._row(task_id, context_id)
         pending = await self._pending(row)
         for confirmation in confirmations:

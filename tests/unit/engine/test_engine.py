@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.agent.session import Session
 from isthmus.client import (
     Delivery,
     InvalidRequest,
@@ -378,3 +379,27 @@ async def test_an_empty_prompt_is_refused(tmp_path: Path) -> None:
     async with engine_on(tmp_path, EchoAgent()) as engine:
         with pytest.raises(InvalidRequest, match="no text"):
             await engine.prompt(PromptMessage("  \n"))
+
+
+async def test_text_that_is_no_unicode_is_mended_and_the_task_goes_on(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, EchoAgent()) as engine:
+        turn = await engine.prompt(PromptMessage("one \ud800 two", settings={"workspace_path": str(tmp_path)}))
+        text = "".join(item.text for item in events(await all_of(turn)) if isinstance(item, TextContent))
+        assert text == "one \ufffd two "
+        assert [item.text for item in (await engine.get(turn.task_id)).history] == ["one \ufffd two"] * 2
+
+
+async def test_a_model_that_says_no_unicode_is_kept_and_followed(tmp_path: Path) -> None:
+    class Strange:
+        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+            for number in (0xD800, 0xDFFF):
+                yield session.apply(TextContent("m", chr(number)))
+            call = ToolCall("c", ToolCallStatus.FAILED, "shell", {"key\udfff": ["\udc00", {"n": 1}]})
+            yield session.apply(ToolCallUpdate(call))
+            yield session.apply(StateChange(TaskState.COMPLETED))
+
+    async with engine_on(tmp_path, Strange()) as engine:
+        seen = events(await all_of(await engine.prompt(PromptMessage("go"))))
+        assert seen[-1] == StateChange(TaskState.COMPLETED)
+        (update,) = [event for event in seen if isinstance(event, ToolCallUpdate)]
+        assert update.tool_call.input_parameters == {"key\ufffd": ["\ufffd", {"n": 1}]}
