@@ -235,11 +235,11 @@ class IdePeer:
 
     async def _connect_to_any(self) -> bool:
         """Begin a new session with the best companion that answers."""
-        from isthmus.ide.mcp_http import Endpoint, McpConnection, McpError  # httpx2 only when there is an IDE
-
         found = await asyncio.to_thread(self._find, self._workspace, self._environment)
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
         for companion in found.companions:
+            from isthmus.ide.mcp_http import Endpoint, McpConnection, McpError  # httpx2 only when there is an IDE
+
             connection = McpConnection(Endpoint(companion.port, companion.token), self._told)
             try:
                 await connection.initialize(self._deadlines.connect)
