@@ -267,7 +267,7 @@ def test_ide_names_the_companions_that_run_when_none_fits(workspace: Path, tmp_p
 _SHOW_ENVIRONMENT = "import json, os, sys; print(json.dumps(dict(os.environ))); sys.exit(7)"
 
 
-@pytest.mark.requirement("GEM-029")
+@pytest.mark.requirement("GEM-029", "CLD-010")
 def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
     workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,9 +282,22 @@ def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
         assert environment["GEMINI_CLI_IDE_WORKSPACE_PATH"] == str(workspace)
         assert environment["GEMINI_CLI_IDE_AUTH_TOKEN"] == companion.discovered["authToken"]
         assert environment["GEMINI_CLI_IDE_PID"] == str(companion.process.pid)
+        assert environment["QWEN_CODE_IDE_SERVER_PORT"] == str(companion.ready["port"])
+        assert environment["QWEN_CODE_IDE_WORKSPACE_PATH"] == str(workspace)
+        assert environment["ENABLE_IDE_INTEGRATION"] == "true"
+        assert environment["CLAUDE_CODE_SSE_PORT"] == str(companion.ready["port"])
         assert environment["NO_PROXY"] == "example.org,127.0.0.1,localhost,::1"
         assert environment["no_proxy"] == "127.0.0.1,localhost,::1"
         assert persons_token not in done.stdout
+
+
+def test_exec_leaves_claude_code_with_an_editor_that_speaks_its_protocol(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SSE_PORT", "12345")
+    with companion_program(workspace):
+        done = isthmus("companion", "exec", "--", sys.executable, "-c", _SHOW_ENVIRONMENT, folder=workspace)
+        assert json.loads(done.stdout)["CLAUDE_CODE_SSE_PORT"] == "12345"
 
 
 def test_what_exec_runs_is_an_agent_before_it_connects(workspace: Path) -> None:

@@ -289,7 +289,7 @@ class NeovimEditor:
                 pass
 
 
-_WAITS: Final = "it waits at a prompt, or is busy; answer it there and try again"
+_WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it there and try again"
 
 
 def _script(name: str) -> str:

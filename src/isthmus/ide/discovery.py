@@ -52,6 +52,11 @@ def agent_environment(
     environment["GEMINI_CLI_IDE_WORKSPACE_PATH"] = os.pathsep.join(folders)
     environment["GEMINI_CLI_IDE_AUTH_TOKEN"] = token
     environment["GEMINI_CLI_IDE_PID"] = str(pid)
+    environment["QWEN_CODE_IDE_SERVER_PORT"] = str(port)
+    environment["QWEN_CODE_IDE_WORKSPACE_PATH"] = os.pathsep.join(folders)
+    environment["ENABLE_IDE_INTEGRATION"] = "true"
+    # Claude Code's own protocol is not spoken on this port yet: an editor that speaks it keeps its place.
+    environment.setdefault("CLAUDE_CODE_SSE_PORT", str(port))
     for name in ("NO_PROXY", "no_proxy"):
         listed = [entry.strip() for entry in environment.get(name, "").split(",") if entry.strip()]
         environment[name] = ",".join([*listed, *(host for host in LOOPBACK if host not in listed)])
