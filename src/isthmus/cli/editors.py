@@ -57,24 +57,32 @@ class EditorDirectory:
 
     async def context(self, workspace: Path) -> str | None:
         """What that editor shows, for the model."""
-        from isthmus.ide.prompt_context import context_for_model
-
         peer = await self._peer(workspace)
         context = peer.context() if peer is not None else None
-        return None if context is None else context_for_model(context)
+        if context is None:
+            return None
+        from isthmus.ide.prompt_context import context_for_model
+
+        return context_for_model(context)
 
     async def aclose(self) -> None:
         """Close every connection, and the views that are open."""
         await asyncio.gather(*(peer.aclose() for peer in self._peers.values()), return_exceptions=True)
 
     async def _peer(self, workspace: Path) -> "IdePeer | None":
-        from isthmus.ide.peer import connect_companion
+        from isthmus.ide.finding import find_companions
 
         async with self._lock:
             if (known := self._peers.get(workspace)) is not None:
                 return known
             if time.monotonic() - self._looked.get(workspace, -LOOK_AGAIN_SECONDS) < LOOK_AGAIN_SECONDS:
                 return None
+            self._looked[workspace] = time.monotonic()
+            if not (await asyncio.to_thread(find_companions, workspace, self._environment)).companions:
+                return None
+            # Loaded only when there is one: mostly there is none, and without a person every start counts.
+            from isthmus.ide.peer import connect_companion
+
             found = await connect_companion(workspace, self._environment)
             self._looked[workspace] = time.monotonic()
             if found is not None:
