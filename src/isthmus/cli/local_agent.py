@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from pathlib import Path
 
 from isthmus.agent.options import AgentOptions, environment_for_commands
 from isthmus.agent.turn import CodingAgent
@@ -51,10 +50,13 @@ class LazyModel:
 
 
 @contextlib.asynccontextmanager
-async def local_agent(setup: Setup, workspaces: WorkspaceRule, *, is_idle: bool = False) -> AsyncGenerator[Engine]:
+async def local_agent(
+    setup: Setup, workspaces: WorkspaceRule, *, takes_over: bool = False, is_idle: bool = False
+) -> AsyncGenerator[Engine]:
     """A running engine; closed at the end, when what works is left to be taken up at the next start.
 
-    An idle one only answers what is asked of it: it takes up nothing, and opens no model and no editor.
+    With ``takes_over`` it goes on by itself with what other processes left when they ended: under its own approval
+    mode, so only a server does. An idle one opens no model and no editor.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -70,7 +72,7 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, *, is_idle: bool 
     )
     context = editors.context if editors is not None else None
     agent = CodingAgent(model.open, builtin_tools(), options, context)
-    engine = Engine(agent, journal, EngineOptions(workspaces, model_name=lambda: setup.model.name))
+    engine = Engine(agent, journal, EngineOptions(workspaces, lambda: setup.model.name, takes_over=takes_over))
     surface: asyncio.Task[None] | None = None
     try:
         if not is_idle:
@@ -89,6 +91,6 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, *, is_idle: bool 
         await model.aclose()
 
 
-def rule_for(setup: Setup, roots: tuple[Path, ...] = ()) -> WorkspaceRule:
-    """Sessions work in the setup's workspace unless they name another inside ``roots``."""
-    return WorkspaceRule(default=setup.workspace, roots=roots)
+def rule_for(setup: Setup) -> WorkspaceRule:
+    """Sessions work in the setup's workspace and below, and see only those that do."""
+    return WorkspaceRule(default=setup.workspace, roots=(setup.workspace,))

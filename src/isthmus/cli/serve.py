@@ -72,7 +72,7 @@ async def _serve(
         token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = ensure_token_file(token_path)
         rule = WorkspaceRule(default=setup.workspace if roots else None, roots=roots)
-        async with local_agent(setup, rule) as engine:
+        async with local_agent(setup, rule, takes_over=True) as engine:
             options = ServerOptions(
                 token=token, hosts=(host,), public_url=public_url, strict_extension=strict_extension
             )

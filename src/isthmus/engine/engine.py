@@ -58,11 +58,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """``workspaces`` says where agents may work; ``model_name`` is shown with events."""
+    """``workspaces`` says where agents may work, and whose tasks are seen; ``model_name`` is shown with events.
+
+    With ``takes_over`` whatever an ended process left working goes on here by itself, and questions that wait are
+    shown in editors; without, only what is asked for.
+    """
 
     workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
     model_name: Callable[[], str] = str
     lease_seconds: float = 20.0
+    takes_over: bool = True
 
 
 class Engine:
@@ -79,9 +84,10 @@ class Engine:
         self.questions = QuestionBoard()
 
     async def start(self) -> None:
-        """Take over what an ended process left working, and look after leases from now on."""
-        for row in await self._journal.tasks(10_000, (TaskState.INPUT_REQUIRED,)):
-            self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending)
+        """Take over what is to be taken over, and look after leases from now on."""
+        if self._options.takes_over:
+            for row in await self._rows(TaskState.INPUT_REQUIRED):
+                self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending)
         await self._sweep()
         self._upkeep = asyncio.create_task(self._look_after_leases(), name="isthmus-leases")
 
@@ -134,6 +140,7 @@ class Engine:
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
         """See :meth:`isthmus.client.AgentClient.follow`."""
+        await self._go_on(await self._row(task_id))
         snapshot = await self.get(task_id)
         if after is not None and not 0 <= after <= snapshot.seq:
             raise InvalidRequest(f"event {after} of task {task_id} does not exist; it has events 1 to {snapshot.seq}")
@@ -158,7 +165,8 @@ class Engine:
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
         """See :meth:`isthmus.client.AgentClient.tasks`."""
-        return [self._snapshot(row) for row in await self._journal.tasks(limit)]
+        rows = await self._journal.tasks(limit)
+        return [self._snapshot(row) for row in rows if self._options.workspaces.allows(row.workspace)]
 
     async def aclose(self) -> None:
         """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
@@ -287,16 +295,30 @@ class Engine:
                 for lease in lost:
                     if (running := self._running.get(lease.task_id)) is not None:
                         running.cancel()
+                for task_id in await self._journal.cancelled([item.lease for item in self._segments.values()]):
+                    if (segment := self._segments.get(task_id)) is not None:
+                        segment.cancel()
                 await self._sweep()
             except JournalError:
                 log.exception("leases could not be looked after")
 
     async def _sweep(self) -> None:
-        """Go on with tasks whose process has ended."""
-        for row in await self._journal.tasks(10_000, (TaskState.SUBMITTED, TaskState.WORKING)):
-            if row.task_id not in self._segments and (taken := await self._take_idle(row)) is not None:
+        if self._options.takes_over:
+            for row in await self._rows(TaskState.SUBMITTED, TaskState.WORKING):
+                await self._go_on(row)
+
+    async def _go_on(self, row: TaskRow) -> None:
+        """Go on with a task whose process has ended; show a question that waits to editors."""
+        if row.state is TaskState.INPUT_REQUIRED:
+            self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending)
+        elif not row.state.is_terminal and row.task_id not in self._segments:
+            if (taken := await self._take_idle(row)) is not None:
                 log.info("task %s goes on after its process ended", row.task_id)
                 self._start_segment(taken)
+
+    async def _rows(self, *states: TaskState) -> Sequence[TaskRow]:
+        rows = await self._journal.tasks(10_000, states)
+        return [row for row in rows if self._options.workspaces.allows(row.workspace)]
 
     # --- following ---
 
@@ -343,7 +365,7 @@ class Engine:
 
     async def _row(self, task_id: str, context_id: str | None = None) -> TaskRow:
         row = await self._journal.task(task_id)
-        if row is None:
+        if row is None or not self._options.workspaces.allows(row.workspace):
             raise TaskNotFound(f"there is no task {task_id}")
         if context_id is not None and context_id != row.context_id:
             raise InvalidRequest(f"task {task_id} belongs to another contextId than {context_id}")

@@ -17,6 +17,11 @@ class WorkspaceRule:
     default: Path | None = None
     roots: tuple[Path, ...] = ()
 
+    def allows(self, workspace: str) -> bool:
+        """Whether a session may work, and be seen, in this absolute path."""
+        path = Path(workspace)
+        return not self.roots or any(path.is_relative_to(root.resolve()) for root in self.roots)
+
     def choose(self, settings: JsonObject | None, known: str | None, *, required: bool) -> str:
         """The absolute workspace path of a session; ``known`` is what the session has already.
 

@@ -120,6 +120,10 @@ class Journal(Protocol):
         """Leave an event for the owner of a running task: an answer, a message, or a cancellation."""
         ...
 
+    def cancelled(self, leases: Sequence[Lease]) -> Awaitable[Sequence[str]]:
+        """The ids of these tasks that have a cancellation in their inbox."""
+        ...
+
     def drain(self, lease: Lease) -> Awaitable[Sequence[AgentEvent]]:
         """Empty the inbox."""
         ...

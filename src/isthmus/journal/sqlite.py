@@ -186,6 +186,20 @@ class SqliteJournal:
 
         return self._writer.submit(work)
 
+    def cancelled(self, leases: Sequence[Lease]) -> Awaitable[Sequence[str]]:
+        """See :meth:`isthmus.journal.base.Journal.cancelled`."""
+
+        def work(connection: sqlite3.Connection) -> Sequence[str]:
+            found: list[str] = []
+            for lease in leases:
+                query = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ? AND epoch = ?)"
+                bodies = connection.execute(query, (lease.task_id, lease.epoch)).fetchall()
+                if any(isinstance(event_from_json(json.loads(body)), StateChange) for (body,) in bodies):
+                    found.append(lease.task_id)
+            return found
+
+        return self._writer.submit(work)
+
     def drain(self, lease: Lease) -> Awaitable[Sequence[AgentEvent]]:
         """See :meth:`isthmus.journal.base.Journal.drain`."""
         return self._writer.submit(lambda connection: _drain(connection, lease))

@@ -40,8 +40,11 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def engine_on(path: Path, agent: Agent) -> AsyncGenerator[Engine]:
-    options = EngineOptions(WorkspaceRule(default=path))
+async def engine_on(
+    path: Path, agent: Agent, *, takes_over: bool = True, workspace: Path | None = None
+) -> AsyncGenerator[Engine]:
+    rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
+    options = EngineOptions(rule, takes_over=takes_over)
     engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite"), options)
     await engine.start()
     try:
@@ -361,6 +364,54 @@ async def test_a_working_task_whose_engine_stopped_goes_on_in_the_next(tmp_path:
     second_agent.release.set()
     async with engine_on(tmp_path, second_agent) as engine:
         assert events(await all_of(await engine.follow(turn.task_id)))[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_an_engine_that_takes_nothing_over_goes_on_with_a_task_when_it_is_followed(tmp_path: Path) -> None:
+    first_agent = WaitingAgent()
+    async with engine_on(tmp_path, first_agent) as engine:
+        turn = await engine.prompt(PromptMessage("work"))
+        await first_agent.started.wait()
+    second_agent = WaitingAgent()
+    second_agent.release.set()
+    async with engine_on(tmp_path, second_agent, takes_over=False) as engine:
+        assert (await engine.get(turn.task_id)).state is TaskState.WORKING
+        assert not second_agent.started.is_set()
+        assert events(await all_of(await engine.follow(turn.task_id)))[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_a_task_of_a_workspace_that_is_not_allowed_is_not_seen_nor_touched(tmp_path: Path) -> None:
+    mine, others = tmp_path / "mine", tmp_path / "others"
+    mine.mkdir()
+    others.mkdir()
+    agent = AskingAgent()
+    async with engine_on(tmp_path, agent, workspace=others) as engine:
+        turn = await engine.prompt(PromptMessage("do it"))
+        await all_of(turn)
+    async with engine_on(tmp_path, agent, workspace=mine) as engine:
+        assert await engine.tasks() == []
+        for attempt in (
+            engine.get(turn.task_id),
+            engine.follow(turn.task_id),
+            engine.cancel(turn.task_id),
+            engine.answer(turn.task_id, once("one"), answered_by="test"),
+            engine.prompt(PromptMessage("go on", task_id=turn.task_id)),
+        ):
+            with pytest.raises(TaskNotFound):
+                await attempt
+    assert agent.ran == []
+
+
+async def test_a_task_that_another_process_runs_is_cancelled_there(tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=0.4)
+    owner = Engine(agent, await SqliteJournal.open(tmp_path / "journal.sqlite"), options)
+    await owner.start()
+    async with engine_on(tmp_path, EchoAgent()) as other:
+        turn = await owner.prompt(PromptMessage("work"))
+        await agent.started.wait()
+        assert (await other.cancel(turn.task_id)).state is TaskState.CANCELED
+        assert agent.stopped.is_set()
+    await owner.aclose()
 
 
 async def test_a_question_outlives_the_engine_and_is_answered_in_the_next(tmp_path: Path) -> None:
