@@ -25,6 +25,7 @@ from isthmus.client import (
     Turn,
 )
 from isthmus.codec import well_formed
+from isthmus.engine.asking import check_answer, history_of, title_of
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.questions import QuestionBoard
@@ -33,7 +34,6 @@ from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
-    ModelReply,
     Prompt,
     StateChange,
     TaskState,
@@ -41,14 +41,11 @@ from isthmus.events import (
     ToolCallConfirmation,
 )
 from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease, Taken, TaskRow
-from isthmus.models.base import text_of
-from isthmus.models.message import message_from_json
 
 HISTORY_MESSAGES = 50
 """Messages of a snapshot when the asker names no number."""
 REPLAY_ROWS = 256
 """Rows read from the journal at a time."""
-TITLE_CHARACTERS = 80
 OTHERS_POLL_SECONDS = 0.2
 """How often a task that another process runs is looked at by those who follow it here."""
 CANCEL_SECONDS = 20.0
@@ -104,10 +101,10 @@ class Engine:
         known = await self._journal.workspace_of(context_id) if message.context_id else None
         workspace = self._options.workspaces.choose(message.settings, known, required=message.requires_settings)
         settings = {**(message.settings or {}), "workspace_path": workspace}
-        task = NewTask(str(uuid.uuid4()), context_id, workspace, _title(message.text))
+        task = NewTask(str(uuid.uuid4()), context_id, workspace, title_of(message.text))
         prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text, settings)
         taken = await self._journal.create(task, [prompt], self._owner, self._options.lease_seconds)
-        turn = self._turn(taken.row, taken.row.seq, is_new=True, history=(_history_of(taken.deliveries)))
+        turn = self._turn(taken.row, taken.row.seq, is_new=True, history=(history_of(taken.deliveries)))
         self._start_segment(taken, is_whole_session=message.context_id is None)
         return turn
 
@@ -124,7 +121,7 @@ class Engine:
         row = await self._row(task_id, context_id)
         pending = await self._pending(row)
         for confirmation in confirmations:
-            _check_answer(row, pending, confirmation)
+            check_answer(row, pending, confirmation)
         events = [ConfirmationAccepted(confirmation, answered_by) for confirmation in confirmations]
         if row.state is TaskState.INPUT_REQUIRED:
             taken = await self._claim(task_id, [TaskState.INPUT_REQUIRED], events)
@@ -135,7 +132,7 @@ class Engine:
             row = await self._row(task_id, context_id)
             pending = await self._pending(row)
             for confirmation in confirmations:
-                _check_answer(row, pending, confirmation)
+                check_answer(row, pending, confirmation)
         return await self._hand_over(row, events)
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
@@ -161,7 +158,7 @@ class Engine:
         row = await self._row(task_id)
         limit = HISTORY_MESSAGES if history_length is None else max(0, history_length)
         messages = await self._journal.messages(task_id, limit) if limit else ()
-        return self._snapshot(row, _history_of(messages))
+        return self._snapshot(row, history_of(messages))
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
         """See :meth:`isthmus.client.AgentClient.tasks`."""
@@ -311,10 +308,12 @@ class Engine:
         """Go on with a task whose process has ended; show a question that waits to editors."""
         if row.state is TaskState.INPUT_REQUIRED:
             self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending)
-        elif not row.state.is_terminal and row.task_id not in self._segments:
-            if (taken := await self._take_idle(row)) is not None:
-                log.info("task %s goes on after its process ended", row.task_id)
-                self._start_segment(taken)
+            return
+        if row.state.is_terminal or row.task_id in self._segments:
+            return
+        if (taken := await self._take_idle(row)) is not None:
+            log.info("task %s goes on after its process ended", row.task_id)
+            self._start_segment(taken)
 
     async def _rows(self, *states: TaskState) -> Sequence[TaskRow]:
         rows = await self._journal.tasks(10_000, states)
@@ -387,42 +386,3 @@ class Engine:
             pending=row.pending,
             history=history,
         )
-
-
-def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolCallConfirmation) -> None:
-    call = next((call for call in pending if call.tool_call_id == confirmation.tool_call_id), None)
-    if call is None or call.confirmation_request is None:
-        waiting = ", ".join(item.tool_call_id for item in pending) or "none"
-        raise InvalidRequest(
-            f"tool call {confirmation.tool_call_id} of task {row.task_id} does not wait for an answer: it was answered"
-            f" before, or never asked. Waiting now: {waiting}."
-        )
-    valid = [option.id for option in call.confirmation_request.options]
-    if confirmation.selected_option_id not in valid:
-        raise InvalidRequest(
-            f"selected_option_id {confirmation.selected_option_id!r} is not an option of tool call"
-            f" {call.tool_call_id}; expected one of {', '.join(valid)}. The question stays open."
-        )
-    if confirmation.file_details is not None and call.confirmation_request.file_edit_details is None:
-        raise InvalidRequest(
-            f"modified_details of type file_details came for tool call {call.tool_call_id}, which is no file edit"
-        )
-
-
-def _history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
-    messages: list[HistoryMessage] = []
-    for delivery in deliveries:
-        match delivery.event:
-            case Prompt(message_id, text):
-                messages.append(HistoryMessage(message_id, "user", text))
-            case ModelReply(message_id=message_id, message=message):
-                if text := text_of(message_from_json(message)):
-                    messages.append(HistoryMessage(message_id, "agent", text))
-            case _:
-                pass
-    return tuple(messages)
-
-
-def _title(text: str) -> str:
-    first = text.strip().splitlines()[0]
-    return first if len(first) <= TITLE_CHARACTERS else first[: TITLE_CHARACTERS - 1] + "…"

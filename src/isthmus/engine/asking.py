@@ -1,0 +1,57 @@
+"""What a task is asked and shown as: answers held against its questions, its history, its title. Pure."""
+
+from collections.abc import Sequence
+
+from isthmus.client import Delivery, HistoryMessage, InvalidRequest
+from isthmus.events import ModelReply, Prompt, ToolCall, ToolCallConfirmation
+from isthmus.journal.base import TaskRow
+from isthmus.models.base import text_of
+from isthmus.models.message import message_from_json
+
+TITLE_CHARACTERS = 80
+
+
+def check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolCallConfirmation) -> None:
+    """Hold an answer against the questions that wait.
+
+    Raises:
+        InvalidRequest: the call does not wait, or the answer does not fit its question; the question stays open.
+    """
+    call = next((call for call in pending if call.tool_call_id == confirmation.tool_call_id), None)
+    if call is None or call.confirmation_request is None:
+        waiting = ", ".join(item.tool_call_id for item in pending) or "none"
+        raise InvalidRequest(
+            f"tool call {confirmation.tool_call_id} of task {row.task_id} does not wait for an answer: it was answered"
+            f" before, or never asked. Waiting now: {waiting}."
+        )
+    valid = [option.id for option in call.confirmation_request.options]
+    if confirmation.selected_option_id not in valid:
+        raise InvalidRequest(
+            f"selected_option_id {confirmation.selected_option_id!r} is not an option of tool call"
+            f" {call.tool_call_id}; expected one of {', '.join(valid)}. The question stays open."
+        )
+    if confirmation.file_details is not None and call.confirmation_request.file_edit_details is None:
+        raise InvalidRequest(
+            f"modified_details of type file_details came for tool call {call.tool_call_id}, which is no file edit"
+        )
+
+
+def history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
+    """The messages of the conversation, as a plain client sees them."""
+    messages: list[HistoryMessage] = []
+    for delivery in deliveries:
+        match delivery.event:
+            case Prompt(message_id, text):
+                messages.append(HistoryMessage(message_id, "user", text))
+            case ModelReply(message_id=message_id, message=message):
+                if text := text_of(message_from_json(message)):
+                    messages.append(HistoryMessage(message_id, "agent", text))
+            case _:
+                pass
+    return tuple(messages)
+
+
+def title_of(text: str) -> str:
+    """The beginning of a prompt, in one line."""
+    first = text.strip().splitlines()[0]
+    return first if len(first) <= TITLE_CHARACTERS else first[: TITLE_CHARACTERS - 1] + "…"
