@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Protocol
 
 from isthmus.agent.calls import cancelled_calls
@@ -25,7 +26,7 @@ from isthmus.events import (
     ToolCallStatus,
     ToolCallUpdate,
 )
-from isthmus.journal.base import Journal, Lease
+from isthmus.journal.base import Journal, JournalError, Lease
 
 TEXT_SECONDS = 0.03
 """How long text is gathered into one row."""
@@ -70,8 +71,8 @@ class Segment:
         self._text_size = 0
         self._text_of = ""
         self._timer: asyncio.TimerHandle | None = None
+        self._gathered: list[AgentEvent] = []
         self._rows_under_way = 0
-        self._last_write: asyncio.Future[Sequence[Delivery]] | None = None
 
     async def run(self) -> StateChange:
         """Run to the end of the segment; returns how it ended.
@@ -144,17 +145,15 @@ class Segment:
                 self._timer = asyncio.get_running_loop().call_later(TEXT_SECONDS, self._flush_text)
             return
         self._flush_text()
-        if isinstance(event, ToolCallUpdate):
-            if event.is_ephemeral:
-                delivery = Delivery(None, time.time(), event)
-                self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
-                return
-            if event.tool_call.status is ToolCallStatus.EXECUTING:
-                await self._write([event], full_sync=True)
-                return
-        write = self._write([event])
-        if self._rows_under_way >= UNAWAITED_ROWS:
-            await write
+        if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
+            delivery = Delivery(None, time.time(), event)
+            self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
+            return
+        self._gather(event)
+        if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
+            await self._write(full_sync=True)
+        elif self._rows_under_way + len(self._gathered) >= UNAWAITED_ROWS:
+            await self._write()
 
     def _flush_text(self) -> None:
         if self._timer is not None:
@@ -164,16 +163,30 @@ class Segment:
             text = "".join(self._text)
             self._text.clear()
             self._text_size = 0
-            self._write([TextContent(self._text_of, text)])
+            self._gather(TextContent(self._text_of, text))
 
-    def _write(self, events: Sequence[AgentEvent], *, full_sync: bool = False) -> "asyncio.Future[Sequence[Delivery]]":
+    def _gather(self, event: AgentEvent) -> None:
+        """Write an event, together with the others of this turn of the event loop."""
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._write_gathered)
+        self._gathered.append(event)
+
+    def _write_gathered(self) -> None:
+        if self._gathered:
+            try:
+                self._write()
+            except JournalError as error:
+                self._failure = self._failure or error
+
+    def _write(self, *, full_sync: bool = False) -> "asyncio.Future[Sequence[Delivery]]":
+        events, self._gathered = self._gathered, []
         future = asyncio.ensure_future(self._journal.append(self.lease, events, full_sync=full_sync))
-        self._rows_under_way += 1
-        future.add_done_callback(self._written)
+        self._rows_under_way += len(events)
+        future.add_done_callback(partial(self._written, len(events)))
         return future
 
-    def _written(self, future: "asyncio.Future[Sequence[Delivery]]") -> None:
-        self._rows_under_way -= 1
+    def _written(self, rows: int, future: "asyncio.Future[Sequence[Delivery]]") -> None:
+        self._rows_under_way -= rows
         if future.cancelled():
             return
         if (error := future.exception()) is not None:
@@ -182,10 +195,16 @@ class Segment:
             self.feed.publish(future.result())
 
     async def _finish(self, events: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
-        finished = await self._journal.finish(self.lease, events, self.session.waiting)
+        if self._failure is not None:
+            raise self._failure
+        gathered, self._gathered = self._gathered, []
+        finished = await self._journal.finish(self.lease, [*gathered, *events], self.session.waiting)
         if not finished.inbox:
             # Before anybody hears of the end, so that who answers at once finds the task at rest.
             self._on_end(self)
+        elif gathered:
+            self._gathered = gathered
+            await self._write()
         self.feed.publish(finished.deliveries)
         return finished.inbox
 
@@ -201,7 +220,8 @@ class Segment:
                 case _:
                     pass
             if isinstance(event, (Prompt, ConfirmationAccepted)):
-                await self._write([self.session.apply(event)])
+                self._gather(self.session.apply(event))
+                await self._write()
         return True
 
     async def _end_cancelled(self) -> StateChange:
