@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from isthmus.events import (
     ToolCallStatus,
     ToolCallUpdate,
 )
+from isthmus.journal.base import Lease
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.waiting import eventually_async
@@ -77,10 +78,17 @@ async def test_a_prompt_makes_a_task_that_streams_to_its_end(tmp_path: Path) -> 
         assert [item.seq for item in deliveries] == list(range(2, len(deliveries) + 2))
 
 
-class ReadCountingJournal(SqliteJournal):
-    """Counts the reads of events."""
+class CountingJournal(SqliteJournal):
+    """Counts the reads of events, and the writes of them that are not the first or the last of a segment."""
 
     reads = 0
+    appends = 0
+
+    def append(
+        self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
+    ) -> Awaitable[Sequence[Delivery]]:
+        self.appends += 1
+        return super().append(lease, events, full_sync=full_sync)
 
     async def events(self, task_id: str, after: int, limit: int) -> Sequence[Delivery]:
         self.reads += 1
@@ -91,13 +99,41 @@ class ReadCountingJournal(SqliteJournal):
         return await super().session(context_id)
 
 
-async def test_a_task_that_begins_a_session_is_streamed_without_reading_anything_back(tmp_path: Path) -> None:
-    journal = ReadCountingJournal(tmp_path / "journal.sqlite")
+class LastWordAgent:
+    """Says something and ends, both in one turn of the event loop, once ``release`` is set."""
+
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+        self.release = asyncio.Event()
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield session.apply(StateChange(TaskState.WORKING))
+        self.started.set()
+        await self.release.wait()
+        yield session.apply(Thought(AgentThought("the last word", "")))
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+async def test_the_last_words_before_a_message_that_came_meanwhile_are_kept_before_it(tmp_path: Path) -> None:
+    agent = LastWordAgent()
+    async with engine_on(tmp_path, agent) as engine:
+        turn = await engine.prompt(PromptMessage("one"))
+        await asyncio.wait_for(agent.started.wait(), 10)
+        await engine.prompt(PromptMessage("two", task_id=turn.task_id))
+        agent.release.set()
+        assert events(await all_of(turn))[-1] == StateChange(TaskState.COMPLETED)
+        everything = await all_of(await engine.follow(turn.task_id, 0))
+        names = [type(event).__name__ for event in events(everything)]
+        assert names == ["Prompt", "StateChange", "Thought", "Prompt", "StateChange", "Thought", "StateChange"]
+
+
+async def test_a_trivial_task_costs_two_writes_and_no_read(tmp_path: Path) -> None:
+    journal = CountingJournal(tmp_path / "journal.sqlite")
     engine = Engine(EchoAgent(), journal, EngineOptions(WorkspaceRule(default=tmp_path)))
     await engine.start()
     first = await engine.prompt(PromptMessage("one"))
     assert events(await all_of(first))[-1] == StateChange(TaskState.COMPLETED)
-    assert journal.reads == 0
+    assert (journal.reads, journal.appends) == (0, 0)
     second = await engine.prompt(PromptMessage("two", context_id=first.context_id))
     assert events(await all_of(second))[-1] == StateChange(TaskState.COMPLETED)
     assert journal.reads == 1
