@@ -23,6 +23,7 @@ JsonObject: TypeAlias = Mapping[str, Any]
 
 T = TypeVar("T")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN: frozenset[type] = frozenset({bool, int, float, type(None)})
 Decoder: TypeAlias = Callable[[Any, str], Any]
 
 
@@ -51,24 +52,62 @@ def well_formed(value: T) -> T:
     Such text is no Unicode: it comes in as ``\\ud800`` in JSON or out of file names that are not UTF-8, and could
     neither be kept nor sent.
     """
-    fixed: object = value
-    if isinstance(value, str):
-        fixed = value if value.isascii() or not _SURROGATE.search(value) else _SURROGATE.sub("\ufffd", value)
-    elif isinstance(value, Mapping):
-        items = cast("Mapping[str, object]", value).items()
-        pairs = [(well_formed(name), well_formed(item), name, item) for name, item in items]
-        if any(new_name is not name or new_item is not item for new_name, new_item, name, item in pairs):
-            fixed = {new_name: new_item for new_name, new_item, _, _ in pairs}
-    elif isinstance(value, (list, tuple)):
-        members = cast("Sequence[object]", value)
-        changed = [well_formed(item) for item in members]
-        if any(new is not item for new, item in zip(changed, members, strict=True)):
-            fixed = tuple(changed) if isinstance(value, tuple) else changed
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {name: getattr(value, name) for name in _field_names(type(value))}
-        new = {name: fine for name, part in parts.items() if (fine := well_formed(part)) is not part}
-        fixed = replace(value, **new) if new else value
-    return cast(T, fixed)
+    kind: type[object] = value.__class__
+    return value if kind in _PLAIN else cast(T, _walker(kind)(value))
+
+
+@cache
+def _walker(kind: type[object]) -> Callable[[Any], Any]:
+    """How values of a type are made well-formed; worked out once, as every event comes this way."""
+    if issubclass(kind, Enum):
+        return _unchanged
+    if issubclass(kind, str):
+        return _well_formed_text
+    if issubclass(kind, Mapping):
+        return _well_formed_object
+    if issubclass(kind, (list, tuple)):
+        return _well_formed_list
+    return _well_formed_message(kind) if is_dataclass(kind) else _unchanged
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _well_formed_text(text: str) -> str:
+    return text if text.isascii() or not _SURROGATE.search(text) else _SURROGATE.sub("\ufffd", text)
+
+
+def _well_formed_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    fine = {well_formed(name): well_formed(item) for name, item in value.items()}
+    is_same = all(new is old for new, old in zip(fine, value, strict=False)) and all(
+        new is old for new, old in zip(fine.values(), value.values(), strict=False)
+    )
+    return value if is_same and len(fine) == len(value) else fine
+
+
+def _well_formed_list(value: "list[Any] | tuple[Any, ...]") -> "list[Any] | tuple[Any, ...]":
+    fine = [well_formed(item) for item in value]
+    if all(new is old for new, old in zip(fine, value, strict=True)):
+        return value
+    return tuple(fine) if isinstance(value, tuple) else fine
+
+
+def _well_formed_message(kind: type[object]) -> Callable[[Any], Any]:
+    names = _field_names(kind)
+
+    def walk(value: Any) -> Any:
+        changed: dict[str, Any] = {}
+        for name in names:
+            part = getattr(value, name)
+            part_kind: type[object] = part.__class__
+            if part_kind in _PLAIN or (part_kind is str and part.isascii()):
+                continue
+            if (fine := well_formed(part)) is not part:
+                changed[name] = fine
+        return replace(value, **changed) if changed else value
+
+    return walk
 
 
 def camel(name: str) -> str:
@@ -78,9 +117,12 @@ def camel(name: str) -> str:
 
 
 def _encode(value: Any) -> Any:
+    kind: type[object] = value.__class__
+    if kind is str or kind in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.name
-    if isinstance(value, (str, int, float, bool)):
+    if isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (tuple, list)):
         return [_encode(item) for item in cast("Sequence[object]", value)]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.codec import camel, from_json, to_json
+from isthmus.codec import camel, from_json, to_json, well_formed
 from isthmus.errors import DecodeError
 from isthmus.events import (
     AgentThought,
@@ -194,3 +194,38 @@ def test_snake_case_wins_where_both_spellings_are_given() -> None:
 )
 def test_camel_case_is_that_of_protobuf(name: str, expected: str) -> None:
     assert camel(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("one \ud800 two", "one \ufffd two"),
+        ({"\udfff": ["\ud800", {"a": "\udc00"}]}, {"\ufffd": ["\ufffd", {"a": "\ufffd"}]}),
+        (("fine", "\ud800"), ("fine", "\ufffd")),
+        (ToolOutput(text="\ud800"), ToolOutput(text="\ufffd")),
+        (
+            ToolCall("c\ud800", ToolCallStatus.PENDING, "ls", {"path": "\udcff"}),
+            ToolCall("c\ufffd", ToolCallStatus.PENDING, "ls", {"path": "\ufffd"}),
+        ),
+    ],
+)
+def test_half_characters_are_replaced_wherever_they_stand(value: object, expected: object) -> None:
+    assert well_formed(value) == expected
+    assert type(well_formed(value)) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "漢字 😀",
+        "",
+        7,
+        None,
+        True,
+        ToolCallStatus.PENDING,
+        {"a": [1, "é", None]},
+        ToolCall("c", ToolCallStatus.PENDING, "ls", {"path": "ä", "deep": {"list": ["ö"]}}),
+    ],
+)
+def test_what_is_well_formed_stays_the_same_object(value: object) -> None:
+    assert well_formed(value) is value
