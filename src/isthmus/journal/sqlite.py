@@ -37,6 +37,7 @@ _COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending"
 )
 _NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNotice))
+_ROWS_AT_ONCE = 16
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _MESSAGES = tuple(kind.__name__ for kind in (Prompt, ModelReply))
 
@@ -282,22 +283,26 @@ def _encode(event: AgentEvent) -> str:
 def _append(
     connection: sqlite3.Connection, lease: Lease, events: Sequence[AgentEvent], now: float, at_end: str | None = None
 ) -> Sequence[Delivery]:
-    """Add events; ``at_end`` are the questions (JSON) of a task that is let go of with them."""
+    """Add events; ``at_end`` are the questions (JSON) of a task that is let go of with them.
+
+    One statement for the row and one for many events: at each the two threads may have to take turns.
+    """
+    changes = "seq = seq + ?, updated = ?"
+    values: list[Any] = [len(events), now]
+    change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
+    if change is not None:
+        changes += ", state = ?, error = ?, reason = ?"
+        values += [change.state, change.error, change.reason]
+    if at_end is not None:
+        changes += ", owner = NULL, lease_until = 0, pending = ?"
+        values.append(at_end)
     found = connection.execute(
-        "UPDATE tasks SET seq = seq + ?, updated = ? WHERE id = ? AND epoch = ? AND owner = ? RETURNING key, seq",
-        (len(events), now, lease.task_id, lease.epoch, lease.owner),
+        f"UPDATE tasks SET {changes} WHERE id = ? AND epoch = ? AND owner = ? RETURNING key, seq",  # noqa: S608 - of the constants above
+        (*values, lease.task_id, lease.epoch, lease.owner),
     ).fetchone()
     if found is None:
         raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
     key, seq = found
-    change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
-    if change is not None:
-        connection.execute(
-            "UPDATE tasks SET state = ?, error = ?, reason = ? WHERE key = ?",
-            (change.state, change.error, change.reason, key),
-        )
-    if at_end is not None:
-        connection.execute("UPDATE tasks SET owner = NULL, lease_until = 0, pending = ? WHERE key = ?", (at_end, key))
     return _insert(connection, key, seq - len(events), now, events)
 
 
@@ -305,10 +310,12 @@ def _insert(
     connection: sqlite3.Connection, key: int, seq: int, now: float, events: Iterable[AgentEvent]
 ) -> Sequence[Delivery]:
     deliveries = [Delivery(number, now, event) for number, event in enumerate(events, seq + 1)]
-    connection.executemany(
-        "INSERT INTO events (task, seq, at, type, body) VALUES (?, ?, ?, ?, ?)",
-        [(key, item.seq, now, type(item.event).__name__, _encode(item.event)) for item in deliveries],
-    )
+    for start in range(0, len(deliveries), _ROWS_AT_ONCE):
+        values: list[Any] = []
+        for item in deliveries[start : start + _ROWS_AT_ONCE]:
+            values += (key, item.seq, now, type(item.event).__name__, _encode(item.event))
+        rows = ", ".join(["(?, ?, ?, ?, ?)"] * (len(values) // 5))
+        connection.execute(f"INSERT INTO events (task, seq, at, type, body) VALUES {rows}", values)  # noqa: S608 - only question marks are put in
     return deliveries
 
 
