@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from support.front_terminal import FrontTerminal
+from support.front_terminal import front_terminal
 from support.waiting import eventually
 
 PROMPT = r"(?m)^\u203a ?$"
@@ -36,91 +36,91 @@ def editor(tmp_path: Path, script: str) -> dict[str, str]:
 
 
 def test_text_appears_as_it_streams() -> None:
-    with FrontTerminal("stream") as terminal:
-        terminal.wait_for(PROMPT).type("hello\r").wait_for(r"first part")
-        assert "second" not in terminal.text
+    with front_terminal("stream") as terminal:
+        terminal.wait_for(PROMPT).press("hello\r").wait_for(r"first part")
+        assert "second" not in terminal.screen
         terminal.signal(signal.SIGUSR2).wait_for(r"first part and the second part\.").wait_for(PROMPT)
 
 
 def test_a_numbered_choice_answers_the_question(record: Path) -> None:
-    with FrontTerminal("edit", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES)
-        assert re.search(r'(?m)^    2 -     return "Hi " \+ name$', terminal.text)
-        assert re.search(r'(?m)^    2 \+     return f"Hello, \{name\}!"$', terminal.text)
+    with front_terminal("edit", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
+        assert re.search(r'(?m)^    2 -     return "Hi " \+ name$', terminal.screen)
+        assert re.search(r'(?m)^    2 \+     return f"Hello, \{name\}!"$', terminal.screen)
         assert terminal.color_of('-     return "Hi') == "red"
         assert terminal.color_of('+     return f"Hello') == "green"
-        terminal.type("2").wait_for("All done").wait_for(PROMPT)
-        assert "\u203a Always allow" in terminal.text
-        assert "this one time" not in terminal.text
+        terminal.press("2").wait_for("All done").wait_for(PROMPT)
+        assert "\u203a Always allow" in terminal.screen
+        assert "this one time" not in terminal.screen
     assert entries(record)[-1] == {"answer": "proceed_always_tool", "by": "terminal", "content": None}
 
 
 def test_keys_that_are_no_choice_answer_nothing(record: Path) -> None:
-    with FrontTerminal("edit", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES)
-        terminal.type("\r9x \x1b[200~1\x1b[201~n").wait_for("\u203a Reject").wait_for("not run")
+    with front_terminal("edit", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
+        terminal.press("\r9x \x1b[200~1\x1b[201~n").wait_for("\u203a Reject").wait_for("not run")
     assert [entry["answer"] for entry in entries(record)[1:]] == ["cancel"]
 
 
 def test_a_choice_of_two_digits_is_typed_and_sent(record: Path) -> None:
-    with FrontTerminal("many", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(r"(?m)^   1  Option 1$").wait_for(r"15  Reject")
-        terminal.type("99\r").wait_for("one of 1, 2").type("12\r").wait_for("Chosen")
+    with front_terminal("many", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(r"(?m)^   1  Option 1$").wait_for(r"15  Reject")
+        terminal.press("99\r").wait_for("one of 1, 2").press("12\r").wait_for("Chosen")
     assert entries(record)[-1]["answer"] == "option_12"
 
 
 def test_what_is_typed_before_the_question_does_not_answer_it(record: Path) -> None:
-    with FrontTerminal("stream", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("one\r").wait_for("first part").type("two\r")
+    with front_terminal("stream", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("one\r").wait_for("first part").press("two\r")
         terminal.signal(signal.SIGUSR2).wait_for("second part")
         # At a prompt it is the next message, and it did not show while the agent wrote.
         terminal.wait_for(r"(?m)^\u203a two$")
-        assert not re.search(r"first part.*two", terminal.text)
+        assert not re.search(r"first part.*two", terminal.screen)
         eventually(lambda: [entry["prompt"] for entry in entries(record)] == ["one", "two"])
 
 
 def test_an_answer_on_another_surface_takes_the_question_away(record: Path) -> None:
-    with FrontTerminal("edit", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES)
+    with front_terminal("edit", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
         terminal.signal(signal.SIGUSR1).wait_for("\u203a Allow once  answered in neovim").wait_for("All done")
         terminal.wait_for(PROMPT)
-        assert not re.search(CHOICES, terminal.text)
+        assert not re.search(CHOICES, terminal.screen)
     assert [entry["by"] for entry in entries(record)[1:]] == ["neovim"]
 
 
 def test_several_questions_are_asked_one_after_the_other(record: Path) -> None:
-    with FrontTerminal("two", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES)
-        assert "make test" not in terminal.text
-        terminal.type("1").wait_for(r"\$ make test").wait_for(CHOICES)
-        assert "✓ replace" in terminal.text
-        terminal.type("3").wait_for("Both decided").wait_for(PROMPT)
+    with front_terminal("two", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
+        assert "make test" not in terminal.screen
+        terminal.press("1").wait_for(r"\$ make test").wait_for(CHOICES)
+        assert "✓ replace" in terminal.screen
+        terminal.press("3").wait_for("Both decided").wait_for(PROMPT)
     assert [entry["answer"] for entry in entries(record)[1:]] == ["proceed_once", "cancel"]
 
 
 def test_an_edit_in_the_editor_goes_along_with_the_answer(record: Path, tmp_path: Path) -> None:
     environment = editor(tmp_path, 'path.write_text(path.read_text("utf-8").replace("Hello", "Good day"), "utf-8")')
-    with FrontTerminal("edit", "--record", str(record), environment=environment) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES).type("e").wait_for("with your edits")
-        terminal.wait_for(r'\+     return f"Good day').wait_for("e  Edit again").type("1").wait_for("All done")
-        assert "\u203a Allow once, with your edits" in terminal.text
+    with front_terminal("edit", "--record", str(record), environment=environment) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("e").wait_for("with your edits")
+        terminal.wait_for(r'\+     return f"Good day').wait_for("e  Edit again").press("1").wait_for("All done")
+        assert "\u203a Allow once, with your edits" in terminal.screen
     answer = entries(record)[-1]
     assert answer["answer"] == "proceed_once"
     assert 'return f"Good day, {name}!"' in answer["content"]
 
 
 def test_an_editor_that_fails_leaves_the_question_as_it_was(record: Path) -> None:
-    with FrontTerminal("edit", "--record", str(record), environment={"EDITOR": "no-such-editor"}) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES).type("e").wait_for("cannot start the editor")
-        terminal.wait_for(CHOICES).type("1").wait_for("All done")
+    with front_terminal("edit", "--record", str(record), environment={"EDITOR": "no-such-editor"}) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("e").wait_for("cannot start the editor")
+        terminal.wait_for(CHOICES).press("1").wait_for("All done")
     assert entries(record)[-1]["content"] is None
 
 
 def test_ctrl_c_cancels_the_turn_and_not_the_program(record: Path) -> None:
-    with FrontTerminal("endless", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("wait\r").wait_for("working on it").type("\x03").wait_for("\u2013 cancelled")
-        terminal.wait_for(PROMPT).type("hello again\r").wait_for("You said: hello again").wait_for(PROMPT)
-        terminal.type("\x04").wait_for(r"isthmus --resume [0-9a-f]{8} comes back to this session")
+    with front_terminal("endless", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("wait\r").wait_for("working on it").press("\x03").wait_for("\u2013 cancelled")
+        terminal.wait_for(PROMPT).press("hello again\r").wait_for("You said: hello again").wait_for(PROMPT)
+        terminal.press("\x04").wait_for(r"isthmus --resume [0-9a-f]{8} comes back to this session")
     kinds = [next(iter(entry)) for entry in entries(record)]
     assert kinds == ["prompt", "cancel", "prompt"]
     # The session goes on.
@@ -129,145 +129,145 @@ def test_ctrl_c_cancels_the_turn_and_not_the_program(record: Path) -> None:
 
 
 def test_ctrl_c_at_a_question_cancels_the_turn(record: Path) -> None:
-    with FrontTerminal("edit", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES).type("\x03").wait_for("\u2013 cancelled")
+    with front_terminal("edit", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("\x03").wait_for("\u2013 cancelled")
         terminal.wait_for(PROMPT)
-        assert terminal.text.count("? replace") == 1
+        assert terminal.screen.count("? replace") == 1
     assert entries(record)[-1] == {"cancel": True}
 
 
 def test_ctrl_c_twice_at_the_empty_prompt_leaves() -> None:
-    with FrontTerminal("edit") as terminal:
-        terminal.wait_for(PROMPT).type("half a thought\x03").wait_for(PROMPT)
-        terminal.type("\x03").wait_for("Ctrl-C again leaves").type("\x03")
+    with front_terminal("edit") as terminal:
+        terminal.wait_for(PROMPT).press("half a thought\x03").wait_for(PROMPT)
+        terminal.press("\x03").wait_for("Ctrl-C again leaves").press("\x03")
         assert terminal.wait_for_exit() == 0
 
 
 @pytest.mark.parametrize("keys", ["\x04", "/quit\r", "exit\r"])
 def test_it_can_be_left(keys: str) -> None:
-    with FrontTerminal("edit") as terminal:
-        terminal.wait_for(PROMPT).type(keys)
+    with front_terminal("edit") as terminal:
+        terminal.wait_for(PROMPT).press(keys)
         assert terminal.wait_for_exit() == 0
 
 
 def test_ctrl_d_at_a_question_leaves_it_open_and_says_how_to_come_back(record: Path) -> None:
-    with FrontTerminal("edit", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES).type("\x04")
+    with front_terminal("edit", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("\x04")
         terminal.wait_for(r"The question stays open: isthmus --resume [0-9a-f]{8}")
         assert terminal.wait_for_exit() == 0
     assert [next(iter(entry)) for entry in entries(record)] == ["prompt"]
 
 
 def test_resuming_shows_the_conversation_and_asks_the_open_question_again(record: Path) -> None:
-    with FrontTerminal("edit", "--seed", "change it", "--resume", "latest", "--record", str(record)) as terminal:
+    with front_terminal("edit", "--seed", "change it", "--resume", "latest", "--record", str(record)) as terminal:
         terminal.wait_for(r"(?m)^\u203a change it$").wait_for(r"\? replace  greeting\.py").wait_for(CHOICES)
-        terminal.type("1").wait_for("All done").wait_for(PROMPT).type("and more\r").wait_for(CHOICES)
+        terminal.press("1").wait_for("All done").wait_for(PROMPT).press("and more\r").wait_for(CHOICES)
     prompts = [entry for entry in entries(record) if "prompt" in entry]
     assert [entry["prompt"] for entry in prompts] == ["change it", "and more"]
     assert prompts[1]["session"] is not None
 
 
 def test_resuming_an_unknown_session_is_a_clear_error() -> None:
-    with FrontTerminal("edit", "--resume", "nonsense") as terminal:
+    with front_terminal("edit", "--resume", "nonsense") as terminal:
         terminal.wait_for("no session has the id 'nonsense'")
         assert terminal.wait_for_exit() == 1
 
 
 def test_nothing_that_is_said_controls_the_terminal() -> None:
-    with FrontTerminal("hostile", rows=70) as terminal:
-        terminal.wait_for(PROMPT).type("go\r").wait_for(CHOICES).type("1").wait_for(r"\$ rm").wait_for(CHOICES)
-        terminal.type("1").wait_for("survived").wait_for(PROMPT)
+    with front_terminal("hostile", rows=70) as terminal:
+        terminal.wait_for(PROMPT).press("go\r").wait_for(CHOICES).press("1").wait_for(r"\$ rm").wait_for(CHOICES)
+        terminal.press("1").wait_for("survived").wait_for(PROMPT)
         assert terminal.title == ""
-        assert "Isthmus, scripted model" in terminal.text
-        assert "text ␛]0;owned␇␛[2J␛[31mred␛[0m\\u202egpj.exe end" in terminal.text
+        assert "Isthmus, scripted model" in terminal.screen
+        assert "text ␛]0;owned␇␛[2J␛[31mred␛[0m\\u202egpj.exe end" in terminal.screen
         received = terminal.received
     for sequence in (b"\x1b]0;owned", b"\x1b[2J", b"\x1b[31mred", "\u202e".encode()):
         assert sequence not in received
 
 
 def test_a_narrow_terminal_loses_nothing() -> None:
-    with FrontTerminal("edit", columns=30, rows=40) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES)
-        text = terminal.text
+    with front_terminal("edit", columns=30, rows=40) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
+        text = terminal.screen
         assert all(len(line) <= 30 for line in text.splitlines())
         assert 'returnf"Hello,{name}!"' in "".join(text.split())
         for choice in ("1  Allow once", "2  Always allow", "3  Reject", "e  Edit first"):
             assert choice in text
-        terminal.type("1").wait_for("All done")
+        terminal.press("1").wait_for("All done")
 
 
 def test_live_output_is_redrawn_in_place() -> None:
-    with FrontTerminal("live") as terminal:
-        terminal.wait_for(PROMPT).type("build\r").wait_for("run_shell_command")
+    with front_terminal("live") as terminal:
+        terminal.wait_for(PROMPT).press("build\r").wait_for("run_shell_command")
         terminal.signal(signal.SIGUSR2).wait_for(r"(?m)^    two$")
         terminal.signal(signal.SIGUSR2).wait_for("Built").wait_for(PROMPT)
-        assert terminal.text.count("run_shell_command") == 1
-        assert re.search(r"✓ run_shell_command  make.*\n    one\n    two\n    three\n", terminal.text)
+        assert terminal.screen.count("run_shell_command") == 1
+        assert re.search(r"✓ run_shell_command  make.*\n    one\n    two\n    three\n", terminal.screen)
 
 
 def test_several_lines_can_be_typed(record: Path) -> None:
-    with FrontTerminal("endless", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("one\\\rtwo\x1b\rthree\r").wait_for("You said: one")
+    with front_terminal("endless", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("one\\\rtwo\x1b\rthree\r").wait_for("You said: one")
     assert entries(record)[0]["prompt"] == "one\ntwo\nthree"
 
 
 def test_the_history_is_private_and_comes_back(tmp_path: Path) -> None:
     history = tmp_path / "data" / "history"
-    with FrontTerminal("endless", "--history", str(history)) as terminal:
-        terminal.wait_for(PROMPT).type("remember me\r").wait_for("You said").wait_for(PROMPT).type("\x04")
+    with front_terminal("endless", "--history", str(history)) as terminal:
+        terminal.wait_for(PROMPT).press("remember me\r").wait_for("You said").wait_for(PROMPT).press("\x04")
         assert terminal.wait_for_exit() == 0
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
-    with FrontTerminal("endless", "--history", str(history)) as terminal:
-        terminal.wait_for(PROMPT).type("\x1b[A").wait_for(r"(?m)^\u203a remember me$")
+    with front_terminal("endless", "--history", str(history)) as terminal:
+        terminal.wait_for(PROMPT).press("\x1b[A").wait_for(r"(?m)^\u203a remember me$")
 
 
 def test_local_commands_are_not_sent(record: Path) -> None:
-    with FrontTerminal("endless", "--record", str(record)) as terminal:
-        terminal.wait_for(PROMPT).type("/help\r").wait_for("/sessions").wait_for(PROMPT)
-        terminal.type("/nonsense\r").wait_for("/nonsense is no command here").wait_for(PROMPT)
-        terminal.type("/tmp/file is a path\r").wait_for("You said: /tmp/file").wait_for(PROMPT)
-        terminal.type("/sessions\r").wait_for(r"completed  /tmp/file is a path").wait_for(PROMPT)
-        terminal.type("/clear\r").wait_until_gone("You said").wait_for(PROMPT).type("new\r").wait_for("You said: new")
+    with front_terminal("endless", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("/help\r").wait_for("/sessions").wait_for(PROMPT)
+        terminal.press("/nonsense\r").wait_for("/nonsense is no command here").wait_for(PROMPT)
+        terminal.press("/tmp/file is a path\r").wait_for("You said: /tmp/file").wait_for(PROMPT)
+        terminal.press("/sessions\r").wait_for(r"completed  /tmp/file is a path").wait_for(PROMPT)
+        terminal.press("/clear\r").wait_until_gone("You said").wait_for(PROMPT).press("new\r").wait_for("You said: new")
     assert [entry["prompt"] for entry in entries(record)] == ["/tmp/file is a path", "new"]
     assert entries(record)[1]["session"] is None
 
 
 def test_no_color_is_honoured() -> None:
-    with FrontTerminal("edit", environment={"NO_COLOR": "1"}) as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES)
+    with front_terminal("edit", environment={"NO_COLOR": "1"}) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES)
         assert terminal.color_of('-     return "Hi') == "default"
         assert not re.search(rb"\x1b\[[0-9;]*3[0-7]", terminal.received)
 
 
 def test_a_terminal_that_does_not_tell_its_cursor_is_not_asked() -> None:
-    with FrontTerminal("edit") as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES).type("1").wait_for("All done").wait_for(PROMPT)
+    with front_terminal("edit") as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("1").wait_for("All done").wait_for(PROMPT)
         assert b"\x1b[6n" not in terminal.received
 
 
 def test_a_dumb_terminal_gets_plain_lines(record: Path) -> None:
     environment = {"TERM": "dumb"}
-    with FrontTerminal("edit", "--record", str(record), environment=environment) as terminal:
-        terminal.wait_for(r"\u203a").type("do it\r").wait_for(r"answer \(1, 2, 3, e\):")
-        terminal.type("7\r").wait_for("'7' is none of").type("1\r").wait_for("All done")
+    with front_terminal("edit", "--record", str(record), environment=environment) as terminal:
+        terminal.wait_for(r"\u203a").press("do it\r").wait_for(r"answer \(1, 2, 3, e\):")
+        terminal.press("7\r").wait_for("'7' is none of").press("1\r").wait_for("All done")
         assert b"\x1b" not in terminal.received
     assert entries(record)[-1]["answer"] == "proceed_once"
 
 
 def test_ctrl_c_on_a_dumb_terminal_cancels_the_turn_and_twice_leaves() -> None:
-    with FrontTerminal("endless", environment={"TERM": "dumb"}) as terminal:
-        terminal.wait_for("\u203a").type("wait\r").wait_for("working on it").type("\x03").wait_for("\u2013 cancelled")
-        terminal.wait_for(PROMPT).type("\x03").wait_for("Ctrl-C again leaves").type("\x03")
+    with front_terminal("endless", environment={"TERM": "dumb"}) as terminal:
+        terminal.wait_for("\u203a").press("wait\r").wait_for("working on it").press("\x03").wait_for("\u2013 cancelled")
+        terminal.wait_for(PROMPT).press("\x03").wait_for("Ctrl-C again leaves").press("\x03")
         assert terminal.wait_for_exit() == 0
 
 
 def test_a_signal_to_end_leaves_the_terminal_as_it_was() -> None:
     import termios
 
-    with FrontTerminal("endless") as terminal:
+    with front_terminal("endless") as terminal:
         terminal.wait_for(PROMPT)
-        descriptor = terminal.child.child_fd
-        terminal.type("wait\r").wait_for("working on it")
+        descriptor = terminal.terminal
+        terminal.press("wait\r").wait_for("working on it")
         assert not termios.tcgetattr(descriptor)[3] & termios.ECHO
         terminal.signal(signal.SIGTERM)
         eventually(lambda: termios.tcgetattr(descriptor)[3] & termios.ECHO, what="the echo is back")
@@ -275,9 +275,9 @@ def test_a_signal_to_end_leaves_the_terminal_as_it_was() -> None:
 
 
 def test_an_idle_conversation_is_small() -> None:
-    with FrontTerminal("edit") as terminal:
-        terminal.wait_for(PROMPT).type("do it\r").wait_for(CHOICES).type("1").wait_for("All done").wait_for(PROMPT)
-        assert psutil.Process(terminal.child.pid).memory_info().rss <= 110 * 1024 * 1024
+    with front_terminal("edit") as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("1").wait_for("All done").wait_for(PROMPT)
+        assert psutil.Process(terminal.process.pid).memory_info().rss <= 110 * 1024 * 1024
 
 
 def test_plain_input_serves_where_stdin_is_no_terminal(tmp_path: Path, record: Path) -> None:

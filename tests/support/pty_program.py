@@ -8,9 +8,11 @@ import codecs
 import fcntl
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import threading
 from collections.abc import Generator, Mapping, Sequence
@@ -19,8 +21,13 @@ from pathlib import Path
 
 import pyte
 
-ROWS, COLUMNS = 50, 120
+from support.waiting import eventually
+
 END_SECONDS = 5.0
+TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+)
+"""Makes the terminal the one of the session, which Ctrl-C comes from, and becomes the program."""
 
 
 class _Screen(pyte.Screen):
@@ -31,22 +38,43 @@ class _Screen(pyte.Screen):
 
 
 class PtyProgram:
-    """Made by :func:`pty_program`."""
+    """Made by :func:`pty_program`. ``terminal`` is the descriptor of the terminal's outer end."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", terminal: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", terminal: int, columns: int, rows: int) -> None:
         self.process = process
-        self._terminal = terminal
-        self._screen = _Screen(COLUMNS, ROWS)
+        self.terminal = terminal
+        self._screen = _Screen(columns, rows)
         self._stream = pyte.Stream(self._screen)
+        self._received = bytearray()
         self._lock = threading.Lock()
         self._reader = threading.Thread(target=self._read, name="pty-reader", daemon=True)
         self._reader.start()
 
     @property
     def screen(self) -> str:
-        """What stands on the screen now, without blanks at the ends of lines."""
+        """What stands on the screen now, without blanks at the ends of lines and empty lines at its end."""
         with self._lock:
             return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+
+    @property
+    def received(self) -> bytes:
+        """Every byte that the program wrote until now."""
+        with self._lock:
+            return bytes(self._received)
+
+    @property
+    def title(self) -> str:
+        """The window's title."""
+        with self._lock:
+            return self._screen.title
+
+    def color_of(self, text: str) -> str:
+        """The foreground colour of the first cell of `text`."""
+        with self._lock:
+            for row, line in enumerate(self._screen.display):
+                if (column := line.find(text)) >= 0:
+                    return str(self._screen.buffer[row][column].fg)
+        raise AssertionError(f"{text!r} is not on the screen:\n{self.screen}")
 
     def screen_with(self, text: str) -> str:
         """The screen, which must have this text on it: a condition to wait on.
@@ -58,11 +86,46 @@ class PtyProgram:
         assert text in screen, screen
         return screen
 
-    def press(self, keys: str) -> None:
+    def wait_for(self, pattern: str, seconds: float = 10) -> "PtyProgram":
+        """Wait until the screen matches the regular expression (. does not match newlines)."""
+
+        def condition() -> bool:
+            screen = self.screen
+            assert re.search(pattern, screen), screen
+            return True
+
+        eventually(condition, seconds, what=f"{pattern!r} on the screen")
+        return self
+
+    def wait_until_gone(self, pattern: str, seconds: float = 10) -> "PtyProgram":
+        """Wait until the screen does not match any more."""
+        eventually(lambda: not re.search(pattern, self.screen), seconds, what=f"{pattern!r} gone from the screen")
+        return self
+
+    def press(self, keys: str) -> "PtyProgram":
         """Send keys as a terminal does: Enter is "\\r", Escape "\\x1b"."""
         data = keys.encode()
         while data:
-            data = data[os.write(self._terminal, data) :]
+            data = data[os.write(self.terminal, data) :]
+        return self
+
+    def resize(self, columns: int, rows: int) -> "PtyProgram":
+        """Give the window another size; the program is told as by a terminal."""
+        with self._lock:
+            self._screen.resize(rows, columns)
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        return self.signal(signal.SIGWINCH)
+
+    def signal(self, number: signal.Signals) -> "PtyProgram":
+        """Send a signal to the program alone."""
+        self.process.send_signal(number)
+        return self
+
+    def wait_for_exit(self, seconds: float = 10) -> int:
+        """The exit code, or minus the signal that ended it; all that it wrote has been read then."""
+        status = self.process.wait(seconds)
+        self._reader.join(END_SECONDS)
+        return status
 
     def end(self) -> None:
         """Kill the program and all that it started, and wait until it is gone."""
@@ -75,34 +138,41 @@ class PtyProgram:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self._reader.join(END_SECONDS)
-        os.close(self._terminal)
+        os.close(self.terminal)
 
     def _read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         # EIO: nobody has the other end any more.
         with suppress(OSError):
-            while data := os.read(self._terminal, 65536):
+            while data := os.read(self.terminal, 65536):
                 with self._lock:
+                    self._received += data
                     self._stream.feed(decoder.decode(data))
 
 
 @contextmanager
 def pty_program(
-    arguments: Sequence[str | Path], *, folder: Path, environment: Mapping[str, str]
+    arguments: Sequence[str | Path],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    columns: int = 120,
+    rows: int = 50,
 ) -> Generator[PtyProgram]:
     """Start a program in a terminal and a session of its own; its whole process group is ended afterwards."""
     terminal, inner = pty.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    command = [sys.executable, "-ISc", TAKE_TERMINAL, *arguments]
     try:
         process = subprocess.Popen(
-            arguments, cwd=folder, env=environment, stdin=inner, stdout=inner, stderr=inner, start_new_session=True
+            command, cwd=folder, env=environment, stdin=inner, stdout=inner, stderr=inner, start_new_session=True
         )
     except BaseException:
         os.close(terminal)
         raise
     finally:
         os.close(inner)
-    program = PtyProgram(process, terminal)
+    program = PtyProgram(process, terminal, columns, rows)
     try:
         yield program
     finally:
