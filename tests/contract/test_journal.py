@@ -20,7 +20,7 @@ from isthmus.events import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
-from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease
+from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +56,12 @@ def texts(*words: str) -> Sequence[AgentEvent]:
 async def new_task(journal: Journal, task_id: str = "t1", context_id: str = "c1"):
     task = NewTask(task_id, context_id, "/work", "Fix it")
     return await journal.create(task, [Prompt("m1", "Fix it")], "owner-a", LEASE)
+
+
+async def row_of(journal: Journal, task_id: str = "t1") -> TaskRow:
+    row = await journal.task(task_id)
+    assert row is not None
+    return row
 
 
 async def test_a_new_task_is_submitted_and_leased_with_its_first_event(journal: Journal) -> None:
@@ -96,8 +102,9 @@ async def test_of_two_claims_of_a_waiting_task_one_wins(journal: Journal) -> Non
     lease = (await new_task(journal)).lease
     await journal.finish(lease, [StateChange(TaskState.INPUT_REQUIRED)], [QUESTION])
     answer = [ConfirmationAccepted(ToolCallConfirmation("call-1", "proceed_once"), "terminal")]
-    first = journal.claim("t1", [TaskState.INPUT_REQUIRED], answer, "owner-a", LEASE)
-    second = journal.claim("t1", [TaskState.INPUT_REQUIRED], answer, "owner-b", LEASE)
+    waiting = await row_of(journal)
+    first = journal.claim(waiting, answer, "owner-a", LEASE)
+    second = journal.claim(waiting, answer, "owner-b", LEASE)
     taken, refused = await first, await second
     assert taken is not None
     assert refused is None
@@ -124,22 +131,61 @@ async def test_of_two_that_take_over_one_wins(journal: Journal) -> None:
     assert await journal.take_over(row, "owner-c", LEASE) is None
 
 
-async def test_what_came_into_the_inbox_keeps_the_segment_from_ending(journal: Journal) -> None:
+async def test_what_came_into_the_inbox_keeps_the_segment_from_ending_and_stays_until_it_is_taken(
+    journal: Journal,
+) -> None:
     lease = (await new_task(journal)).lease
-    await journal.post("t1", Prompt("m2", "And this"))
-    finished = await journal.finish(lease, [StateChange(TaskState.COMPLETED)], [])
-    assert list(finished.inbox) == [Prompt("m2", "And this")]
-    assert (await journal.finish(lease, [StateChange(TaskState.COMPLETED)], [])).inbox == ()
-    row = await journal.task("t1")
-    assert row is not None
-    assert row.state is TaskState.COMPLETED
+    message = Prompt("m2", "And this")
+    await journal.post(await row_of(journal), [message])
+    end = [StateChange(TaskState.COMPLETED)]
+    for _ in range(2):
+        finished = await journal.finish(lease, end, [])
+        assert (list(finished.inbox), list(finished.deliveries)) == ([message], [])
+    assert list(await journal.inbox("t1")) == [message]
+    assert [item.event for item in await journal.take(lease, [message], 1)] == [message]
+    assert list(await journal.inbox("t1")) == []
+    assert [item.event for item in (await journal.finish(lease, end, [])).deliveries] == end
+    assert (await row_of(journal)).state is TaskState.COMPLETED
+
+
+async def test_what_comes_while_a_message_is_taken_stays(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    messages = [Prompt("m2", "And this"), Prompt("m3", "And that")]
+    for message in messages:
+        await journal.post(await row_of(journal), [message])
+    await journal.take(lease, messages[:1], 1)
+    assert list(await journal.inbox("t1")) == messages[1:]
+
+
+async def test_a_segment_may_end_whatever_came(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    await journal.post(await row_of(journal), [Prompt("m2", "And this")])
+    await journal.finish(lease, [StateChange(TaskState.CANCELED)], [], discard_inbox=True)
+    assert list(await journal.inbox("t1")) == []
+    assert (await row_of(journal)).state is TaskState.CANCELED
 
 
 async def test_a_task_that_nobody_runs_has_no_inbox(journal: Journal) -> None:
     lease = (await new_task(journal)).lease
+    running = await row_of(journal)
     await journal.finish(lease, [StateChange(TaskState.COMPLETED)], [])
-    with pytest.raises(StaleLease, match="not running"):
-        await journal.post("t1", Prompt("m2", "And this"))
+    for row in (running, await row_of(journal)):
+        with pytest.raises(StaleLease, match="not running"):
+            await journal.post(row, [Prompt("m2", "And this")])
+
+
+async def test_of_two_answers_for_a_running_task_one_is_left_for_its_owner(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    row = await row_of(journal)
+    answer = ConfirmationAccepted(ToolCallConfirmation("call-1", "proceed_once"), "terminal")
+    other = ConfirmationAccepted(ToolCallConfirmation("call-2", "proceed_once"), "terminal")
+    await journal.post(row, [answer])
+    with pytest.raises(StaleLease, match="another answer"):
+        await journal.post(row, [other, answer])
+    await journal.take(lease, [answer], 1)
+    with pytest.raises(StaleLease, match="another answer"):
+        await journal.post(row, [answer])
+    assert list(await journal.inbox("t1")) == []
 
 
 async def test_a_write_that_fails_does_not_take_the_others_of_its_group_along(journal: Journal) -> None:

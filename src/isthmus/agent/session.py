@@ -82,8 +82,7 @@ class Session:
         """Fold one event in, and return it, its texts made well-formed."""
         event = well_formed(event)
         if task_id is not None and task_id != self.task_id:
-            self.task_id = task_id
-            self.state = TaskState.SUBMITTED
+            self._enter_task(task_id)
         match event:
             case Prompt():
                 self._take_prompt(event)
@@ -122,9 +121,19 @@ class Session:
         """The calls of the last model message whose result the model does not have yet, in order."""
         return tuple(item for item in self.calls.values() if item.result is None)
 
-    def _take_prompt(self, prompt: Prompt) -> None:
+    def _enter_task(self, task_id: str) -> None:
+        """Go on with another task of the session: what waits in the one before is answered there, not here."""
+        self._give_up_calls()
+        self.calls = {}
+        self.task_id = task_id
+        self.state = TaskState.SUBMITTED
+
+    def _give_up_calls(self) -> None:
         for item in self.unsettled:
             self._take_result(item.request.id, NOT_RUN, is_error=True)
+
+    def _take_prompt(self, prompt: Prompt) -> None:
+        self._give_up_calls()
         self.model_turns = 0
         self.has_editor_context = False
         self.state = TaskState.SUBMITTED

@@ -11,12 +11,21 @@ from isthmus.models.message import message_from_json
 TITLE_CHARACTERS = 80
 
 
-def check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolCallConfirmation) -> None:
-    """Hold an answer against the questions that wait.
+def check_answers(row: TaskRow, pending: Sequence[ToolCall], confirmations: Sequence[ToolCallConfirmation]) -> None:
+    """Hold answers against the questions that wait.
 
     Raises:
-        InvalidRequest: the call does not wait, or the answer does not fit its question; the question stays open.
+        InvalidRequest: a call does not wait, an answer does not fit its question, or one call has two answers; all
+            questions stay open.
     """
+    calls = [confirmation.tool_call_id for confirmation in confirmations]
+    if twice := sorted({call for call in calls if calls.count(call) > 1}):
+        raise InvalidRequest(f"expected one answer for each tool call, received several for {', '.join(twice)}")
+    for confirmation in confirmations:
+        _check_answer(row, pending, confirmation)
+
+
+def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolCallConfirmation) -> None:
     call = next((call for call in pending if call.tool_call_id == confirmation.tool_call_id), None)
     if call is None or call.confirmation_request is None:
         waiting = ", ".join(item.tool_call_id for item in pending) or "none"

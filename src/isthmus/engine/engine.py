@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from isthmus.agent.session import Session
 from isthmus.client import (
@@ -25,7 +26,7 @@ from isthmus.client import (
     Turn,
 )
 from isthmus.codec import well_formed
-from isthmus.engine.asking import check_answer, history_of, title_of
+from isthmus.engine.asking import check_answers, history_of, title_of
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.questions import QuestionBoard
@@ -49,6 +50,8 @@ REPLAY_ROWS = 256
 OTHERS_POLL_SECONDS = 0.2
 """How often a task that another process runs is looked at by those who follow it here."""
 CANCEL_SECONDS = 20.0
+ATTEMPTS = 100
+"""How often a task may change between the look at it and the step that depends on it."""
 
 log = logging.getLogger(__name__)
 
@@ -118,22 +121,12 @@ class Engine:
     ) -> Turn:
         """See :meth:`isthmus.client.AgentClient.answer`."""
         confirmations = [well_formed(confirmation) for confirmation in confirmations]
-        row = await self._row(task_id, context_id)
-        pending = await self._pending(row)
-        for confirmation in confirmations:
-            check_answer(row, pending, confirmation)
+
+        async def check(row: TaskRow) -> None:
+            check_answers(row, await self._pending(row), confirmations)
+
         events = [ConfirmationAccepted(confirmation, answered_by) for confirmation in confirmations]
-        if row.state is TaskState.INPUT_REQUIRED:
-            taken = await self._claim(task_id, [TaskState.INPUT_REQUIRED], events)
-            if taken is not None:
-                turn = self._turn(taken.row, taken.row.seq)
-                self._start_segment(taken)
-                return turn
-            row = await self._row(task_id, context_id)
-            pending = await self._pending(row)
-            for confirmation in confirmations:
-                check_answer(row, pending, confirmation)
-        return await self._hand_over(row, events)
+        return await self._add(task_id, context_id, events, check)
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
         """See :meth:`isthmus.client.AgentClient.follow`."""
@@ -178,44 +171,57 @@ class Engine:
     # --- continuing ---
 
     async def _continue(self, task_id: str, message: PromptMessage) -> Turn:
-        row = await self._row(task_id, message.context_id)
-        if row.state is TaskState.COMPLETED and not message.may_continue_completed:
-            raise TaskNotResumable(f"task {task_id} is completed; start a new one in context {row.context_id}")
-        if row.state in (TaskState.FAILED, TaskState.CANCELED):
-            raise TaskNotResumable(f"task {task_id} has {row.state}; start a new one in context {row.context_id}")
-        if message.settings is not None:
-            self._options.workspaces.choose(message.settings, row.workspace, required=False)
+        async def check(row: TaskRow) -> None:
+            if row.state is TaskState.COMPLETED and not message.may_continue_completed:
+                raise TaskNotResumable(f"task {task_id} is completed; start a new one in context {row.context_id}")
+            if row.state in (TaskState.FAILED, TaskState.CANCELED):
+                raise TaskNotResumable(f"task {task_id} has {row.state}; start a new one in context {row.context_id}")
+            if message.settings is not None:
+                self._options.workspaces.choose(message.settings, row.workspace, required=False)
+
         prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text)
-        taken = await self._claim(task_id, [TaskState.COMPLETED, TaskState.INPUT_REQUIRED], [prompt])
-        if taken is None:
-            return await self._hand_over(row, [prompt])
-        turn = self._turn(taken.row, taken.row.seq)
-        self._start_segment(taken)
-        return turn
+        return await self._add(task_id, message.context_id, [prompt], check)
 
-    async def _hand_over(self, row: TaskRow, events: Sequence[AgentEvent]) -> Turn:
-        """Leave events for whoever runs the task now."""
-        try:
-            for event in events:
-                await self._journal.post(row.task_id, event)
-        except StaleLease as error:
-            raise InvalidRequest(f"task {row.task_id} changed at the same moment; look at it and try again") from error
-        # The work under way must not look like the end of what was just sent.
-        return self._turn(row, row.seq)
+    async def _add(
+        self,
+        task_id: str,
+        context_id: str | None,
+        events: Sequence[AgentEvent],
+        check: Callable[[TaskRow], Awaitable[None]],
+    ) -> Turn:
+        """Add a person's events to a task that ``check`` finds fit for them, and no other than that one."""
+        for _ in range(ATTEMPTS):
+            row = await self._row(task_id, context_id)
+            await check(row)
+            if row.state.ends_stream:
+                if (taken := await self._claim(row, events)) is not None:
+                    turn = self._turn(taken.row, taken.row.seq)
+                    self._start_segment(taken)
+                    return turn
+                continue
+            await self._go_on(row)
+            with contextlib.suppress(StaleLease):
+                await self._journal.post(row, events)
+                # The work under way must not look like the end of what was just sent.
+                return self._turn(row, row.seq)
+        raise InvalidRequest(f"task {task_id} changes all the time; look at it and try again")
 
-    async def _claim(self, task_id: str, expected: Sequence[TaskState], events: Sequence[AgentEvent]) -> Taken | None:
-        taken = await self._journal.claim(task_id, expected, events, self._owner, self._options.lease_seconds)
+    async def _claim(self, row: TaskRow, events: Sequence[AgentEvent]) -> Taken | None:
+        taken = await self._journal.claim(row, events, self._owner, self._options.lease_seconds)
         if taken is not None:
             answered = [event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)]
-            self.questions.closed(task_id, answered or None)
+            self.questions.closed(row.task_id, answered or None)
         return taken
 
     async def _pending(self, row: TaskRow) -> Sequence[ToolCall]:
-        if row.state is not TaskState.WORKING:
+        """The calls that wait for a person, without those whose answers are on their way."""
+        if row.state.ends_stream:
             return row.pending
-        segment = self._segments.get(row.task_id)
-        session = segment.session if segment is not None else await self._fold(Session(row.context_id))
-        return session.waiting
+        # In this order: an answer leaves the inbox when it is among the events.
+        inbox = await self._journal.inbox(row.task_id)
+        answered = {event.confirmation.tool_call_id for event in inbox if isinstance(event, ConfirmationAccepted)}
+        session = await self._fold(row.task_id, Session(row.context_id))
+        return [call for call in session.waiting if call.tool_call_id not in answered]
 
     async def _cancel(self, task_id: str) -> None:
         while (row := await self._row(task_id)).state is not TaskState.CANCELED:
@@ -228,14 +234,16 @@ class Engine:
                 self._start_segment(taken).cancel()
             else:
                 # Another process runs it, and looks into the inbox when its segment ends or its lease is renewed.
+                stop = StateChange(TaskState.CANCELED)
                 with contextlib.suppress(StaleLease):
-                    await self._journal.post(task_id, StateChange(TaskState.CANCELED))
+                    if stop not in await self._journal.inbox(task_id):
+                        await self._journal.post(row, [stop])
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
 
     async def _take_idle(self, row: TaskRow) -> Taken | None:
         """Take a task that waits, or whose process has ended."""
         if row.state is TaskState.INPUT_REQUIRED:
-            return await self._claim(row.task_id, [TaskState.INPUT_REQUIRED], [])
+            return await self._claim(row, [])
         if row.owner is None or row.lease_until < self._journal.now() or is_gone(row.owner):
             return await self._journal.take_over(row, self._owner, self._options.lease_seconds)
         return None
@@ -251,7 +259,7 @@ class Engine:
         if is_whole_session:
             for delivery in taken.deliveries:
                 session.apply(delivery.event, row.task_id)
-        fold = None if is_whole_session else self._fold
+        fold = None if is_whole_session else partial(self._fold, row.task_id)
         segment = Segment(self._agent, self._journal, feed, taken.lease, session, fold, self._end)
         self._segments[row.task_id] = segment
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
@@ -262,12 +270,15 @@ class Engine:
             await segment.run()
         except StaleLease as error:
             log.warning("%s", error)
-        except JournalError:
+            segment.feed.close()
+        except Exception as error:
             log.exception("task %s cannot go on", row.task_id)
+            segment.feed.close(error)
+        else:
+            segment.feed.close()
         finally:
             if self._segments.get(row.task_id) is segment:
                 self._forget(row.task_id)
-            segment.feed.close()
 
     def _end(self, segment: Segment) -> None:
         session = segment.session
@@ -278,9 +289,11 @@ class Engine:
         self._segments.pop(task_id, None)
         self._running.pop(task_id, None)
 
-    async def _fold(self, session: Session) -> Session:
-        for task_id, delivery in await self._journal.session(session.context_id):
-            session.apply(delivery.event, task_id)
+    async def _fold(self, task_id: str, session: Session) -> Session:
+        """The conversation as a task of it goes on: what was said in other tasks comes first."""
+        kept = await self._journal.session(session.context_id)
+        for of_task, delivery in sorted(kept, key=lambda item: item[0] == task_id):
+            session.apply(delivery.event, of_task)
         return session
 
     async def _look_after_leases(self) -> None:
@@ -335,6 +348,8 @@ class Engine:
             batch = feed.after(at) if feed is not None else None
             segment = self._segments.get(task_id)
             if not batch:
+                if feed is not None and feed.failure is not None:
+                    raise feed.failure
                 current = segment.feed if segment is not None else None
                 if current is not feed:
                     feed, version = current, 0

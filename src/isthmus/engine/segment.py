@@ -83,7 +83,6 @@ class Segment:
         while not self._cancelled:
             self._interruptible = asyncio.current_task()
             try:
-                await self._fold_once()
                 end = await self._run_agent()
             except asyncio.CancelledError:
                 if not self._cancelled:
@@ -112,15 +111,16 @@ class Segment:
     async def _run_agent(self) -> StateChange:
         end: StateChange | None = None
         try:
+            await self._fold_once()
             async with aclosing(self._agent.run(self.session)) as events:
                 async for event in events:
                     if isinstance(event, StateChange) and event.state.ends_stream:
                         end = event
                     else:
                         await self._keep(event)
+        except JournalError:
+            raise
         except Exception as error:
-            if self._failure is not None:
-                raise
             log.exception("the agent failed on task %s", self.lease.task_id)
             text = f"The agent failed: {type(error).__name__}: {error}. This is a bug; the log has the details."
             end = StateChange(TaskState.FAILED, text, "internal_error")
@@ -194,11 +194,13 @@ class Segment:
         else:
             self.feed.publish(future.result())
 
-    async def _finish(self, events: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
+    async def _finish(self, events: Sequence[AgentEvent], *, discard_inbox: bool = False) -> Sequence[AgentEvent]:
         if self._failure is not None:
             raise self._failure
         gathered, self._gathered = self._gathered, []
-        finished = await self._journal.finish(self.lease, [*gathered, *events], self.session.waiting)
+        finished = await self._journal.finish(
+            self.lease, [*gathered, *events], self.session.waiting, discard_inbox=discard_inbox
+        )
         if not finished.inbox:
             # Before anybody hears of the end, so that who answers at once finds the task at rest.
             self._on_end(self)
@@ -210,25 +212,24 @@ class Segment:
 
     async def _take(self, inbox: Sequence[AgentEvent]) -> bool:
         """Keep what came in while the segment ran; False when it was a cancellation."""
+        kept: list[AgentEvent] = []
         for event in inbox:
             match event:
                 case StateChange(state=TaskState.CANCELED):
                     return False
                 case ConfirmationAccepted(confirmation):
-                    if all(call.tool_call_id != confirmation.tool_call_id for call in self.session.waiting):
-                        continue
+                    if any(call.tool_call_id == confirmation.tool_call_id for call in self.session.waiting):
+                        kept.append(self.session.apply(event))
+                case Prompt():
+                    kept.append(self.session.apply(event))
                 case _:
                     pass
-            if isinstance(event, (Prompt, ConfirmationAccepted)):
-                self._gather(self.session.apply(event))
-                await self._write()
+        self.feed.publish(await self._journal.take(self.lease, kept, len(inbox)))
         return True
 
     async def _end_cancelled(self) -> StateChange:
         await self._fold_once()
         end = StateChange(TaskState.CANCELED)
         events = [self.session.apply(event) for event in cancelled_calls(self.session)]
-        # Whatever is in the inbox came too late: it is emptied by the first try.
-        while await self._finish([*events, end]):
-            pass
+        await self._finish([*events, end], discard_inbox=True)
         return end

@@ -83,22 +83,32 @@ class Journal(Protocol):
         """
         ...
 
-    def finish(self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall]) -> "Awaitable[Finished]":
+    def finish(
+        self,
+        lease: Lease,
+        events: Sequence[AgentEvent],
+        pending: Sequence[ToolCall],
+        *,
+        discard_inbox: bool = False,
+    ) -> "Awaitable[Finished]":
         """Add the events that end a segment and let go of the lease, unless something came into the inbox meanwhile.
 
-        Then nothing is written, the inbox is emptied and returned, and the lease stays. Raises StaleLease.
+        Then nothing is written, the inbox is returned as it stands, and the lease stays. With ``discard_inbox`` what
+        came is dropped instead. Raises StaleLease.
+        """
+        ...
+
+    def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
+        """Add what is kept of the ``count`` oldest events in the inbox and remove those, in one step.
+
+        Raises StaleLease.
         """
         ...
 
     def claim(
-        self,
-        task_id: str,
-        expected: Sequence[TaskState],
-        events: Sequence[AgentEvent],
-        owner: str,
-        lease_seconds: float,
+        self, row: TaskRow, events: Sequence[AgentEvent], owner: str, lease_seconds: float
     ) -> "Awaitable[Taken | None]":
-        """Take a task that nobody holds and that is in one of the ``expected`` states; None when it is not so.
+        """Take a task at rest as it was read; None when somebody has taken it since.
 
         The state becomes ``working`` (an ended or waiting task) and the events are added in the same step.
         """
@@ -116,16 +126,20 @@ class Journal(Protocol):
         """Let go of tasks that are not at an end, so that another engine may go on with them at once."""
         ...
 
-    def post(self, task_id: str, event: AgentEvent) -> Awaitable[None]:
-        """Leave an event for the owner of a running task: an answer, a message, or a cancellation."""
+    def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
+        """Leave events for the owner of a running task: answers, a message, or a cancellation; all or none.
+
+        Raises StaleLease when the task rests or has another owner since it was read, or one of its calls has got
+        another answer since.
+        """
         ...
 
     def cancelled(self, leases: Sequence[Lease]) -> Awaitable[Sequence[str]]:
         """The ids of these tasks that have a cancellation in their inbox."""
         ...
 
-    def drain(self, lease: Lease) -> Awaitable[Sequence[AgentEvent]]:
-        """Empty the inbox."""
+    async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
+        """What was left for the owner of a running task and is not taken yet."""
         ...
 
     async def task(self, task_id: str) -> TaskRow | None:

@@ -16,6 +16,7 @@ from isthmus.client import Delivery
 from isthmus.codec import from_json, to_json
 from isthmus.events import (
     AgentEvent,
+    ConfirmationAccepted,
     ModelReply,
     Prompt,
     RetryNotice,
@@ -36,6 +37,7 @@ T = TypeVar("T")
 _COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending"
 )
+_INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
 _NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNotice))
 _ROWS_AT_ONCE = 16
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -90,42 +92,57 @@ class SqliteJournal:
         now = self._clock()
         return self._writer.submit(lambda connection: _append(connection, lease, events, now), full_sync=full_sync)
 
-    def finish(self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall]) -> Awaitable[Finished]:
+    def finish(
+        self,
+        lease: Lease,
+        events: Sequence[AgentEvent],
+        pending: Sequence[ToolCall],
+        *,
+        discard_inbox: bool = False,
+    ) -> Awaitable[Finished]:
         """See :meth:`isthmus.journal.base.Journal.finish`."""
         now = self._clock()
         questions = _JSON([to_json(call) for call in pending])
 
         def work(connection: sqlite3.Connection) -> Finished:
-            inbox = _drain(connection, lease)
-            if inbox:
+            inbox = _inbox(connection, lease.task_id)
+            if inbox and not discard_inbox:
                 return Finished((), inbox)
-            return Finished(_append(connection, lease, events, now, at_end=questions))
+            deliveries = _append(connection, lease, events, now, at_end=questions)
+            if inbox:
+                _remove_from_inbox(connection, lease.task_id, len(inbox))
+            return Finished(deliveries)
+
+        return self._writer.submit(work)
+
+    def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
+        """See :meth:`isthmus.journal.base.Journal.take`."""
+        now = self._clock()
+
+        def work(connection: sqlite3.Connection) -> Sequence[Delivery]:
+            deliveries = _append(connection, lease, events, now)
+            _remove_from_inbox(connection, lease.task_id, count)
+            return deliveries
 
         return self._writer.submit(work)
 
     def claim(
-        self,
-        task_id: str,
-        expected: Sequence[TaskState],
-        events: Sequence[AgentEvent],
-        owner: str,
-        lease_seconds: float,
+        self, row: TaskRow, events: Sequence[AgentEvent], owner: str, lease_seconds: float
     ) -> Awaitable[Taken | None]:
         """See :meth:`isthmus.journal.base.Journal.claim`."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> Taken | None:
-            marks = ", ".join("?" * len(expected))
             changed = connection.execute(
-                "UPDATE tasks SET state = ?, owner = ?, epoch = epoch + 1, lease_until = ?, pending = '[]',"  # noqa: S608 - only question marks are put in
-                f" error = NULL, reason = NULL WHERE id = ? AND owner IS NULL AND state IN ({marks}) RETURNING epoch",
-                (TaskState.WORKING, owner, now + lease_seconds, task_id, *expected),
+                "UPDATE tasks SET state = ?, owner = ?, epoch = epoch + 1, lease_until = ?, pending = '[]',"
+                " error = NULL, reason = NULL WHERE id = ? AND owner IS NULL AND epoch = ? RETURNING epoch",
+                (TaskState.WORKING, owner, now + lease_seconds, row.task_id, row.epoch),
             ).fetchone()
             if changed is None:
                 return None
-            lease = Lease(task_id, owner, changed[0])
+            lease = Lease(row.task_id, owner, changed[0])
             deliveries = _append(connection, lease, events, now)
-            return Taken(lease, _row_of(connection, task_id), deliveries)
+            return Taken(lease, _row_of(connection, row.task_id), deliveries)
 
         return self._writer.submit(work)
 
@@ -173,17 +190,22 @@ class SqliteJournal:
 
         return self._writer.submit(work)
 
-    def post(self, task_id: str, event: AgentEvent) -> Awaitable[None]:
+    def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
         """See :meth:`isthmus.journal.base.Journal.post`."""
-        body = _encode(event)
+        bodies = [_encode(event) for event in events]
+        calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "INSERT INTO inbox (task, body) SELECT key, ? FROM tasks WHERE id = ? AND owner IS NOT NULL",
-                (body, task_id),
+            found = connection.execute(
+                "SELECT key FROM tasks WHERE id = ? AND epoch = ? AND owner IS NOT NULL", (row.task_id, row.epoch)
+            ).fetchone()
+            if found is None:
+                raise StaleLease(f"task {row.task_id} is not running as it was; nobody would read the message")
+            if calls and not calls.isdisjoint(_answered(connection, row)):
+                raise StaleLease(f"a tool call of task {row.task_id} has got another answer meanwhile")
+            connection.executemany(
+                "INSERT INTO inbox (task, body) VALUES (?, ?)", [(found[0], body) for body in bodies]
             )
-            if connection.execute("SELECT changes()").fetchone() == (0,):
-                raise StaleLease(f"task {task_id} is not running; nobody would read the message")
 
         return self._writer.submit(work)
 
@@ -201,10 +223,6 @@ class SqliteJournal:
 
         return self._writer.submit(work)
 
-    def drain(self, lease: Lease) -> Awaitable[Sequence[AgentEvent]]:
-        """See :meth:`isthmus.journal.base.Journal.drain`."""
-        return self._writer.submit(lambda connection: _drain(connection, lease))
-
     # --- reading ---
 
     async def task(self, task_id: str) -> TaskRow | None:
@@ -221,6 +239,10 @@ class SqliteJournal:
             (*wanted, limit),
             _row,
         )
+
+    async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
+        """See :meth:`isthmus.journal.base.Journal.inbox`."""
+        return await self._read(_INBOX, (task_id,), lambda values: event_from_json(json.loads(values[0])))
 
     async def workspace_of(self, context_id: str) -> str | None:
         """See :meth:`isthmus.journal.base.Journal.workspace_of`."""
@@ -319,18 +341,26 @@ def _insert(
     return deliveries
 
 
-def _drain(connection: sqlite3.Connection, lease: Lease) -> Sequence[AgentEvent]:
-    found = connection.execute(
-        "SELECT tasks.key, inbox.body FROM tasks LEFT JOIN inbox ON inbox.task = tasks.key"
-        " WHERE tasks.id = ? AND tasks.epoch = ? AND tasks.owner = ? ORDER BY inbox.number",
-        (lease.task_id, lease.epoch, lease.owner),
-    ).fetchall()
-    if not found:
-        raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
-    bodies = [body for _, body in found if body is not None]
-    if bodies:
-        connection.execute("DELETE FROM inbox WHERE task = ?", (found[0][0],))
-    return [event_from_json(json.loads(body)) for body in bodies]
+def _inbox(connection: sqlite3.Connection, task_id: str) -> Sequence[AgentEvent]:
+    return [event_from_json(json.loads(body)) for (body,) in connection.execute(_INBOX, (task_id,))]
+
+
+def _remove_from_inbox(connection: sqlite3.Connection, task_id: str, count: int) -> None:
+    connection.execute(
+        "DELETE FROM inbox WHERE number IN (SELECT number FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?)"
+        " ORDER BY number LIMIT ?)",
+        (task_id, count),
+    )
+
+
+def _answered(connection: sqlite3.Connection, row: TaskRow) -> set[str]:
+    """The calls that were answered since the row was read, or whose answers wait in the inbox."""
+    bodies = connection.execute(
+        "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND type = ?",
+        (row.task_id, row.seq, ConfirmationAccepted.__name__),
+    )
+    events = [*(event_from_json(json.loads(body)) for (body,) in bodies), *_inbox(connection, row.task_id)]
+    return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
 
 def _row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:

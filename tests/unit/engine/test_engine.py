@@ -1,6 +1,5 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from isthmus.client import (
     Turn,
 )
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.segment import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import (
     AgentEvent,
@@ -28,43 +26,16 @@ from isthmus.events import (
     TextContent,
     Thought,
     ToolCall,
-    ToolCallConfirmation,
     ToolCallStatus,
     ToolCallUpdate,
 )
 from isthmus.journal.base import Lease
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
+from support.engines import all_of, engine_on, events, once
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
-
-
-@asynccontextmanager
-async def engine_on(
-    path: Path, agent: Agent, *, takes_over: bool = True, workspace: Path | None = None
-) -> AsyncGenerator[Engine]:
-    rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
-    options = EngineOptions(rule, takes_over=takes_over)
-    engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite"), options)
-    await engine.start()
-    try:
-        yield engine
-    finally:
-        await engine.aclose()
-
-
-async def all_of(turn: Turn) -> list[Delivery]:
-    async with asyncio.timeout(10):
-        return [delivery async for delivery in turn.deliveries]
-
-
-def events(deliveries: Sequence[Delivery]) -> list[AgentEvent]:
-    return [delivery.event for delivery in deliveries]
-
-
-def once(call_id: str, option: str = "proceed_once") -> list[ToolCallConfirmation]:
-    return [ToolCallConfirmation(call_id, option)]
 
 
 async def test_a_prompt_makes_a_task_that_streams_to_its_end(tmp_path: Path) -> None:
@@ -399,7 +370,7 @@ async def test_a_working_task_whose_engine_stopped_goes_on_in_the_next(tmp_path:
     second_agent = WaitingAgent()
     second_agent.release.set()
     async with engine_on(tmp_path, second_agent) as engine:
-        assert events(await all_of(await engine.follow(turn.task_id)))[-1] == StateChange(TaskState.COMPLETED)
+        assert events(await all_of(await engine.follow(turn.task_id, 0)))[-1] == StateChange(TaskState.COMPLETED)
 
 
 async def test_an_engine_that_takes_nothing_over_goes_on_with_a_task_when_it_is_followed(tmp_path: Path) -> None:

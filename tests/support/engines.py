@@ -1,0 +1,44 @@
+"""A real engine over a real journal, for tests of what it does with an agent."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from isthmus.client import Delivery, Turn
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.segment import Agent
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, ToolCallConfirmation
+from isthmus.journal.sqlite import SqliteJournal
+
+
+@asynccontextmanager
+async def engine_on(
+    path: Path, agent: Agent, *, takes_over: bool = True, workspace: Path | None = None
+) -> AsyncGenerator[Engine]:
+    """A started engine with its journal in ``path``, its default workspace too; closed afterwards."""
+    rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
+    options = EngineOptions(rule, takes_over=takes_over)
+    engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite"), options)
+    await engine.start()
+    try:
+        yield engine
+    finally:
+        await engine.aclose()
+
+
+async def all_of(turn: Turn) -> list[Delivery]:
+    """Every delivery of a turn."""
+    async with asyncio.timeout(10):
+        return [delivery async for delivery in turn.deliveries]
+
+
+def events(deliveries: Sequence[Delivery]) -> list[AgentEvent]:
+    """What was delivered."""
+    return [delivery.event for delivery in deliveries]
+
+
+def once(call_id: str, option: str = "proceed_once") -> list[ToolCallConfirmation]:
+    """The answer to one call."""
+    return [ToolCallConfirmation(call_id, option)]

@@ -1,0 +1,66 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from isthmus.client import InvalidRequest, PromptMessage, Turn
+from isthmus.events import ConfirmationAccepted, StateChange, TaskState, ToolCallStatus, ToolCallUpdate
+from support.agents import AskingAgent
+from support.engines import all_of, engine_on, events, once
+
+pytestmark = pytest.mark.anyio
+
+NAMES = ("one", "two", "three", "four")
+
+
+async def test_answers_to_several_questions_at_the_same_moment_are_all_taken(tmp_path: Path) -> None:
+    agent = AskingAgent(NAMES)
+    async with engine_on(tmp_path, agent) as engine:
+        for _ in range(5):
+            turn = await engine.prompt(PromptMessage("do all"))
+            await all_of(turn)
+            answers = [engine.answer(turn.task_id, once(name), answered_by=name) for name in NAMES]
+            for answered in await asyncio.gather(*answers):
+                await all_of(answered)
+            assert (await engine.get(turn.task_id)).state is TaskState.COMPLETED
+            assert sorted(agent.ran) == sorted(NAMES)
+            agent.ran.clear()
+
+
+async def test_while_a_call_runs_another_is_answered_once_only(tmp_path: Path) -> None:
+    agent = AskingAgent(NAMES)
+    async with engine_on(tmp_path, agent) as engine:
+        turn = await engine.prompt(PromptMessage("do all"))
+        await all_of(turn)
+        answers = [engine.answer(turn.task_id, once(name), answered_by="test") for name in (*NAMES, *NAMES)]
+        results = await asyncio.gather(*answers, return_exceptions=True)
+        assert len([item for item in results if isinstance(item, Turn)]) == len(NAMES)
+        assert len([item for item in results if isinstance(item, InvalidRequest)]) == len(NAMES)
+        kept = events(await all_of(await engine.follow(turn.task_id, 0)))
+        assert len([event for event in kept if isinstance(event, ConfirmationAccepted)]) == len(NAMES)
+        assert sorted(agent.ran) == sorted(NAMES)
+
+
+async def test_two_answers_to_one_question_in_one_message_are_refused(tmp_path: Path) -> None:
+    agent = AskingAgent()
+    async with engine_on(tmp_path, agent) as engine:
+        turn = await engine.prompt(PromptMessage("do it"))
+        await all_of(turn)
+        with pytest.raises(InvalidRequest, match="several for one"):
+            await engine.answer(turn.task_id, [*once("one", "cancel"), *once("one")], answered_by="test")
+        assert (await engine.get(turn.task_id)).state is TaskState.INPUT_REQUIRED
+        assert agent.ran == []
+
+
+async def test_a_question_stays_open_while_a_newer_task_of_its_session_works(tmp_path: Path) -> None:
+    agent = AskingAgent()
+    async with engine_on(tmp_path, agent) as engine:
+        older = await engine.prompt(PromptMessage("do it"))
+        await all_of(older)
+        newer = await engine.prompt(PromptMessage("do it too", context_id=older.context_id))
+        calls = [event.tool_call for event in events(await all_of(newer)) if isinstance(event, ToolCallUpdate)]
+        assert [call.status for call in calls] == [ToolCallStatus.PENDING]
+        for number, turn in enumerate((older, newer), 1):
+            seen = events(await all_of(await engine.answer(turn.task_id, once("one"), answered_by="test")))
+            assert seen[-1] == StateChange(TaskState.COMPLETED)
+            assert agent.ran == ["one"] * number
