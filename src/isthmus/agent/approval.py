@@ -80,6 +80,9 @@ PROCEED_ALWAYS_TOOL = "proceed_always_tool"
 PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
 CANCEL = "cancel"
 
+SHELL_NAMES = ("run_shell_command", "ShellTool")
+"""The shell's name, and the one that older allow-lists of Gemini CLI have for it."""
+
 
 def decide(
     policy: Policy, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any], *, is_guarded: bool = False
@@ -118,13 +121,18 @@ def grants_of(option_id: str, tool_name: str, kind: ToolKind, arguments: Mapping
 
 
 def grants_from_settings(entries: Iterable[str]) -> frozenset[Grant]:
-    """The grants of an allow-list such as ``["write_file", "run_shell_command(git status)"]``."""
+    """The grants of an allow-list such as ``["write_file", "run_shell_command(git status)"]``.
+
+    An entry of any other form grants nothing.
+    """
     grants: set[Grant] = set()
     for entry in entries:
         name, bracket, rest = entry.strip().partition("(")
+        is_shell = name in SHELL_NAMES
+        words = tuple(rest.removesuffix(")").split())
         if not bracket:
-            grants.add(ToolGrant(name))
-        elif words := tuple(rest.removesuffix(")").split()):
+            grants.add(ToolGrant(SHELL_NAMES[0] if is_shell else name))
+        elif is_shell and rest.endswith(")") and words:
             grants.add(PrefixGrant(words))
     return frozenset(grants)
 

@@ -119,6 +119,11 @@ def test_an_allow_list_entry_without_words_allows_nothing() -> None:
     assert grants_from_settings(["run_shell_command()", "run_shell_command( )"]) == frozenset()
 
 
+def test_only_the_shell_has_prefixes_under_either_of_its_names() -> None:
+    assert grants_from_settings(["write_file(rm)", "(rm)", "run_shell_command(rm"]) == frozenset()
+    assert grants_from_settings(["ShellTool(ls)", "ShellTool"]) == {PrefixGrant(("ls",)), ToolGrant(SHELL)}
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
