@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from isthmus.errors import IsthmusError
-from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, Provider, configured_by, endpoint, is_loopback
+from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, Provider, configured_by, endpoint
 from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address, served_model
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def choose(
     Servers on this machine are asked only when nothing before them decides; that takes 0.6 s at most.
 
     Raises:
-        IsthmusError: a name has no known form, ``spec`` names a provider that has no key, or a script has a mistake;
-            the text says what to do.
+        IsthmusError: a name has no known form, the provider has no key or one that cannot be used, or a script has a
+            mistake; the text says what to do.
     """
     if spec is not None and spec.strip():
         return _named(spec.strip(), environment, "you chose it with -m")
@@ -69,6 +69,7 @@ def choose(
         passed_over = f"; your settings name {settings_model.strip()}, but {provider.key_variables[0]} is not set"
     for provider in PROVIDERS:
         if (variable := configured_by(provider, environment)) is not None:
+            endpoint(provider, environment)  # a key or an address that cannot be used is said now
             return ModelChoice(_id(provider), _default_model(provider, environment), f"{variable} is set{passed_over}")
     if (server := find_server(environment)) is not None:
         reason = f"{server.title} answers on this machine and no key is set{passed_over}"
@@ -147,8 +148,9 @@ def _id(provider: Provider) -> Literal["gemini", "anthropic", "openai"]:
 
 
 def _default_model(provider: Provider, environment: Mapping[str, str]) -> str:
-    """The provider's default, or the model that OPENAI_BASE_URL on this machine serves."""
+    """The provider's default, or the model that another server behind OPENAI_BASE_URL names."""
     base_url = environment.get(OPENAI.base_url_variable, "").strip().rstrip("/")
-    if provider is OPENAI and is_loopback(base_url) and (served := served_model(base_url)):
+    is_other = provider is OPENAI and base_url not in ("", OPENAI.base_url)
+    if is_other and (served := served_model(base_url)):
         return served
     return provider.default_model

@@ -105,26 +105,21 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def is_configured(provider: Provider, environment: Mapping[str, str]) -> bool:
-    """Whether the environment has a key for the provider, or a base URL on this machine, which needs none."""
-    return configured_by(provider, environment) is not None
-
-
 def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | None:
     """The variable that configures the provider, None when there is none."""
     for variable in (*provider.key_variables, *provider.token_variables):
         if environment.get(variable, "").strip():
             return variable
-    base_url = environment.get(provider.base_url_variable, "").strip()
-    return provider.base_url_variable if base_url and is_loopback(base_url) else None
+    base_url = environment.get(provider.base_url_variable, "").strip().rstrip("/")
+    return provider.base_url_variable if base_url and _needs_no_key(provider, base_url) else None
 
 
 def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> Endpoint:
     """The provider's endpoint. A ``base_url`` goes before the environment's, and gets none of its keys.
 
     Raises:
-        ModelError: CONFIGURATION - no key for an address that is not on this machine, a key that no HTTP header can
-            hold, or an address that is not http or https.
+        ModelError: CONFIGURATION - no key for an address that needs one, a key that no HTTP header can hold, or an
+            address that is not http or https.
     """
     address = (base_url or environment.get(provider.base_url_variable, "")).strip().rstrip("/") or provider.base_url
     _check_address(provider, address)
@@ -132,13 +127,18 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
         return Endpoint(provider, address, NO_KEY, is_named=True)
     key = _first(environment, provider.key_variables)
     token = None if key else _first(environment, provider.token_variables)
-    if not key and not token and not is_loopback(address):
+    if not key and not token and not _needs_no_key(provider, address):
         names = " or ".join((*provider.key_variables, *provider.token_variables))
         raise ModelError(
             ModelErrorKind.CONFIGURATION,
             f"{provider.title} needs a key: set {names}, or choose another model with -m",
         )
     return Endpoint(provider, address, key or ("" if token else NO_KEY), token)
+
+
+def _needs_no_key(provider: Provider, address: str) -> bool:
+    """Servers on this machine, and those that imitate OpenAI in one's own network, mostly have no keys."""
+    return is_loopback(address) or (provider is OPENAI and address != OPENAI.base_url)
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:

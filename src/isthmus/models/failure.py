@@ -110,7 +110,7 @@ def _text(
 ) -> str:
     provider, title = endpoint.provider, endpoint.title
     number = "" if failure.status is None or failure.status < 300 else f" (HTTP {failure.status})"
-    said = hidden(failure.message, endpoint)
+    said = hidden(failure.message, endpoint).rstrip(".")
     quoted = f": {said}" if said else ""
     match kind:
         case ModelErrorKind.AUTHENTICATION:

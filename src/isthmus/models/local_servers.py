@@ -63,7 +63,7 @@ def ollama_address(environment: Mapping[str, str]) -> str:
 
 
 def served_model(base_url: str) -> str | None:
-    """The first model that a server of OpenAI's protocol on this machine names, None when it does not answer."""
+    """The first model that a server of OpenAI's protocol names, None when it does not answer in time."""
     for model in as_list(as_object(_get(f"{base_url}/models")).get("data")):
         if name := as_text(as_object(model).get("id")):
             return name

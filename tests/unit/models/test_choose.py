@@ -105,10 +105,30 @@ def test_keys_are_looked_for_in_a_fixed_order() -> None:
 
 
 @pytest.mark.parametrize("provider", [pytest.param(provider, id=provider.id) for provider in PROVIDERS])
-def test_an_address_on_this_machine_needs_no_key_and_another_one_does(provider: Provider) -> None:
+def test_an_address_on_this_machine_needs_no_key_and_the_providers_own_one_does(provider: Provider) -> None:
     variable = provider.base_url_variable
     assert choose(None, None, {variable: "http://localhost:1/v1"}, must_not_ask).provider == provider.id
-    assert choose(None, None, {variable: "https://example.com/v1"}, no_server).provider == "demo"
+    assert choose(None, None, {variable: f"{provider.base_url}/"}, no_server).provider == "demo"
+    with pytest.raises(ModelError, match=provider.key_variables[0]):
+        choose(provider.id, None, {}, must_not_ask)
+
+
+def test_a_server_elsewhere_that_imitates_openai_needs_no_key_and_the_others_gateways_do() -> None:
+    choice = choose(None, None, {"OPENAI_BASE_URL": "https://models.invalid/v1"}, must_not_ask)
+    assert (choice.provider, choice.reason) == ("openai", "OPENAI_BASE_URL is set")
+    for provider in (GEMINI, ANTHROPIC):
+        assert choose(None, None, {provider.base_url_variable: "https://models.invalid"}, no_server).provider == "demo"
+
+
+@pytest.mark.parametrize(
+    ("environment", "variable"),
+    [({"GEMINI_API_KEY": "two words"}, "GEMINI_API_KEY"), ({"OPENAI_BASE_URL": "my server"}, "OPENAI_BASE_URL")],
+)
+def test_what_the_environment_has_wrong_is_said_before_the_first_prompt(
+    environment: dict[str, str], variable: str
+) -> None:
+    with pytest.raises(ModelError, match=variable):
+        choose(None, None, environment, must_not_ask)
 
 
 @pytest.mark.usefixtures("patience")
