@@ -8,7 +8,7 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         from isthmus import __version__
 
-        sys.stdout.write(f"{__version__}\n")
+        print(__version__)
         return
     from isthmus.cli.main import run
 

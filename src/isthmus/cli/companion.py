@@ -185,7 +185,7 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
 
     from isthmus.errors import IsthmusError
     from isthmus.ide import control_client
-    from isthmus.ide.places import data_directory, make_private_directory
+    from isthmus.places import data_directory, make_private_directory
 
     arguments = [sys.executable, "-m", "isthmus", "companion", "--editor", editor]
     arguments += ["--until-exit-of", str(os.getpid())]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.options import BadInputError
+from isthmus.cli.options import BadInputError, runs_one_prompt
 
 if TYPE_CHECKING:
     from isthmus.a2a.client import RemoteAgent
@@ -51,14 +51,15 @@ def command(
     workspace: str | None,
     resume: str | None,
     list_sessions: bool,
-) -> None:
+) -> int:
     """Talk to the agent at URL, as `isthmus` does with the one here.
 
     The token never goes on the command line, where others could read it: name its file, or set ISTHMUS_A2A_TOKEN.
     """
+    runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     if prompt is not None and not prompt.strip() and sys.stdin.isatty():
         raise BadInputError('The prompt is empty. Give one with -p "TEXT".')
-    sys.exit(asyncio.run(_connect(url, prompt, output_format, token_file, workspace, resume, list_sessions)))
+    return asyncio.run(_connect(url, prompt, output_format, token_file, workspace, resume, list_sessions))
 
 
 async def _connect(

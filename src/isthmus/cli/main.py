@@ -3,10 +3,14 @@
 Each command is a module of its own, imported when it is used; nothing heavy is imported to show the help.
 """
 
+import errno
 import importlib
+import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -42,6 +46,14 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         known = COMMANDS.get(cmd_name)
         return None if known is None else importlib.import_module(known.module).command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            expected = ", ".join(COMMANDS)
+            raise click.UsageError(f"{args[0]!r} is no command ({expected}). A prompt goes with -p.", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -79,7 +91,7 @@ def command(
     resume: str | None,
     list_sessions: bool,
     **options: Any,
-) -> None:
+) -> int | None:
     """Talk to a coding agent about the files of this folder.
 
     It asks before it changes a file or runs a command; edits are shown for review here and, when an editor is attached
@@ -92,26 +104,69 @@ def command(
     isthmus serve --port 8080                for A2A clients
     """
     if context.invoked_subcommand is not None:
-        return
+        _refuse_options_before(context.invoked_subcommand, context)
+        return None
     from isthmus.cli.run import run
 
     agent = GivenOptions(**options)
-    sys.exit(run(agent, prompt=prompt, output_format=output_format, resume=resume, list_sessions=list_sessions))
+    return run(agent, prompt=prompt, output_format=output_format, resume=resume, list_sessions=list_sessions)
+
+
+def _refuse_options_before(name: str, context: click.Context) -> None:
+    """An option that would be passed over, such as an approval mode, must not look as if it held."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is click.core.ParameterSource.COMMANDLINE:
+            option = parameter.opts[-1]
+            message = f"{option} stands before `{name}`, where it does not count; the options of `{name}` come after it"
+            raise click.UsageError(message, context)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 130 interrupted."""
+    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 130 interrupted.
+
+    What fails before there is a task is said on stderr and, where -o asks for it, on stdout as JSON too.
+    """
+    _open_closed_streams()
     try:
         result = command.main(args=list(arguments), prog_name="isthmus", standalone_mode=False)
-    except click.UsageError as error:
-        error.show()
-        return BAD_INPUT
+        sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        status = BAD_INPUT if isinstance(error, click.UsageError) else error.exit_code
+        if not _failed_as_json(arguments, "FatalInputError", error.format_message(), status):
+            error.show()
+        return status
     except (click.Abort, KeyboardInterrupt):
         return 130
     except IsthmusError as error:
-        click.echo(f"isthmus: {error}", err=True)
+        if not _failed_as_json(arguments, type(error).__name__, str(error), 1):
+            click.echo(f"isthmus: {error}", err=True)
+        return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE):
+            raise
+        from isthmus.terminal.headless_output import let_go
+
+        let_go(sys.stdout)
+        click.echo(f"isthmus: the output cannot be written: {error.strerror}", err=True)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _open_closed_streams() -> None:
+    """Give a program that was started with a closed stream an empty one, before a file of its own gets that number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+
+
+def _failed_as_json(arguments: Sequence[str], kind: str, message: str, status: int) -> bool:
+    """Print a failure in the JSON format that the arguments ask for; False when they ask for none."""
+    # By hand: the arguments may be what failed, and then nothing of them was parsed.
+    found = re.search(r"(?:^|\0)(?:-o\0?|--output-format[=\0])(json|stream-json)(?:\0|$)", "\0".join(arguments))
+    if found is None:
+        return False
+    from isthmus.terminal.headless_output import RunError, failed_before_task
+
+    failed_before_task(found[1], RunError(kind, message, status), sys.stdout, sys.stderr)
+    return True

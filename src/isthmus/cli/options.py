@@ -1,6 +1,8 @@
 """The options that every command with an agent of its own has, and what they and the settings come to together."""
 
 import os
+import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,11 +115,25 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
     )
 
 
+def runs_one_prompt(prompt: str | None, output_format: str, resume: str | None, *, list_sessions: bool) -> bool:
+    """Whether one prompt is run without a person, rather than a conversation held or the sessions listed.
+
+    Raises:
+        BadInputError: the options do not go together.
+    """
+    if list_sessions and (prompt is not None or resume is not None):
+        raise BadInputError("--list-sessions goes with neither --prompt nor --resume")
+    is_headless = prompt is not None or (not sys.stdin.isatty() and not list_sessions)
+    if output_format != "text" and not is_headless:
+        raise BadInputError("--output-format is for one prompt: give it with -p, or on standard input")
+    return is_headless
+
+
 def data_directory(options: GivenOptions) -> Path:
     """Where tasks are kept."""
     if options.data_dir is not None:
         return options.data_dir.resolve()
-    from isthmus.ide.places import data_directory as platform_data_directory
+    from isthmus.places import data_directory as platform_data_directory
 
     return platform_data_directory()
 
@@ -130,6 +146,12 @@ def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "P
         expected = ", ".join(APPROVAL_MODES)
         raise BadInputError(f"general.defaultApprovalMode is {named!r} in the settings; expected one of {expected}")
     entries = [part for option in options.allowed_tools for part in _split(option)]
+    for entry in entries:
+        if re.fullmatch(r"[\w.-]+", entry) is None and not ("(" in entry and grants_from_settings([entry])):
+            raise BadInputError(
+                f"--allowed-tools {entry!r}: expected the name of a tool, or run_shell_command(WORDS) with the words "
+                "that the allowed commands begin with"
+            )
     return Policy(ApprovalMode(named), grants_from_settings([*entries, *settings.allowed_tools]), may_ask)
 
 

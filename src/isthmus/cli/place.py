@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isthmus.ide.editor import Position, Range
-from isthmus.ide.places import absolute
+from isthmus.places import absolute
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::(?P<character>[0-9]+))?", re.DOTALL)
 _RANGE = re.compile(

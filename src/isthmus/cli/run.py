@@ -7,15 +7,19 @@ import time
 from pathlib import Path
 
 from isthmus.cli.local_agent import local_agent, rule_for
-from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide
+from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt
 from isthmus.client import AgentClient
 
 
 def run(
     options: GivenOptions, *, prompt: str | None, output_format: str, resume: str | None, list_sessions: bool
 ) -> int:
-    """Run as the options say; returns the exit status."""
-    is_headless = prompt is not None or (not sys.stdin.isatty() and not list_sessions)
+    """Run as the options say; returns the exit status.
+
+    Raises:
+        BadInputError: options that do not go together, or values that do not fit.
+    """
+    is_headless = runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     setup = decide(options, may_ask=not is_headless)
     if list_sessions:
         return asyncio.run(_list_sessions(setup))

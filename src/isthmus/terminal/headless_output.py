@@ -68,12 +68,17 @@ class Stream:
             self.target.write(text)
             self.target.flush()
         except (OSError, ValueError):
-            # The reader has gone, or the stream was closed. What is still buffered must not fail again at exit.
+            # The reader has gone, or the stream was closed.
             self.is_broken = True
-            with suppress(OSError, ValueError):
-                sink = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(sink, self.target.fileno())
-                os.close(sink)
+            let_go(self.target)
+
+
+def let_go(stream: TextIO) -> None:
+    """What is still buffered for a stream that cannot be written must not fail again at exit."""
+    with suppress(OSError, ValueError):
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, stream.fileno())
+        os.close(sink)
 
 
 class HeadlessOutput(Protocol):
@@ -239,6 +244,13 @@ class StreamJsonOutput:
         stamp = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"type": kind, "timestamp": stamp, **{key: value for key, value in fields.items() if value is not None}}
         self.out.write(json.dumps(line, ensure_ascii=not self.out.is_utf8, separators=(",", ":")) + "\n")
+
+
+def failed_before_task(output_format: str, error: RunError, stdout: TextIO | None, stderr: TextIO | None) -> None:
+    """Print a failure that came before there was a task, in the ``json`` or the ``stream-json`` format."""
+    out, notices = Stream(stdout), Stream(stderr)
+    output = JsonOutput(out, notices) if output_format == "json" else StreamJsonOutput(out, notices)
+    output.finished(TaskView(), error)
 
 
 def retry_text(notice: RetryNotice) -> str:

@@ -1,0 +1,125 @@
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.main import run
+from support.isthmus_program import ISTHMUS, isthmus
+
+WRONG = [
+    pytest.param(["-p", "hi", "-m", "nope"], 42, "no model is called 'nope'", id="model"),
+    pytest.param(["-p", "hi", "-m", "gemini:x"], 42, "GEMINI_API_KEY", id="key"),
+    pytest.param(["-p", " "], 42, "prompt is empty", id="prompt"),
+    pytest.param(["-p", "hi", "--workspace", "/no/such/folder"], 42, "/no/such/folder", id="workspace"),
+    pytest.param(["-p", "hi", "--max-turns", "0"], 42, "--max-turns", id="value"),
+    pytest.param(["-p", "hi", "--no-such-option"], 42, "--no-such-option", id="option"),
+    pytest.param(["-p", "hi", "-m", "demo", "--data-dir", "/dev/null/x"], 1, "/dev/null/x", id="data"),
+    pytest.param(["connect", "http://127.0.0.1:1/", "-p", "hi"], 1, "nothing answers", id="server"),
+    pytest.param(["connect", "nonsense", "-p", "hi"], 1, "'nonsense' is not the URL", id="url"),
+]
+
+
+@pytest.fixture(autouse=True)
+def empty_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+
+@pytest.mark.parametrize("flags", [["-o", "json"], ["--output-format=json"], ["-ojson"]])
+@pytest.mark.parametrize(("arguments", "status", "message"), WRONG)
+def test_what_fails_before_the_task_is_json_as_well(
+    arguments: list[str], status: int, message: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, *flags]) == status
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert result["session_id"] == result["response"] == ""
+    assert message in result["error"]["message"]
+    assert result["error"]["code"] == status
+    assert message in err
+
+
+@pytest.mark.parametrize(("arguments", "status", "message"), WRONG)
+def test_what_fails_before_the_task_ends_stream_json_with_a_result(
+    arguments: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, "-o", "stream-json"]) == status
+    [line] = capsys.readouterr().out.splitlines()
+    result = json.loads(line)
+    assert (result["type"], result["status"]) == ("result", "error")
+    assert message in result["error"]["message"]
+
+
+@pytest.mark.parametrize(("arguments", "status", "message"), WRONG)
+def test_what_fails_before_the_task_is_said_on_stderr_alone(
+    arguments: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("option", [["--approval-mode", "plan"], ["--workspace", "."], ["--no-ide"], ["-p", "hi"]])
+def test_an_option_before_a_command_is_refused_rather_than_passed_over(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*option, "serve", "--port", "0"]) == 42
+    err = capsys.readouterr().err
+    assert "before `serve`" in err
+
+
+def test_a_prompt_without_its_flag_is_told_about_the_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain this"]) == 42
+    assert "'explain this' is no command" in (err := capsys.readouterr().err)
+    assert "-p" in err
+
+
+@pytest.mark.parametrize("others", [["-p", "hi"], ["--resume", "latest"]])
+@pytest.mark.parametrize("command", [[], ["connect", "http://127.0.0.1:1/"]])
+def test_a_list_of_sessions_does_not_pass_over_other_wishes(
+    command: list[str], others: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*command, "--list-sessions", *others]) == 42
+    assert "--list-sessions goes with neither" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("entry", ["write_file(x)", "run_shell_command(", "run_shell_command()", "git status", "(ls)"])
+def test_an_allowed_tool_of_no_known_form_is_refused(entry: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-p", "hi", "-m", "demo", "--allowed-tools", entry]) == 42
+    assert "expected the name of a tool" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_program_with_closed_streams_ends_as_with_empty_ones(closed: str, tmp_path: Path) -> None:
+    command = " ".join(f"'{word}'" for word in (*ISTHMUS, "-m", "demo"))
+    ended = subprocess.run(
+        ["bash", "-c", f"{command} {closed}; echo $? > status; {command} -p hi {closed}; echo $? >> status"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (tmp_path / "status").read_text("utf-8").split() == ["42", "0"]
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")  # noqa: PTH110
+@pytest.mark.parametrize("arguments", [["--help"], ["--list-sessions"], ["serve", "--help"]])
+def test_an_output_that_is_full_is_one_line_and_not_a_traceback(arguments: list[str], tmp_path: Path) -> None:
+    assert isthmus("-p", "hi", "-m", "demo", folder=tmp_path, text="").returncode == 0
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        ended = subprocess.run(
+            [*ISTHMUS, *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == f"isthmus: the output cannot be written: {os.strerror(28)}\n"
+
+
+def test_the_version_is_said_also_where_nobody_listens(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        ["bash", "-c", f"'{sys.executable}' -m isthmus --version >&-"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
