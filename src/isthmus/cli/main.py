@@ -157,7 +157,7 @@ def _open_closed_streams() -> None:
     """Give a program that was started with a closed stream an empty one, before a file of its own gets that number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _failed_as_json(arguments: Sequence[str], kind: str, message: str, status: int) -> bool:
