@@ -29,8 +29,8 @@ from isthmus.ide.editor import (
     Range,
     Selection,
 )
-from isthmus.ide.places import absolute
 from isthmus.ide.review import DiffReview
+from isthmus.places import absolute
 from isthmus.text import (
     BinaryContentError,
     TextFile,

@@ -22,7 +22,7 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import lineage
 from isthmus.ide.companion import Companion
 from isthmus.ide.person import COMMANDS, DECISIONS, CommandError
-from isthmus.ide.places import make_private_directory, require_own_directory, write_private
+from isthmus.places import make_private_directory, require_own_directory, write_private
 
 MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
 MAXIMUM_SOCKET_PATH_BYTES = 100

@@ -15,7 +15,8 @@ from typing import Any, cast
 from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.ide.control import MAXIMUM_LINE_BYTES
-from isthmus.ide.places import process_is_alive, runtime_directory
+from isthmus.ide.processes import process_is_alive
+from isthmus.places import runtime_directory
 
 ANSWER_SECONDS = 30.0
 

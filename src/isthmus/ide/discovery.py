@@ -6,11 +6,18 @@ Writing and removing only; reading them as a client does is in :mod:`finding`.
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from isthmus.ide.editor import EditorIdentity
-from isthmus.ide.places import make_private_directory, node_temporary_directory, write_private
+from isthmus.places import make_private_directory, write_private
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash."""
+    named = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
+    return Path(named.rstrip("/") or "/")
 
 
 class DiscoveryFile:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.places import node_temporary_directory, process_is_alive
+from isthmus.ide.discovery import node_temporary_directory
+from isthmus.ide.processes import process_is_alive
 
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
 _MAXIMUM_FILE_BYTES = 64 * 1024

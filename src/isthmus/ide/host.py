@@ -21,9 +21,10 @@ from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.http_gate import Gate
 from isthmus.ide.http_server import Server
 from isthmus.ide.http_transport import McpEndpoint
-from isthmus.ide.places import data_directory, process_is_alive, runtime_directory
+from isthmus.ide.processes import process_is_alive
 from isthmus.ide.session import SessionTable
 from isthmus.ide.survival import Life, LifeFile
+from isthmus.places import data_directory, runtime_directory
 
 HOUSEKEEPING_SECONDS = 10.0
 WATCH_SECONDS = 0.5

@@ -18,7 +18,8 @@ from typing import Any
 from isthmus.codec import from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.mcp_peer import ClientInfo
-from isthmus.ide.places import make_private_directory, process_is_alive, write_private
+from isthmus.ide.processes import process_is_alive
+from isthmus.places import make_private_directory, write_private
 
 HEAL_SECONDS = 60.0
 

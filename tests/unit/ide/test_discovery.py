@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.discovery import DiscoveryFile, agent_environment
+from isthmus.ide.discovery import DiscoveryFile, agent_environment, node_temporary_directory
 from isthmus.ide.editor import EditorIdentity
-from isthmus.ide.places import node_temporary_directory
 
 _IDENTITY = EditorIdentity("vim", "Vim", 4711)
 
@@ -55,6 +54,10 @@ def test_an_agents_environment_keeps_what_was_there() -> None:
         "GEMINI_CLI_IDE_WORKSPACE_PATH": "/one:/two",
         "GEMINI_CLI_IDE_AUTH_TOKEN": "secret",
         "GEMINI_CLI_IDE_PID": "3",
+        "QWEN_CODE_IDE_SERVER_PORT": "2",
+        "QWEN_CODE_IDE_WORKSPACE_PATH": "/one:/two",
+        "ENABLE_IDE_INTEGRATION": "true",
+        "CLAUDE_CODE_SSE_PORT": "2",
         "NO_PROXY": "a,localhost,127.0.0.1,::1",
         "no_proxy": "127.0.0.1,localhost,::1",
     }

@@ -1,6 +1,7 @@
-"""Where the companion's own files lie, and how one that holds a secret is written: 0600 from its first moment.
+"""Where our own files lie on this machine, and how one that holds a secret is written: 0600 from its first moment.
 
-Not for the files of a workspace; those keep their modes and bytes elsewhere.
+Not for the files of a workspace; those keep their modes and bytes (:mod:`isthmus.files`). Folders that a protocol
+prescribes are with that protocol.
 """
 
 import json
@@ -32,12 +33,6 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(tempfile.gettempdir()) / f"isthmus-{os.getuid()}"
 
 
-def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash."""
-    named = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
-    return Path(named.rstrip("/") or "/")
-
-
 def make_private_directory(path: Path) -> None:
     """Make a folder and its missing parents, for this user alone. One that exists is left as it is.
 
@@ -67,19 +62,6 @@ def write_private(path: Path, content: JsonObject) -> None:
         OSError: it cannot be written.
     """
     write_atomic(path, json.dumps(content).encode(), mode=0o600)
-
-
-def process_is_alive(pid: int) -> bool:
-    """Whether a process with this id exists, whoever owns it."""
-    if pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def absolute(path: str) -> str:
