@@ -150,7 +150,7 @@ class AgentClient(Protocol):
         ...
 
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        """The task now, with at most ``history_length`` messages (None: a default cap)."""
+        """The task now, with at most ``history_length`` messages (None: a default); the agent may have a limit."""
         ...
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:

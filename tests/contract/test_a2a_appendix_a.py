@@ -176,6 +176,8 @@ async def test_an_answer_is_known_by_its_keys_in_either_spelling(server: RawClie
     for confirmation in (
         {"toolCallId": "call-1", "selectedOptionId": "proceed_once", "fileDetails": {"newContent": "mine\n"}},
         {**allow(), "file_details": {"new_content": "mine\n"}, "something": "newer"},
+        {**allow(), "modified_details": {"file_details": {"new_content": "mine\n"}}},
+        {**allow(), "modifiedDetails": {"fileDetails": {"newContent": "mine\n"}}},
     ):
         task, *_ = await asked(server, workspace)
         metadata = {URI: {"kind": "THOUGHT"}, "https://example.org/other": 1}

@@ -117,6 +117,9 @@ FILE = {"kind": "file", "file": {"name": "a.bin", "mimeType": "image/png", "byte
             -32602,
             "params.message.parts[0].data.file_details.new_content",
         ),
+        ("message/stream", answer("t", {"tool_call_id": "call-1"}), -32602, "data.selected_option_id"),
+        ("message/stream", answer("t", {"selectedOptionId": "proceed_once"}), -32602, "data.tool_call_id"),
+        ("message/stream", answer("t", allow(modified_details="mine")), -32602, "data.modified_details"),
         ("message/stream", message(parts=[{"kind": "data", "data": allow()}]), -32602, "params.message.taskId"),
         (
             "message/stream",

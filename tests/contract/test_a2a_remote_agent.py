@@ -110,6 +110,7 @@ async def test_a_snapshot_is_as_the_agent_itself_has_it(
         assert (ours.state, ours.pending, ours.history) == (theirs.state, theirs.pending, theirs.history)
         assert (ours.seq, ours.title, ours.workspace) == (theirs.seq, theirs.title, theirs.workspace)
         assert (await remote.get(turn.task_id, 1)).history == theirs.history[-1:]
+        assert (await remote.get(turn.task_id, 0)).history == ()
     assert [item.title for item in await remote.tasks()] == ["edit", "hello"]
     assert [item.title for item in await remote.tasks(1)] == ["edit"]
 

@@ -254,7 +254,10 @@ async def test_a_send_returns_as_much_history_as_was_asked_for(server: RawClient
     params = {**prompt("hello", workspace), "configuration": {"historyLength": 1}}
     task = await server.result("message/send", params)
     assert [item["role"] for item in task["history"]] == ["agent"]
-    assert "history" not in await server.result("tasks/get", {"id": task["id"], "historyLength": 0})
+    for length in (0, 10**30):
+        again = await server.result("tasks/get", {"id": task["id"], "historyLength": length})
+        assert again["status"]["message"]["parts"] == [{"kind": "text", "text": "You said: hello"}]
+        assert len(again.get("history", ())) == min(length, 2)
 
 
 async def test_an_error_inside_a_stream_is_its_last_event(workspace: Path) -> None:

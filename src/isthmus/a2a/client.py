@@ -107,7 +107,11 @@ class RemoteAgent:
         params: dict[str, Any] = {"id": task_id}
         if history_length is not None:
             params["historyLength"] = history_length
-        return self._snapshot(await self._connection.call(GET, params))
+        snapshot = self._snapshot(await self._connection.call(GET, params))
+        if history_length is None:
+            return snapshot
+        # The final text comes as the task's status, also when no history is asked for.
+        return replace(snapshot, history=snapshot.history[max(len(snapshot.history) - history_length, 0) :])
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
         """The tasks of the server, by its own method ``isthmus/tasks``; A2A 0.3 has none.

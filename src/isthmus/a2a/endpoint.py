@@ -87,12 +87,12 @@ class JsonRpcEndpoint:
                     await self._drain(opened.turn, http)
                 else:
                     await _close(opened.turn.deliveries)
-                result = encode_task(await self._agent.get(opened.turn.task_id, operation.history_length), active.uri)
+                result = await self._task(opened.turn.task_id, operation.history_length, active)
             case FollowTask(task_id, after):
                 turn = await self._agent.follow(task_id, after)
                 return self._stream(self._follow_frames(request_id, turn, active, after), active)
             case GetTask(task_id, history_length):
-                result = encode_task(await self._agent.get(task_id, history_length), active.uri)
+                result = await self._task(task_id, history_length, active)
             case CancelTask(task_id):
                 result = encode_task(await self._agent.cancel(task_id), active.uri)
             case ListTasks(limit):
@@ -100,6 +100,11 @@ class JsonRpcEndpoint:
             case _:
                 assert_never(operation)
         return json_response(encode_result(request_id, result), headers=_echo(active))
+
+    async def _task(self, task_id: str, history_length: int | None, active: Activation) -> dict[str, Any]:
+        """The Task; the final text of a completed one does not depend on how much history is asked for."""
+        needed = None if history_length is None else max(history_length, 1)
+        return encode_task(await self._agent.get(task_id, needed), active.uri, history_length)
 
     def _stream(self, frames: AsyncGenerator[bytes, None], active: Activation) -> Response:
         return EventStream(frames, self.streams, keep_alive=self._options.keep_alive, headers=_echo(active))

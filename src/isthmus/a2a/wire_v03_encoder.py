@@ -32,16 +32,21 @@ from isthmus.events import (
 JsonDict = dict[str, Any]
 
 
-def encode_task(snapshot: TaskSnapshot, uri: str | None) -> JsonDict:
-    """A Task. ``status.message`` holds the pending questions, the final text of a completed task, or the error."""
+def encode_task(snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
+    """A Task. ``status.message`` holds the pending questions, the final text of a completed task, or the error.
+
+    At most ``history_length`` messages go out, all that the snapshot has when it is None.
+    """
     task: JsonDict = {
         "kind": "task",
         "id": snapshot.task_id,
         "contextId": snapshot.context_id,
         "status": _status(snapshot.state, snapshot.updated_at, _task_message(snapshot, uri)),
     }
-    if snapshot.history:
-        task["history"] = [_history(snapshot, message) for message in snapshot.history]
+    count = len(snapshot.history)
+    messages = snapshot.history[count - min(count if history_length is None else history_length, count) :]
+    if messages:
+        task["history"] = [_history(snapshot, message) for message in messages]
     if uri is not None:
         task["metadata"] = {uri: _task_metadata(snapshot)}
     return task

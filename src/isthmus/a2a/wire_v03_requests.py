@@ -216,7 +216,7 @@ def _parts(message: Mapping[str, Any]) -> tuple[str, tuple[ToolCallConfirmation,
         where = f"params.message.parts[{index}]"
         if not isinstance(part, Mapping):
             raise InvalidParamsError(where, "expected an object")
-        found = _part(cast("Mapping[str, Any]", part), where)
+        found = _part(cast("Mapping[str, Any]", part), where, of_task=message.get("taskId") is not None)
         if isinstance(found, ToolCallConfirmation):
             confirmations.append(found)
         else:
@@ -224,7 +224,7 @@ def _parts(message: Mapping[str, Any]) -> tuple[str, tuple[ToolCallConfirmation,
     return "\n\n".join(texts), tuple(confirmations)
 
 
-def _part(part: Mapping[str, Any], where: str) -> str | ToolCallConfirmation:
+def _part(part: Mapping[str, Any], where: str, *, of_task: bool) -> str | ToolCallConfirmation:
     match part.get("kind"):
         case "text":
             text = part.get("text")
@@ -233,11 +233,8 @@ def _part(part: Mapping[str, Any], where: str) -> str | ToolCallConfirmation:
             return text
         case "data":
             data = _mapping(part, "data", where)
-            if _is_answer(data):
-                try:
-                    return from_json(ToolCallConfirmation, data, f"{where}.data")
-                except DecodeError as error:
-                    raise InvalidParamsError(error.path, f"expected {error.expected}") from error
+            if _is_answer(data, of_task=of_task):
+                return _answer(data, f"{where}.data")
             return f"```json\n{encode(data).decode()}\n```"
         case "file":
             return _file(_mapping(part, "file", where), f"{where}.file")
@@ -245,9 +242,25 @@ def _part(part: Mapping[str, Any], where: str) -> str | ToolCallConfirmation:
             raise InvalidParamsError(f"{where}.kind", f'expected "text", "data" or "file", received {kind!r:.80}')
 
 
-def _is_answer(data: Mapping[str, Any]) -> bool:
+def _is_answer(data: Mapping[str, Any], *, of_task: bool) -> bool:
+    """Half an answer to a task is meant as one: taken for a message, it would close the question."""
     names = ("tool_call_id", "selected_option_id")
-    return all(name in data or camel(name) in data for name in names)
+    present = [name in data or camel(name) in data for name in names]
+    return all(present) or (of_task and any(present))
+
+
+def _answer(data: Mapping[str, Any], where: str) -> ToolCallConfirmation:
+    """A ToolCallConfirmation; the members of its oneof may also stand in an object with the oneof's name."""
+    for name in (_ONEOF, camel(_ONEOF)):
+        if data.get(name) is not None:
+            data = {**data, **_mapping(data, name, where)}
+    try:
+        return from_json(ToolCallConfirmation, data, where)
+    except DecodeError as error:
+        raise InvalidParamsError(error.path, f"expected {error.expected}") from error
+
+
+_ONEOF = "modified_details"
 
 
 def _file(file: Mapping[str, Any], where: str) -> str:

@@ -45,6 +45,8 @@ from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease, Tak
 
 HISTORY_MESSAGES = 50
 """Messages of a snapshot when the asker names no number."""
+HISTORY_LIMIT = 1000
+"""Messages of a snapshot at the most."""
 REPLAY_ROWS = 256
 """Rows read from the journal at a time."""
 OTHERS_POLL_SECONDS = 0.2
@@ -149,9 +151,8 @@ class Engine:
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
         """See :meth:`isthmus.client.AgentClient.get`."""
         row = await self._row(task_id)
-        limit = HISTORY_MESSAGES if history_length is None else max(0, history_length)
-        messages = await self._journal.messages(task_id, limit) if limit else ()
-        return self._snapshot(row, history_of(messages))
+        limit = HISTORY_MESSAGES if history_length is None else min(max(0, history_length), HISTORY_LIMIT)
+        return self._snapshot(row, await self._history(task_id, limit))
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
         """See :meth:`isthmus.client.AgentClient.tasks`."""
@@ -376,6 +377,18 @@ class Engine:
                 return
             if row.seq <= at and task_id not in self._segments:
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
+
+    async def _history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
+        """The last messages; read backwards, since what the model said may be calls alone, and no message then."""
+        messages: tuple[HistoryMessage, ...] = ()
+        rows, before = limit, None
+        while len(messages) < limit:
+            found = await self._journal.messages(task_id, rows, before)
+            messages = (*history_of(found), *messages)
+            if len(found) < rows:
+                break
+            rows, before = HISTORY_MESSAGES, found[0].seq
+        return messages[-limit:] if limit else ()
 
     async def _row(self, task_id: str, context_id: str | None = None) -> TaskRow:
         row = await self._journal.task(task_id)

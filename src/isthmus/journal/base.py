@@ -162,8 +162,8 @@ class Journal(Protocol):
         """The task's events after number ``after``, in order."""
         ...
 
-    async def messages(self, task_id: str, limit: int) -> Sequence[Delivery]:
-        """The last ``limit`` Prompt and ModelReply events, in order."""
+    async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
+        """The last ``limit`` Prompt and ModelReply events, of those before number ``before``; in order."""
         ...
 
     async def session(self, context_id: str) -> Sequence[tuple[str, Delivery]]:

@@ -37,6 +37,8 @@ T = TypeVar("T")
 _COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending"
 )
+_LAST = 2**63 - 1
+"""More than any event's number."""
 _INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
 _NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNotice))
 _ROWS_AT_ONCE = 16
@@ -263,12 +265,12 @@ class SqliteJournal:
             _delivery,
         )
 
-    async def messages(self, task_id: str, limit: int) -> Sequence[Delivery]:
+    async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
         """See :meth:`isthmus.journal.base.Journal.messages`."""
         newest_first = await self._read(
             "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type IN (?, ?)"
-            " ORDER BY seq DESC LIMIT ?",
-            (task_id, *_MESSAGES, limit),
+            " AND seq < ? ORDER BY seq DESC LIMIT ?",
+            (task_id, *_MESSAGES, _LAST if before is None else before, limit),
             _delivery,
         )
         return newest_first[::-1]

@@ -31,7 +31,8 @@ from isthmus.events import (
 )
 from isthmus.journal.base import Lease
 from isthmus.journal.sqlite import SqliteJournal
-from support.agents import AskingAgent, EchoAgent, WaitingAgent
+from isthmus.models.base import ToolRequest
+from support.agents import AskingAgent, EchoAgent, WaitingAgent, reply
 from support.engines import all_of, engine_on, events, once
 from support.waiting import eventually_async
 
@@ -124,6 +125,21 @@ async def test_the_history_of_a_completed_task_holds_prompt_and_answer(tmp_path:
         snapshot = await engine.get(turn.task_id)
         assert [(item.role, item.text) for item in snapshot.history] == [("user", "hello"), ("agent", "hello")]
         assert [item.text for item in (await engine.get(turn.task_id, 1)).history] == ["hello"]
+        assert (await engine.get(turn.task_id, 0)).history == ()
+
+
+async def test_calls_without_words_do_not_take_the_place_of_messages(tmp_path: Path) -> None:
+    class Busy:
+        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+            for number in range(120):
+                yield session.apply(reply(str(number), ToolRequest(f"c{number}", "look", {})))
+            yield session.apply(StateChange(TaskState.FAILED, "too busy"))
+
+    async with engine_on(tmp_path, Busy()) as engine:
+        turn = await engine.prompt(PromptMessage("look"))
+        await all_of(turn)
+        for length in (None, 1, 5, 10**30):
+            assert [item.text for item in (await engine.get(turn.task_id, length)).history] == ["look"]
         assert (await engine.get(turn.task_id, 0)).history == ()
 
 
