@@ -1,10 +1,11 @@
-"""Writing files so that no reader ever sees half of one.
+"""Writing files so that no reader ever sees half of one, and reading those that can be read to their end.
 
 The new content goes to a temporary file in the same folder and takes the place of the old one in a single step; a
 symbolic link is written through, and the mode stays. What the content is does not matter here.
 """
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -16,6 +17,33 @@ from isthmus.errors import IsthmusError
 
 class FileChangedError(IsthmusError):
     """The file is not what it was expected to be; nothing was written."""
+
+
+def read_regular(path: Path, maximum_bytes: int) -> bytes:
+    """The content of a regular file. A pipe is not waited for, a device not read, a file that grows not followed.
+
+    Raises:
+        OSError: it cannot be read, is not a regular file (EINVAL, EISDIR), or is larger than `maximum_bytes` (EFBIG).
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        require_regular(os.fstat(descriptor))
+        data = file.read(maximum_bytes + 1)
+    if len(data) > maximum_bytes:
+        raise OSError(errno.EFBIG, f"larger than {maximum_bytes} bytes")
+    return data
+
+
+def require_regular(status: os.stat_result) -> None:
+    """Make sure that what was looked at is a regular file.
+
+    Raises:
+        OSError: it is a folder (IsADirectoryError), or a device, pipe or socket (EINVAL).
+    """
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file (a device, pipe or socket)")
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:

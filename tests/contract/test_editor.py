@@ -1,6 +1,7 @@
 """What every Editor keeps, whatever is behind it. One suite, run on each implementation in PERSONS."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,13 @@ async def test_a_file_opened_in_the_background_does_not_take_the_focus(
 async def test_a_missing_file_cannot_be_opened(person: Person, workspace: Path) -> None:
     with pytest.raises(EditorError, match="missing"):
         await person.editor.open_file(str(workspace / "missing.py"))
+
+
+async def test_what_is_no_file_cannot_be_opened_and_is_not_waited_for(person: Person, workspace: Path) -> None:
+    os.mkfifo(workspace / "pipe")
+    for path in (workspace, workspace / "pipe", Path("/dev/zero")):
+        with pytest.raises(EditorError, match=str(path)):
+            await person.editor.open_file(str(path))
 
 
 async def test_a_closed_file_is_gone_and_closing_it_again_is_no_error(person: Person, workspace: Path) -> None:

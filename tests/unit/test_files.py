@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.files import FileChangedError, write_atomic, write_if_unchanged
+from isthmus.files import FileChangedError, read_regular, write_atomic, write_if_unchanged
 
 
 def names(folder: Path) -> list[str]:
@@ -107,3 +107,19 @@ def test_a_file_that_appears_after_the_check_is_not_overwritten(
         write_if_unchanged(path, b"ours", None)
     assert path.read_bytes() == b"theirs"
     assert names(tmp_path) == ["a"]
+
+
+def test_a_regular_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1234")
+    assert read_regular(tmp_path / "a", 4) == b"1234"
+    with pytest.raises(OSError, match="larger than 3 bytes"):
+        read_regular(tmp_path / "a", 3)
+
+
+def test_what_has_no_end_or_would_be_waited_for_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="not a regular file"):
+            read_regular(path, 4)
+    with pytest.raises(IsADirectoryError):
+        read_regular(tmp_path, 4)

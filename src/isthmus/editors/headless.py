@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isthmus.editors.event_queue import EventQueue
-from isthmus.files import write_atomic
+from isthmus.files import read_regular, write_atomic
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -256,9 +256,7 @@ class HeadlessEditor:
         if buffer is not None and buffer.unsaved is not None:
             return buffer.unsaved
         try:
-            if Path(path).stat().st_size > MAXIMUM_FILE_BYTES:
-                raise EditorError(f"{path} is larger than {MAXIMUM_FILE_BYTES} bytes")
-            return decode_text(Path(path).read_bytes())
+            return decode_text(read_regular(Path(path), MAXIMUM_FILE_BYTES))
         except OSError as error:
             raise EditorError(f"{path} cannot be opened: {error.strerror}") from error
         except (BinaryContentError, ValueError):

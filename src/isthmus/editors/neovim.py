@@ -20,6 +20,7 @@ from isthmus.editors.msgpack_rpc import Notification, RpcClosedError, RpcConnect
 from isthmus.editors.neovim_text import BufferText
 from isthmus.editors.neovim_wire import decode_diagnostics, decode_files, encode_range
 from isthmus.errors import DecodeError
+from isthmus.files import read_regular
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -311,14 +312,11 @@ def _existing(files: tuple[OpenFile, ...]) -> tuple[OpenFile, ...]:
 def _read(path: str) -> tuple[BufferText, str]:
     """The file as it is on disk, and what to call that side of the view. Bytes that are not UTF-8 are kept."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAXIMUM_SHOWN_BYTES + 1)
+        data = read_regular(Path(path), MAXIMUM_SHOWN_BYTES)
     except FileNotFoundError:
         return BufferText.of(""), "new file"
     except OSError as error:
-        raise EditorError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > MAXIMUM_SHOWN_BYTES:
-        raise EditorError(f"{path}: too large for a diff view (more than {MAXIMUM_SHOWN_BYTES >> 20} MiB)")
+        raise EditorError(f"{path}: cannot be shown: {error.strerror}") from error
     return BufferText.of(data.decode("utf-8", "surrogateescape")), "on disk"
 
 
