@@ -237,6 +237,8 @@ async def test_close_diff_of_what_is_not_open_is_an_error_result(workspace: Path
         ({"filePath": "/a.py"}, "newContent"),
         ({"filePath": "/a.py", "newContent": None}, "newContent"),
         ({"filePath": "/", "newContent": ""}, "directory"),
+        ({"filePath": "/dev/zero", "newContent": ""}, "not a regular file"),
+        ({"filePath": "/" + "y" * 300, "newContent": ""}, "too long"),
     ],
 )
 @pytest.mark.requirement("GEM-064", "GEM-065", "GEM-066", "GEM-069")
@@ -327,6 +329,25 @@ async def test_a_decision_reaches_an_agent_that_had_lost_its_stream(workspace: P
             assert message["method"] == "ide/contextUpdate"
             await _open_diff(agent, file)
             companion.editor.reject_diff(await _view(companion.editor))
+            _, message = await stream.next()
+            assert message["method"] == "ide/diffRejected"
+
+
+async def test_a_decision_that_was_not_heard_never_counts_for_a_later_proposal(workspace: Path, file: Path) -> None:
+    async with running_companion(workspace) as companion, bare_agent(companion) as agent:
+        await agent.initialize()
+        async with agent.stream() as stream:
+            last, _ = await stream.until("ide/contextUpdate")
+        await _open_diff(agent, file)
+        companion.editor.edit_diff(await _view(companion.editor), "of the first\n")
+        companion.editor.accept_diff(await _view(companion.editor))
+        closed = await agent.request("tools/call", {"name": "closeDiff", "arguments": {"filePath": str(file)}})
+        assert "of the first" in closed["result"]["content"][0]["text"]
+        await _open_diff(agent, file)
+        async with agent.stream(last) as stream:
+            companion.editor.reject_diff(await _view(companion.editor))
+            await stream.until("ide/diffRejected")
+        async with agent.stream(last) as stream:
             _, message = await stream.next()
             assert message["method"] == "ide/diffRejected"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, assert_never
 from uuid import uuid4
 
+from isthmus.files import require_regular
 from isthmus.ide.context import ContextTracker, IdeContext
 from isthmus.ide.editor import (
     ContextChanged,
@@ -56,6 +57,10 @@ class Client(Protocol):
 
     def context(self, context: IdeContext) -> None:
         """The person looks at something else now."""
+        ...
+
+    def asked_again(self, file_path: str) -> None:
+        """It opens a review of this file: decisions of older ones that it may not have heard are out of date."""
         ...
 
     def decided(self, review: DiffReview) -> str | None:
@@ -132,12 +137,12 @@ class Companion:
         Raises:
             EditorError: nothing can be shown.
         """
-        if _is_directory(file_path):
-            raise EditorError(f"openDiff: {file_path} is a directory; expected the path of a file")
+        _require_file(file_path)
         if len(self.reviews) >= MAXIMUM_REVIEWS:
             raise EditorError(f"openDiff: {MAXIMUM_REVIEWS} reviews are open already; decide or close some first")
         review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title)
         former = self.reviews.open(review)
+        client.asked_again(file_path)
         try:
             if former is not None:
                 await self._close_view(former.id)
@@ -287,5 +292,12 @@ class Companion:
             self._reviews_changed.notify_all()
 
 
-def _is_directory(path: str) -> bool:
-    return Path(path).is_dir()
+def _require_file(path: str) -> None:
+    """Nothing else can be reviewed, in no editor: a file, or one that is to be made."""
+    try:
+        require_regular(Path(path).stat())
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise EditorError(f"openDiff: {path} cannot be reviewed: {reason}; expected the path of a file") from error

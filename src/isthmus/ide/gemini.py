@@ -151,8 +151,9 @@ def decision_notification(review: DiffReview, client_name: str) -> Decision | No
         case Accepted(content):
             if not content and review.proposed and client_name in REAL_CLIENTS:
                 warning = (
-                    f"{review.file_path}: this agent cannot take an empty file (it would write its proposal instead), "
-                    "so the edit was sent as rejected."
+                    # What matters first: editors cut a message to one line.
+                    "sent as rejected, this agent takes no empty file (it would write its proposal): "
+                    f"{review.file_path}"
                 )
                 return Decision(notification(DIFF_REJECTED, {"filePath": review.file_path}), warning)
             return Decision(notification(DIFF_ACCEPTED, {"filePath": review.file_path, "content": content}))

@@ -34,18 +34,18 @@ class EventLog:
     def __init__(self, epoch: str) -> None:
         self._epoch = epoch
         self._last = 0
-        self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_EVENTS)
+        self._kept: deque[tuple[int, bytes, str]] = deque(maxlen=KEPT_EVENTS)
         self._size = 0
         self._latest: tuple[int, bytes] | None = None
         self.sent = 0
         """The number of the newest event that any stream has carried."""
 
-    def append(self, data: bytes) -> None:
-        """Add an event that must arrive."""
+    def append(self, data: bytes, subject: str = "") -> None:
+        """Add an event that must arrive, unless :meth:`drop` says that its ``subject`` is settled."""
         self._last += 1
         if len(self._kept) == KEPT_EVENTS:
             self._forget()
-        self._kept.append((self._last, data))
+        self._kept.append((self._last, data, subject))
         self._size += len(data)
         # The newest one always stays.
         while len(self._kept) > 1 and self._size > (KEPT_BYTES if self._kept[0][0] <= self.sent else UNSENT_BYTES):
@@ -53,6 +53,13 @@ class EventLog:
 
     def _forget(self) -> None:
         self._size -= len(self._kept.popleft()[1])
+
+    def drop(self, subject: str) -> None:
+        """Forget the events of a subject, sent or not."""
+        stay = [event for event in self._kept if event[2] != subject]
+        if len(stay) < len(self._kept):
+            self._kept = deque(stay, maxlen=KEPT_EVENTS)
+            self._size = sum(len(event[1]) for event in stay)
 
     def replace(self, data: bytes) -> None:
         """Add an event that makes the one added this way before worthless."""
@@ -69,7 +76,7 @@ class EventLog:
 
     def after(self, position: int) -> list[tuple[int, bytes]]:
         """What comes after a position, oldest first."""
-        events = [event for event in self._kept if event[0] > position]
+        events = [event[:2] for event in self._kept if event[0] > position]
         if self._latest is not None and self._latest[0] > position:
             events.append(self._latest)
             events.sort()
@@ -118,12 +125,16 @@ class Session:
         self.log.replace(_encoded(context))
         self.wake.set()
 
+    def asked_again(self, file_path: str) -> None:
+        """Forget the decisions of older reviews: clients tell reviews by their paths and would take one for the new."""
+        self.log.drop(file_path)
+
     def decided(self, review: DiffReview) -> str | None:
         """Queue the decision; the text, if any, is to be shown to the person."""
         decision = gemini.decision_notification(review, self.client_name)
         if decision is None:
             return None
-        self.log.append(encode(decision.message))
+        self.log.append(encode(decision.message), review.file_path)
         self.wake.set()
         return decision.warning
 

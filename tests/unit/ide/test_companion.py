@@ -31,6 +31,9 @@ class Recorder:
     def context(self, context: IdeContext) -> None:
         self.contexts.append(context)
 
+    def asked_again(self, file_path: str) -> None:
+        self.decisions = [review for review in self.decisions if review.file_path != file_path]
+
     def decided(self, review: DiffReview) -> str | None:
         self.decisions.append(review)
         return self.warning

@@ -55,6 +55,16 @@ def test_many_small_events_are_kept_up_to_a_number() -> None:
     assert [number for number, _ in log.after(0)] == list(range(45, 301))
 
 
+def test_events_of_a_settled_subject_are_forgotten_and_the_others_stay() -> None:
+    log = EventLog("e")
+    for subject in ("/a", "/b", "/a"):
+        log.append(subject.encode(), subject)
+    log.drop("/a")
+    log.drop("/c")
+    log.append(b"new", "/a")
+    assert log.after(0) == [(2, b"/b"), (4, b"new")]
+
+
 def _table(now: list[float], **restorable: ClientInfo) -> SessionTable:
     return SessionTable("e", dict(restorable), lambda: now[0])
 
