@@ -303,10 +303,10 @@ def test_exec_leaves_claude_code_with_an_editor_that_speaks_its_protocol(
 def test_what_exec_runs_is_an_agent_before_it_connects(workspace: Path) -> None:
     with companion_program(workspace) as companion, _agent(companion, workspace / "a.py") as agent:
         assert read_line(agent) == "proposed"
-        done = isthmus("companion", "exec", "--", *ISTHMUS, "ide", "reject", "a.py", folder=workspace)
+        done = isthmus("companion", "exec", "--", *ISTHMUS, "ide", "accept", "a.py", folder=workspace)
         assert done.returncode == 1
         assert "--allow-agent-accept" in done.stderr
-        assert isthmus("ide", "reject", "a.py", folder=workspace).returncode == 0
+        assert isthmus("ide", "accept", "a.py", folder=workspace).returncode == 0
 
 
 @pytest.mark.requirement("GEM-006", "GEM-087")
@@ -389,3 +389,44 @@ def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path
     assert done.returncode == 1
     assert str(surroundings.temporary / "gemini") in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("status", "--port", "1"),
+        ("open",),
+        ("open", "missing.py"),
+        ("select", "a.py:3-2"),
+        ("diffs", "--wait", "inf"),
+        ("diffs", "--wait", "nan"),
+        ("accept", "a.py", "--content", "missing"),
+        ("diagnostics", "--clear"),
+        ("no-such-command",),
+    ],
+)
+def test_whatever_fails_in_ide_is_json_too_when_that_was_asked_for(workspace: Path, arguments: tuple[str, ...]) -> None:
+    (workspace / "a.py").write_text("a\nb\nc\n", encoding="utf-8")
+    with companion_program(workspace):
+        plain, failed = (
+            isthmus("ide", *arguments, folder=workspace),
+            isthmus("ide", *arguments, "--json", folder=workspace),
+        )
+    assert plain.returncode == failed.returncode != 0
+    assert plain.stdout == ""
+    assert json.loads(failed.stdout).keys() == {"error"}
+    assert "Traceback" not in plain.stderr + failed.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--editor", "vim"), ("--workspace", "missing"), ("--open", "missing")])
+def test_a_companion_that_cannot_start_says_so_in_json_when_that_was_asked_for(
+    workspace: Path, arguments: tuple[str, ...]
+) -> None:
+    failed = isthmus("companion", "--json", "--editor", "headless", *arguments, folder=workspace)
+    assert failed.returncode != 0
+    assert json.loads(failed.stdout).keys() == {"error"}
+
+
+def test_a_folder_that_is_named_twice_is_one_workspace(workspace: Path) -> None:
+    with companion_program(workspace, "--workspace", ".", "--workspace", str(workspace)) as companion:
+        assert companion.discovered["workspacePath"] == str(workspace)

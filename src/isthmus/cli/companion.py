@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.place import parse_place
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default
 
 @click.group(
     "companion",
+    cls=JsonErrorGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -63,7 +65,7 @@ def command(
         return
     name = editor or _default_editor()
     named = workspaces or ((".",) if name == "headless" else ())
-    folders = tuple(_folder(folder) for folder in named)
+    folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
     import asyncio
 
     asyncio.run(_run(name, folders, opened, address, fresh, allow_agent_accept, as_json, until_exit_of))

@@ -10,7 +10,11 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 import click
 
+from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.place import locate, parse_range
+
+LONGEST_WAIT_SECONDS = 3600
+MAXIMUM_SHOWN_BYTES = 64 * 1024 * 1024
 
 P = ParamSpec("P")
 Result = dict[str, Any]
@@ -43,27 +47,14 @@ class Person:
         """Have a command done.
 
         Raises:
-            SystemExit: it was not; the reason has been printed.
+            IsthmusError: it was not.
         """
-        from isthmus.errors import IsthmusError
         from isthmus.ide import control_client
 
         # Who names a workspace means it, whatever this terminal's variables say.
         environment: Mapping[str, str] = os.environ if self._directory == "." else {}
-        try:
-            companion = control_client.choose(control_client.running(), self._directory, environment, self._port)
-            return dict(control_client.ask(companion, command, patience=patience, **arguments)) | {
-                "port": companion.port
-            }
-        except IsthmusError as error:
-            self.fail(str(error))
-            raise SystemExit(1) from error
-
-    def fail(self, text: str) -> None:
-        """Say what went wrong: for people on stderr, for programs also as JSON."""
-        if self.as_json:
-            click.echo(json.dumps({"error": text}))
-        click.echo(f"isthmus: {text}", err=True)
+        companion = control_client.choose(control_client.running(), self._directory, environment, self._port)
+        return dict(control_client.ask(companion, command, patience=patience, **arguments)) | {"port": companion.port}
 
     def show(self, result: Result, text: str) -> None:
         """Print an answer in the form that was asked for."""
@@ -81,7 +72,7 @@ def _person(function: Callable[Concatenate[Person, P], None]) -> Callable[..., N
     return decorated
 
 
-@click.group("ide", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("ide", cls=JsonErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Act as the person at a running companion: open files, select text, answer proposed edits.
 
@@ -142,6 +133,8 @@ def select(person: Person, place: str) -> None:
     if end_line is None and character is not None:
         end_line, end_character = line, character
     elif end_character is None:
+        if end_line is not None and end_line < line:
+            raise click.UsageError(f"expected the last line not before the first, received {line}-{end_line}")
         end_line, end_character = (end_line or line) + 1, 1  # up to and with the newline of the last line
     result = person.ask(
         "select", path=path, line=line, character=character, end_line=end_line, end_character=end_character
@@ -198,10 +191,12 @@ def diagnostics(
 
 
 @command.command("diffs")
-@click.option("--wait", type=click.FloatRange(0), metavar="SECONDS", help="Wait up to so long until there is one.")
+@click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
 @_person
 def diffs(person: Person, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk."""
+    if wait is not None and not 0 <= wait <= LONGEST_WAIT_SECONDS:  # also what is no number
+        raise click.UsageError(f"--wait: expected seconds from 0 to {LONGEST_WAIT_SECONDS}, received {wait}")
     result = person.ask("diffs", patience=wait or 0.0, wait=wait)
     text = "\n".join(_shown(review) for review in result["diffs"])
     person.show(result, text or "no diff waits for an answer")
@@ -247,11 +242,11 @@ def _context_lines(result: Result) -> list[str]:
 
 
 def _shown(review: Result) -> str:
+    from isthmus.files import read_regular
     from isthmus.text import BinaryContentError, decode_text, unified_diff
 
-    path = Path(review["file"])
     try:
-        old = decode_text(path.read_bytes()).text if path.exists() else None
+        old = decode_text(read_regular(Path(review["file"]), MAXIMUM_SHOWN_BYTES)).text
     except (OSError, BinaryContentError):
         old = None
     heading = f"{review['file']} ({review['agent']})"

@@ -1,8 +1,8 @@
 """The person's own channel to a running companion: a Unix socket that no agent is given.
 
 One JSON object a line each way. A 0600 file in our runtime folder names the socket and holds the person's token; it is
-also how ``isthmus ide`` and ``isthmus companion exec`` find the companions that run. Decisions from below an attached
-agent are refused. What the commands mean is in :mod:`person`.
+also how ``isthmus ide`` and ``isthmus companion exec`` find the companions that run. An accept from below an attached
+agent is refused. What the commands mean is in :mod:`person`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide import lineage
 from isthmus.ide.companion import Companion
-from isthmus.ide.person import COMMANDS, DECISIONS, CommandError
+from isthmus.ide.person import COMMANDS, PERMISSIONS, CommandError
 from isthmus.places import make_private_directory, require_own_directory, write_private
 
 MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
@@ -118,7 +118,7 @@ class ControlServer:
         command = COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
             raise CommandError(f"unknown command {name!r}; expected one of {', '.join(COMMANDS)}")
-        if name in DECISIONS and not self._allow_agent_accept:
+        if name in PERMISSIONS and not self._allow_agent_accept:
             await self._refuse_agents(writer)
         return await command(self._companion, request)
 

@@ -149,8 +149,8 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
     "reject": reject,
 }
 
-DECISIONS = frozenset({"accept", "reject"})
-"""The commands that answer in the person's place."""
+PERMISSIONS = frozenset({"accept"})
+"""The commands that allow something in the person's place. A rejection does no harm, whoever sends it."""
 
 
 async def _seen(companion: Companion) -> JsonObject:
