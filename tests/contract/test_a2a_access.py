@@ -3,15 +3,18 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from isthmus import __version__
+from isthmus.a2a import request_head
 from isthmus.a2a.extension import URI
 from isthmus.a2a.listen import ListenError, bind, url_of
 from isthmus.a2a.options import ServerOptions
-from support.a2a_serving import TOKEN, RawClient, rpc, serving
-from support.memory_agent import MemoryAgent
+from isthmus.events import TextContent
+from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
+from support.memory_agent import MemoryAgent, Wait
 
 pytestmark = pytest.mark.anyio
 
@@ -125,6 +128,45 @@ async def test_a_body_over_the_limit_is_413_whether_its_length_is_stated_or_not(
     assert (stated.status_code, chunked.status_code, fitting.status_code) == (413, 413, 200)
     assert stated.json() == chunked.json() == {"error": "the request is larger than 1000 bytes"}
     assert fitting.json()["error"]["code"] == -32700
+
+
+async def test_a_client_that_sends_a_large_body_to_its_end_reads_why_it_is_refused() -> None:
+    async with serving(MemoryAgent(), ServerOptions(TOKEN, body_limit=1000)) as server:
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            response = await server.http.post(server.url, content=b"x" * 30_000_000, headers=headers)
+            assert response.status_code == (401 if headers else 413)
+
+
+@pytest.mark.parametrize(
+    ("before", "begun"),
+    [(b"", b""), (b"", b"POST / HT"), (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"POST / HT")],
+)
+async def test_a_request_whose_head_does_not_come_is_not_waited_for(
+    before: bytes, begun: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
+    async with serving(MemoryAgent()) as server:
+        port = int(server.url.rstrip("/").rsplit(":", 1)[1])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            if before:
+                writer.write(before)
+                await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 10)
+            writer.write(begun)
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        finally:
+            writer.close()
+
+
+async def test_a_stream_may_last_longer_than_the_head_of_a_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
+    gate = asyncio.Event()
+    async with serving(MemoryAgent(lambda _: (Wait(gate), TextContent("t", "late")))) as server:
+        asyncio.get_running_loop().call_later(0.3, gate.set)
+        events = await server.stream("message/stream", prompt("wait", tmp_path))
+        assert events[-1].state == "completed"
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:

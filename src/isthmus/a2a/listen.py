@@ -13,7 +13,7 @@ from types import FrameType
 
 import uvicorn
 
-from isthmus.a2a.gathering import GatheringProtocol
+from isthmus.a2a.request_head import HeadDeadlineProtocol
 from isthmus.a2a.server import Application
 from isthmus.errors import IsthmusError
 
@@ -75,7 +75,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
-                http=GatheringProtocol,
+                http=HeadDeadlineProtocol,
                 log_config=None,
                 access_log=False,
                 lifespan="off",

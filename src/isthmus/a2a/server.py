@@ -88,7 +88,8 @@ class Application:
 
     async def _body(self, request: HttpRequest) -> bytes | Refusal:
         limit = self._options.body_limit
-        too_large = Refusal(413, f"the request is larger than {limit} bytes", {"Connection": "close"})
+        # The connection stays: closed while the client still writes, it would lose the answer.
+        too_large = Refusal(413, f"the request is larger than {limit} bytes", {})
         stated = request.headers.get("content-length", "")
         if stated.isdecimal() and int(stated) > limit:
             return too_large

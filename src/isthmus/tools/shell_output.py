@@ -7,6 +7,7 @@ with carriage returns only the last version is shown. No processes and no clock 
 
 import os
 import re
+import secrets
 from collections import deque
 from pathlib import Path
 from typing import BinaryIO
@@ -26,7 +27,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class ShellOutput:
-    """Collects output. `path` is where it is kept whole when it is too long to show; used only then."""
+    """Collects output. `path` is where it is kept whole when it is too long to show, or beside it when it is taken."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -84,6 +85,15 @@ class ShellOutput:
             return f"[The output has {self.size} bytes; the first {MAXIMUM_FILE_BYTES} of them are in {self._path}]"
         return f"[The output has {self.size} bytes; all of it is in {self._path}]"
 
+    def _create(self) -> int:
+        """A new file: models use call ids again, and what another call wrote is still to be read."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags, 0o600)
+        except FileExistsError:
+            self._path = self._path.with_stem(f"{self._path.stem}-{secrets.token_hex(6)}")
+            return os.open(self._path, flags, 0o600)
+
     def _keep(self, data: bytes) -> None:
         """Append to the file, which is begun when the output gets too long to show."""
         if self._file_error or self.size + len(data) <= HEAD_BYTES + TAIL_BYTES:
@@ -93,8 +103,7 @@ class ShellOutput:
                 if self.size > HEAD_BYTES + TAIL_BYTES:
                     return
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-                self._file = os.fdopen(os.open(self._path, flags, 0o600), "wb")
+                self._file = os.fdopen(self._create(), "wb")
                 self._file.write(bytes(self._head) + b"".join(self._tail))
             self._file.write(data[: max(0, MAXIMUM_FILE_BYTES - self.size)])
         except OSError as error:

@@ -88,3 +88,14 @@ def test_a_folder_that_cannot_be_written_costs_only_the_file(tmp_path: Path) -> 
     output.close()
     assert "could not be kept whole" in output.note()
     assert "left out here" in output.text()
+
+
+def test_what_another_call_with_the_same_id_kept_stays(tmp_path: Path) -> None:
+    outputs = [ShellOutput(tmp_path / "call.txt") for _ in range(3)]
+    for number, output in enumerate(outputs):
+        output.feed(str(number).encode() * 100_000)
+    for output in outputs:
+        output.close()
+    kept = sorted(path.read_bytes() for path in tmp_path.iterdir())
+    assert kept == [str(number).encode() * 100_000 for number in range(3)]
+    assert len({output.note() for output in outputs}) == 3
