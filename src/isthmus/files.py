@@ -46,13 +46,21 @@ def require_regular(status: os.stat_result) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file (a device, pipe or socket)")
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
+def write_atomic(path: Path, data: bytes, *, mode: int | None = None, through_links: bool = True) -> None:
     """Write `data` to `path`, whatever was there. `mode` is that of a new or replaced file; None keeps the old one.
+
+    Without `through_links` a symbolic link at `path` is replaced: in a folder that others can write to, one may have
+    been put there to lead the content elsewhere.
 
     Raises:
         OSError: as of writing in place; also PermissionError for a file whose mode lets nobody write.
     """
-    _write(path, data, mode, lambda _target: None)
+    target = path.resolve()
+    if not through_links:
+        target = path.parent.resolve() / path.name
+        if target.is_symlink():
+            target.unlink(missing_ok=True)
+    _write(target, data, mode, lambda _target: None)
 
 
 def write_if_unchanged(path: Path, data: bytes, expected: bytes | None) -> None:
@@ -74,16 +82,15 @@ def write_if_unchanged(path: Path, data: bytes, expected: bytes | None) -> None:
             happened = "was removed" if current is None else "appeared" if expected is None else "changed"
             raise FileChangedError(f"{path} {happened} meanwhile; nothing was written")
 
-    _write(path, data, None, check, is_new=expected is None)
+    _write(path.resolve(), data, None, check, is_new=expected is None)
 
 
-def _write(path: Path, data: bytes, mode: int | None, check: Callable[[Path], None], *, is_new: bool = False) -> None:
-    target = path.resolve()
+def _write(target: Path, data: bytes, mode: int | None, check: Callable[[Path], None], *, is_new: bool = False) -> None:
     previous = _status(target)
     if previous is not None and stat.S_ISDIR(previous.st_mode):
-        raise IsADirectoryError(f"{path} is a folder")
+        raise IsADirectoryError(f"{target} is a folder")
     if previous is not None and not (previous.st_mode & 0o222 and os.access(target, os.W_OK)):
-        raise PermissionError(f"{path} is read-only")
+        raise PermissionError(f"{target} is read-only")
     # A fixed short name: one made from a long file name may be too long for the file system.
     temporary = target.parent / f".isthmus-{secrets.token_hex(8)}.tmp"
     created_mode = mode if mode is not None else 0o666
@@ -103,7 +110,7 @@ def _write(path: Path, data: bytes, mode: int | None, check: Callable[[Path], No
                 # Unlike a rename, a link fails when the name was taken since the check.
                 os.link(temporary, target)
             except FileExistsError as error:
-                raise FileChangedError(f"{path} appeared meanwhile; nothing was written") from error
+                raise FileChangedError(f"{target} appeared meanwhile; nothing was written") from error
             except OSError:
                 # A file system without hard links.
                 temporary.replace(target)

@@ -56,12 +56,13 @@ def require_own_directory(path: Path) -> None:
 
 
 def write_private(path: Path, content: JsonObject) -> None:
-    """Write a JSON file atomically; nobody else can read it at any moment. Its folder must exist.
+    """Write a JSON file atomically; nobody else can read it at any moment, and it never goes through a link.
+    Its folder must exist.
 
     Raises:
         OSError: it cannot be written.
     """
-    write_atomic(path, json.dumps(content).encode(), mode=0o600)
+    write_atomic(path, json.dumps(content).encode(), mode=0o600, through_links=False)
 
 
 def absolute(path: str) -> str:

@@ -123,3 +123,15 @@ def test_what_has_no_end_or_would_be_waited_for_is_not_read(tmp_path: Path) -> N
             read_regular(path, 4)
     with pytest.raises(IsADirectoryError):
         read_regular(tmp_path, 4)
+
+
+def test_a_link_that_somebody_put_in_the_way_is_replaced_when_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_bytes(b"mine")
+    for target in ("victim", "missing"):
+        (tmp_path / "secret").symlink_to(target)
+        write_atomic(tmp_path / "secret", b"token", mode=0o600, through_links=False)
+        assert (tmp_path / "victim").read_bytes() == b"mine"
+        assert (tmp_path / "secret").read_bytes() == b"token"
+        assert not (tmp_path / "secret").is_symlink()
+        (tmp_path / "secret").unlink()
+    assert names(tmp_path) == ["victim"]
