@@ -326,6 +326,29 @@ def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surro
         assert not path.exists()
 
 
+def test_a_companion_that_exec_started_stays_for_the_agents_that_came_to_it(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    script = "import os, sys; print(os.environ['GEMINI_CLI_IDE_SERVER_PORT'], flush=True); sys.stdin.read()"
+    command = [*ISTHMUS, "companion", "exec", "--", sys.executable, "-c", script]
+
+    def agent() -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    with agent() as first:
+        port = int(read_line(first))
+        with agent() as second:
+            assert int(read_line(second)) == port
+            first.communicate(timeout=10)
+            with pytest.raises(AssertionError, match="not within"):  # it looks after its agents twice a second
+                eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), seconds=2)
+            assert _status(port) == 401
+            second.communicate(timeout=10)
+    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), what="the companion's end")
+
+
 def test_exec_of_a_program_that_does_not_exist_is_127_and_starts_nothing(
     workspace: Path, surroundings: Surroundings
 ) -> None:

@@ -153,7 +153,6 @@ def exec_command(
     """
     import shutil
 
-    from isthmus.ide import control_client
     from isthmus.ide.discovery import agent_environment
 
     program = shutil.which(arguments[0])
@@ -161,24 +160,31 @@ def exec_command(
         click.echo(f"isthmus: there is no program {arguments[0]!r} on PATH", err=True)
         raise SystemExit(127)
     companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
-    control_client.ask(companion, "agent", pid=os.getpid())
     environment = agent_environment(
         companion.port, companion.agent_token, companion.workspace_folders, companion.editor_pid, os.environ
     )
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(program, list(arguments), environment)  # noqa: S606 - no shell, on purpose
+    try:
+        os.execve(program, list(arguments), environment)  # noqa: S606 - no shell, on purpose
+    except OSError as error:
+        click.echo(f"isthmus: {program} cannot be run: {error.strerror}", err=True)
+        raise SystemExit(126) from error
 
 
 def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
+    """A companion that knows of this process and stays as long as it lives."""
     from isthmus.ide import control_client
 
     wanted = editor or _default_editor()
     running = [found for found in control_client.running() if editor is None or found.editor == _identity(editor)]
     try:
-        return control_client.choose(running, folders[0] if folders else ".", os.environ)
-    except control_client.NotFoundError:
-        return _start(wanted, folders, address)
+        companion = control_client.choose(running, folders[0] if folders else ".", os.environ)
+        control_client.ask(companion, "agent", pid=os.getpid())
+    except (control_client.NotFoundError, control_client.RefusedError):  # none, or it is just ending
+        companion = _start(wanted, folders, address)
+        control_client.ask(companion, "agent", pid=os.getpid())
+    return companion
 
 
 def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":

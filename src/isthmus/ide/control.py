@@ -44,6 +44,11 @@ class ControlServer:
         self._own_folder: str | None = None
         self._server: asyncio.Server | None = None
 
+    @property
+    def agents(self) -> frozenset[int]:
+        """The ids of the processes that ``companion exec`` said it becomes."""
+        return frozenset(self._agents)
+
     async def start(self) -> None:
         """Listen; nobody can know of it before :meth:`announce`."""
         make_private_directory(self._folder)

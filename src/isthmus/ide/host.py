@@ -47,7 +47,8 @@ class Ready:
 class CompanionHost:
     """One companion process.
 
-    ``folders`` take the place of the editor's workspace folders; ``watch`` is the id of a process with which it ends.
+    ``folders`` take the place of the editor's workspace folders; ``watch`` is the id of a process with which it ends,
+    unless other agents use it by then: it ends with the last of them.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class CompanionHost:
                 raise CompanionError(f"the companion cannot start: {error}") from error
             ready(Ready(port, str(discovery.path), folders, former is not None))
             tasks.append(asyncio.create_task(self._housekeep(companion, sessions, discovery, token, keep, life_file)))
-            tasks.append(asyncio.create_task(self._until_stopped()))
+            tasks.append(asyncio.create_task(self._until_stopped(control)))
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
                 if task.done():
@@ -127,9 +128,9 @@ class CompanionHost:
             listener.close()
             await self._editor.aclose()
 
-    async def _until_stopped(self) -> None:
-        """Wait for :meth:`stop`, or for the end of the process that is watched."""
-        while self._watch is None or process_is_alive(self._watch):
+    async def _until_stopped(self, control: ControlServer) -> None:
+        """Wait for :meth:`stop`, or for the end of the process that is watched and of all that came to it."""
+        while self._watch is None or any(map(process_is_alive, {self._watch} | control.agents)):
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if self._watch is None else WATCH_SECONDS):
                     await self._stopping.wait()
