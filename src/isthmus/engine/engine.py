@@ -32,6 +32,7 @@ from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.questions import QuestionBoard
 from isthmus.engine.segment import Agent, Segment
 from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
@@ -82,6 +83,8 @@ class Engine:
         self._owner = new_owner()
         self._segments: dict[str, Segment] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._broken: dict[str, str] = {}
+        """Tasks of ours whose segment broke off, and why; they are taken up again when their lease has run out."""
         self._upkeep: asyncio.Task[None] | None = None
         self.questions = QuestionBoard()
 
@@ -262,6 +265,7 @@ class Engine:
                 session.apply(delivery.event, row.task_id)
         fold = None if is_whole_session else partial(self._fold, row.task_id)
         segment = Segment(self._agent, self._journal, feed, taken.lease, session, fold, self._end)
+        self._broken.pop(row.task_id, None)
         self._segments[row.task_id] = segment
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
         return segment
@@ -271,15 +275,13 @@ class Engine:
             await segment.run()
         except StaleLease as error:
             log.warning("%s", error)
-            segment.feed.close()
         except Exception as error:
             log.exception("task %s cannot go on", row.task_id)
-            segment.feed.close(error)
-        else:
-            segment.feed.close()
+            self._broken[row.task_id] = str(error) if isinstance(error, IsthmusError) else "internal error, see the log"
         finally:
             if self._segments.get(row.task_id) is segment:
                 self._forget(row.task_id)
+            segment.feed.close()
 
     def _end(self, segment: Segment) -> None:
         session = segment.session
@@ -349,8 +351,6 @@ class Engine:
             batch = feed.after(at) if feed is not None else None
             segment = self._segments.get(task_id)
             if not batch:
-                if feed is not None and feed.failure is not None:
-                    raise feed.failure
                 current = segment.feed if segment is not None else None
                 if current is not feed:
                     feed, version = current, 0
@@ -376,6 +376,8 @@ class Engine:
             if row is None or (row.seq <= at and row.state.ends_stream):
                 return
             if row.seq <= at and task_id not in self._segments:
+                if row.owner == self._owner and (why := self._broken.get(task_id)) is not None:
+                    raise JournalError(f"task {task_id} cannot go on now and is tried again later: {why}")
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
 
     async def _history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
@@ -393,7 +395,7 @@ class Engine:
     async def _row(self, task_id: str, context_id: str | None = None) -> TaskRow:
         row = await self._journal.task(task_id)
         if row is None or not self._options.workspaces.allows(row.workspace):
-            raise TaskNotFound(f"there is no task {task_id}")
+            raise TaskNotFound(f"there is no task {task_id[:100]}")
         if context_id is not None and context_id != row.context_id:
             raise InvalidRequest(f"task {task_id} belongs to another contextId than {context_id}")
         return row

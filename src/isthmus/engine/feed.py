@@ -26,8 +26,6 @@ class TaskFeed:
         self._progress: dict[str, tuple[int, Delivery]] = {}
         self._version = 0
         self._waiting: set[asyncio.Future[None]] = set()
-        self.failure: Exception | None = None
-        """Why the segment could not go on; its task is where it was, and is taken up again later."""
 
     def publish(self, deliveries: Sequence[Delivery]) -> None:
         """Add kept events, in order."""
@@ -70,9 +68,8 @@ class TaskFeed:
             deadline.cancel()
             self._waiting.discard(waiter)
 
-    def close(self, failure: Exception | None = None) -> None:
-        """Let everybody look again: the segment has ended, or broken off because of ``failure``."""
-        self.failure = failure
+    def close(self) -> None:
+        """Let everybody look again: the segment has ended."""
         self._wake()
 
     def _wake(self) -> None:

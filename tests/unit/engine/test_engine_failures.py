@@ -50,6 +50,8 @@ async def test_who_follows_a_task_is_told_when_it_cannot_be_kept_and_it_goes_on_
     for follower in following:
         with pytest.raises(JournalError, match="the disk is full"):
             await follower
+    with pytest.raises(JournalError, match="tried again later"):
+        await all_of(await engine.follow(turn.task_id))
     journal.is_full = False
 
     async def is_completed() -> bool:
