@@ -1,9 +1,11 @@
 import asyncio
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
 
+from isthmus.journal.base import JournalError
 from isthmus.journal.writer import GroupWriter
 
 pytestmark = pytest.mark.anyio
@@ -43,3 +45,28 @@ async def test_what_was_submitted_before_the_end_is_kept(tmp_path: Path, connect
     reopened = sqlite3.connect(tmp_path / "file")
     assert reopened.execute("SELECT number FROM numbers").fetchall() == [(7,)]
     reopened.close()
+
+
+async def test_what_builds_on_a_write_that_was_lost_is_lost_too(connection: sqlite3.Connection) -> None:
+    writer = GroupWriter(connection, asyncio.get_running_loop())
+
+    begun, go_on = threading.Event(), threading.Event()
+
+    def refuse(connection: sqlite3.Connection) -> None:
+        begun.set()
+        assert go_on.wait(10)
+        raise sqlite3.OperationalError("database or disk is full")
+
+    def insert(connection: sqlite3.Connection) -> int:
+        return connection.execute("INSERT INTO numbers VALUES (7)").rowcount
+
+    lost = writer.submit(refuse, series="a")
+    assert await asyncio.to_thread(begun.wait, 10)
+    writes = [writer.submit(insert, series=series) for series in ("a", "b", None)]
+    go_on.set()
+    with pytest.raises(JournalError, match="disk is full"):
+        await lost
+    with pytest.raises(JournalError, match="an earlier step"):
+        await writes[0]
+    assert await asyncio.gather(*writes[1:]) == [1, 1]
+    await writer.aclose()

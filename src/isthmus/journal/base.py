@@ -79,7 +79,8 @@ class Journal(Protocol):
     ) -> Awaitable[Sequence[Delivery]]:
         """Add events. With ``full_sync`` they are on the disk, not only with the operating system, when it returns.
 
-        A StateChange sets the row's state. Raises StaleLease.
+        A StateChange sets the row's state. Raises StaleLease. Once a write of a lease was refused by the disk, so is
+        each later one: what is kept has no gaps.
         """
         ...
 

@@ -92,7 +92,9 @@ class SqliteJournal:
     ) -> Awaitable[Sequence[Delivery]]:
         """See :meth:`isthmus.journal.base.Journal.append`."""
         now = self._clock()
-        return self._writer.submit(lambda connection: _append(connection, lease, events, now), full_sync=full_sync)
+        return self._writer.submit(
+            lambda connection: _append(connection, lease, events, now), full_sync=full_sync, series=lease
+        )
 
     def finish(
         self,
@@ -115,7 +117,7 @@ class SqliteJournal:
                 _remove_from_inbox(connection, lease.task_id, len(inbox))
             return Finished(deliveries)
 
-        return self._writer.submit(work)
+        return self._writer.submit(work, series=lease)
 
     def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
         """See :meth:`isthmus.journal.base.Journal.take`."""
@@ -126,7 +128,7 @@ class SqliteJournal:
             _remove_from_inbox(connection, lease.task_id, count)
             return deliveries
 
-        return self._writer.submit(work)
+        return self._writer.submit(work, series=lease)
 
     def claim(
         self, row: TaskRow, events: Sequence[AgentEvent], owner: str, lease_seconds: float

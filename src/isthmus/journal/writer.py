@@ -8,7 +8,7 @@ Deliberately not here: what is written.
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -25,6 +25,7 @@ class _Write(Generic[T]):
     work: Callable[[sqlite3.Connection], T]
     future: "asyncio.Future[T]"
     full_sync: bool
+    series: Hashable
 
 
 class GroupWriter:
@@ -39,11 +40,18 @@ class GroupWriter:
         self._queue: SimpleQueue[list[_Write[Any]] | None] = SimpleQueue()
         self._gathered: list[_Write[Any]] = []
         self._closed = False
+        self._broken: set[Hashable] = set()
+        """Series that have lost a write. Touched by the thread alone."""
         self._thread = threading.Thread(target=self._run, name="isthmus-journal", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Callable[[sqlite3.Connection], T], *, full_sync: bool = False) -> "asyncio.Future[T]":
+    def submit(
+        self, work: Callable[[sqlite3.Connection], T], *, full_sync: bool = False, series: Hashable = None
+    ) -> "asyncio.Future[T]":
         """Queue ``work``; the future is done when its group is committed.
+
+        Writes of one ``series`` build on each other: once the disk has refused one of them, the later ones fail too,
+        also those that are queued already.
 
         Raises:
             JournalError: the writer is closed.
@@ -54,7 +62,7 @@ class GroupWriter:
         if not self._gathered:
             # Waking the thread costs more than most writes: once for all that comes in this turn of the loop.
             self._loop.call_soon(self._hand_over)
-        self._gathered.append(_Write(work, future, full_sync))
+        self._gathered.append(_Write(work, future, full_sync, series))
         return future
 
     def _hand_over(self) -> None:
@@ -96,6 +104,8 @@ class GroupWriter:
             outcomes: list[Any] = []
             for write in group:
                 try:
+                    if write.series in self._broken:
+                        raise JournalError("an earlier step could not be written, so this one was not either")
                     outcomes.append(write.work(connection))
                 except JournalError as error:
                     outcomes.append(error)
@@ -104,6 +114,7 @@ class GroupWriter:
         except Exception as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            self._broken.update(write.series for write in group if write.series is not None)
             failure = JournalError(f"the journal could not be written ({error}); nothing of this step was kept")
             failure.__cause__ = error
             return [failure] * len(group)
