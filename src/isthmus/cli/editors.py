@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
-    from isthmus.ide.peer import IdePeer
+    from isthmus.ide.peer import IdePeer, Outcome
 
 LOOK_AGAIN_SECONDS = 2.0
 """How long it is remembered that no editor was found."""
@@ -28,10 +28,13 @@ class IdeEditor:
         return self.peer.ide_name
 
     async def review(self, path: Path, new_content: str) -> str | None:
-        """Show the change there; the accepted content, or None for a rejection."""
+        """Show the change there; the accepted content, or None for a rejection.
+
+        An editor that is gone is waited for: it may come back while the question is open.
+        """
         from isthmus.ide.review import Accepted, Closed, Rejected
 
-        outcome = await self.peer.open_diff(str(path), new_content)
+        outcome = await self._outcome(str(path), new_content)
         match outcome:
             case Accepted(content):
                 return content
@@ -39,6 +42,27 @@ class IdeEditor:
                 return None
             case Closed():
                 raise IsthmusError(f"the view was closed in {self.name} without an answer")
+
+    async def _outcome(self, path: str, new_content: str) -> "Outcome":
+        from isthmus.ide.peer import IdeError
+
+        while True:
+            await self._back()
+            try:
+                return await self.peer.open_diff(path, new_content)
+            except IdeError:
+                if self.peer.can_review:
+                    raise
+
+    async def _back(self) -> None:
+        changed = asyncio.Event()
+        unsubscribe = self.peer.on_change(changed.set)
+        try:
+            while not self.peer.can_review:
+                await changed.wait()
+                changed.clear()
+        finally:
+            unsubscribe()
 
 
 class EditorDirectory:
@@ -51,9 +75,9 @@ class EditorDirectory:
         self._lock = asyncio.Lock()
 
     async def find(self, workspace: Path) -> IdeEditor | None:
-        """The editor that has the workspace open and can show diffs."""
+        """The editor that has the workspace open, or had it and may come back; None when it shows no diffs."""
         peer = await self._peer(workspace)
-        return IdeEditor(peer) if peer is not None and peer.can_review else None
+        return IdeEditor(peer) if peer is not None and (peer.can_review or not peer.connected) else None
 
     async def context(self, workspace: Path) -> str | None:
         """What that editor shows, for the model."""

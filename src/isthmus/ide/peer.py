@@ -50,7 +50,7 @@ class Deadlines:
     open_diff: float = 60.0
     close_diff: float = 5.0
     retry_first: float = 0.2
-    retry_last: float = 10.0
+    retry_last: float = 5.0
     lost: float = 30.0
 
 
