@@ -169,8 +169,12 @@ class Engine:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._journal.release(leases)
-        await self._journal.aclose()
+        try:
+            await self._journal.release(leases)
+        except JournalError:
+            log.exception("what runs is taken over when its lease has run out")
+        finally:
+            await self._journal.aclose()
 
     # --- continuing ---
 
@@ -312,7 +316,7 @@ class Engine:
                     if (segment := self._segments.get(task_id)) is not None:
                         segment.cancel()
                 await self._sweep()
-            except JournalError:
+            except Exception:
                 log.exception("leases could not be looked after")
 
     async def _sweep(self) -> None:

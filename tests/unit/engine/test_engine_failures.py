@@ -29,6 +29,11 @@ class FullJournal(SqliteJournal):
             raise JournalError("the disk is full")
         return super().finish(lease, events, pending, discard_inbox=discard_inbox)
 
+    def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
+        if self.is_full:
+            raise JournalError("the disk is full")
+        return super().release(leases)
+
 
 class ForgetfulJournal(SqliteJournal):
     """Has a session that cannot be understood."""
@@ -69,3 +74,14 @@ async def test_a_session_that_cannot_be_read_fails_its_task_and_not_the_engine(t
     assert isinstance(end, StateChange)
     assert (end.state, end.reason) == (TaskState.FAILED, "internal_error")
     await engine.aclose()
+
+
+async def test_an_engine_closes_also_when_nothing_can_be_kept(tmp_path: Path) -> None:
+    journal = FullJournal(tmp_path / "journal.sqlite")
+    engine = Engine(WaitingAgent(), journal, EngineOptions(WorkspaceRule(tmp_path)))
+    await engine.start()
+    turn = await engine.prompt(PromptMessage("work"))
+    journal.is_full = True
+    await engine.aclose()
+    with pytest.raises(JournalError):
+        await engine.get(turn.task_id)
