@@ -109,7 +109,7 @@ class CallRunner:
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
-            for event in _failed(_announce(item, ""), failure):
+            for event in _failed(_announce(item, _description(tool, item)), failure):
                 yield event
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
@@ -217,6 +217,14 @@ def _announce(item: OpenCall, description: str) -> ToolCall:
     return ToolCall(
         request.id, ToolCallStatus.PENDING, request.name, request.arguments, description=description or None
     )
+
+
+def _description(tool: Tool, item: OpenCall) -> str:
+    """What a call that cannot be made was to do; empty when its arguments do not even say that."""
+    try:
+        return tool.describe(item.request.arguments)
+    except ToolFailure:
+        return ""
 
 
 def _with_details(request: ConfirmationRequest, ready: _Ready) -> ConfirmationRequest:

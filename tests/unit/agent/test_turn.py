@@ -302,6 +302,13 @@ async def test_a_call_that_cannot_be_made_is_a_result_and_the_model_goes_on(
     assert message.replace('"', "") in at.told().replace('\\"', "")
 
 
+async def test_a_call_that_fails_before_it_is_asked_still_says_what_it_was_to_do(desk: Any) -> None:
+    edit = {"file_path": "nowhere.txt", "old_string": "a", "new_string": "b"}
+    at = desk([Reply.of(Call("replace", edit), Call("read_file", {"file_path": 7})), Reply.of(Say("sorry"))])
+    await at.prompt("try")
+    assert [call.description for call in at.calls] == ["nowhere.txt: a => b", None]
+
+
 async def test_the_turn_limit_fails_the_task_with_its_reason(desk: Any) -> None:
     at = desk([Reply.of(Call("list_directory", {"dir_path": "."}))] * 5, limit=3)
     end = await at.prompt("go on for ever")
