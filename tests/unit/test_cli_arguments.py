@@ -9,6 +9,7 @@ import pytest
 
 from isthmus.cli.main import run
 from support.isthmus_program import ISTHMUS, isthmus
+from support.wire_server import Answer, WireServer
 
 WRONG = [
     pytest.param(["-p", "hi", "-m", "nope"], 42, "no model is called 'nope'", id="model"),
@@ -92,6 +93,20 @@ def test_a_list_of_sessions_does_not_pass_over_other_wishes(
 def test_an_allowed_tool_of_no_known_form_is_refused(entry: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["-p", "hi", "-m", "demo", "--allowed-tools", entry]) == 42
     assert "expected the name of a tool" in capsys.readouterr().err
+
+
+def test_what_an_error_quotes_does_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["connect", "http://\x1b]0;owned\x07", "-p", "hi"]) == 1
+    assert "\x1b" not in capsys.readouterr().err
+    with WireServer(lambda request: Answer(503, {}, (b"\x1b]0;owned\x07",))) as server:
+        assert run(["connect", server.base_url, "-p", "hi"]) == 1
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["agent.example.org", "ftp://agent.example.org/", "https://", "https:///path"])
+def test_a_public_url_that_is_none_is_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serve", "--public-url", url]) == 42
+    assert repr(url) in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])

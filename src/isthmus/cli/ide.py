@@ -58,7 +58,10 @@ class Person:
 
     def show(self, result: Result, text: str) -> None:
         """Print an answer in the form that was asked for."""
-        click.echo(json.dumps(result) if self.as_json else text)
+        from isthmus.terminal.sanitize import visible
+
+        # Files, their names and the agents' own names may say anything; nothing of it is for the terminal to obey.
+        click.echo(json.dumps(result) if self.as_json else visible(text))
 
 
 def _person(function: Callable[Concatenate[Person, P], None]) -> Callable[..., None]:

@@ -140,7 +140,9 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except IsthmusError as error:
         if not _failed_as_json(arguments, type(error).__name__, str(error), 1):
-            click.echo(f"isthmus: {error}", err=True)
+            from isthmus.terminal.sanitize import visible
+
+            click.echo(f"isthmus: {visible(str(error))}", err=True)  # it may quote what a server said
         return 1
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE):

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import logging
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from isthmus.cli.options import GivenOptions, Setup, agent_options, decide
+from isthmus.cli.options import BadInputError, GivenOptions, Setup, agent_options, decide
 
 TOKEN_FILE = "serve-token"  # noqa: S105 - the name of a file
 
@@ -39,6 +40,8 @@ def command(
     isthmus serve --port 8080 --token-file ~/isthmus-token --workspace ~/project
     isthmus connect http://127.0.0.1:8080/ --token-file ~/isthmus-token
     """
+    if public_url is not None and re.fullmatch(r"https?://[^\s/?#]+(/\S*)?", public_url) is None:
+        raise BadInputError(f"--public-url {public_url!r}: expected a URL such as https://agent.example.org/")
     agent = GivenOptions(**options)
     setup = decide(agent, may_ask=True)
     token_path = token_file or setup.data_dir / TOKEN_FILE
