@@ -1,4 +1,5 @@
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -214,6 +215,29 @@ def test_live_lines_leave_nothing_behind() -> None:
     assert lines[:2] == ["A text without an end", ""]
     assert lines[2].startswith("✓ run_shell_command  make xx")
     assert lines[3:] == ["    done", "", "The end."]
+
+
+def test_what_a_cancelled_program_printed_stays() -> None:
+    call = shell_call()
+    live = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None, live_content="one\ntwo\n")
+    transcript = Transcript().show(in_status(call, ToolCallStatus.EXECUTING), ToolCallUpdate(live))
+    transcript.show(in_status(call, ToolCallStatus.CANCELLED))
+    assert transcript.text.split("\n")[1:] == ["    one", "    two", ""]
+
+
+def test_long_errors_and_commands_stay_within_their_indent() -> None:
+    reason = "the reason is told in more words than one line of this terminal has room for"
+    call = ToolCall("r", ToolCallStatus.FAILED, "read_file", {}, "a.py", error=ErrorDetails(reason))
+    transcript = Transcript(is_terminal=True, width=40).show(ToolCallUpdate(call))
+    transcript.renderer.question(question_of(shell_call(command="make " + "x" * 60)))
+    lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line).rstrip() for line in transcript.text.splitlines()]
+    assert lines[1:4] == [
+        "    the reason is told in more words",
+        "    than one line of this terminal has",
+        "    room for",
+    ]
+    start = lines.index("    $ make " + "x" * 28)
+    assert lines[start + 1] == "      " + "x" * 32
 
 
 def test_a_text_goes_on_where_it_was_after_a_pause() -> None:

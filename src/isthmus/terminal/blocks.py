@@ -87,11 +87,11 @@ def seconds(duration: float) -> str:
 
 
 def error_lines(call: ToolCall) -> list[Text]:
-    """Why a call failed."""
+    """Why a call failed; neither indented nor wrapped yet."""
     lines = output_lines(call.error.message) if call.error is not None else []
-    shown = [Text(INDENT + visible(line), "bad") for line in lines[:ERROR_LINES]]
+    shown = [Text(visible(line), "bad") for line in lines[:ERROR_LINES]]
     if len(lines) > ERROR_LINES:
-        shown.append(Text(f"{INDENT}{len(lines) - ERROR_LINES} more lines", "quiet"))
+        shown.append(Text(f"{len(lines) - ERROR_LINES} more lines", "quiet"))
     return shown
 
 
@@ -177,7 +177,8 @@ def question_block(question: Question, workspace: str, width: int, glyphs: Glyph
             body = diff_block(diff, width, glyphs, QUESTION_DIFF_LINES)
         case ExecuteDetails():
             commands = visible(details.command).rstrip("\n").split("\n")
-            body = [Text(f"{INDENT}{'$' if index == 0 else ' '} {line}") for index, line in enumerate(commands)]
+            folded = [part for line in commands for part in _folded(line, max(10, width - len(INDENT) - 3))]
+            body = [Text(f"{INDENT}{'$' if index == 0 else ' '} {line}") for index, line in enumerate(folded)]
             if details.working_directory:
                 body.append(Text(f"{INDENT}  in {visible_line(details.working_directory)}", "quiet"))
         case McpDetails():

@@ -64,6 +64,7 @@ class TaskRenderer:
         self._own_answers: set[str] = set()
         self._option_names: dict[tuple[str, str], str] = {}
         self._programs: set[str] = set()
+        self._printed: dict[str, str] = {}
         self._shown_prompt: str | None = None
         self._began: dict[str, float] = {}
         self._last_event = 0.0
@@ -175,18 +176,22 @@ class TaskRenderer:
         if not call.status.is_final:
             return
         self._began.pop(call.tool_call_id, None)
+        printed = self._printed.pop(call.tool_call_id, "")
         self._text_id = ""
         screen = self._screen
         view = self._view.calls.get(call.tool_call_id) or CallView(call)
         lines = [call_header(view, screen.glyphs, screen.width)]
         if call.status is ToolCallStatus.FAILED:
-            lines += error_lines(call)
+            for line in error_lines(call):
+                lines += [Text(INDENT).append_text(part) for part in screen.wrapped(line, len(INDENT))]
         elif call.output is not None and call.output.diff is not None:
             diff = call.output.diff
             if self._seen.get(call.tool_call_id) != diff.new_content:
                 lines += diff_block(diff, screen.width, screen.glyphs, RESULT_DIFF_LINES)
         elif call.output is not None and call.output.text and call.tool_call_id in self._programs:
             lines += tail_lines(call.output.text, screen.width, screen.glyphs)
+        elif call.status is ToolCallStatus.CANCELLED and printed:
+            lines += tail_lines(printed, screen.width, screen.glyphs)
         screen.block("work", lines)
 
     def _remember(self, call: ToolCall) -> None:
@@ -197,6 +202,8 @@ class TaskRenderer:
         runs = request is not None and isinstance(request.details, ExecuteDetails)
         if runs or call.live_content is not None or call.tool_name == SHELL_TOOL:
             self._programs.add(call.tool_call_id)
+        if call.live_content is not None:
+            self._printed[call.tool_call_id] = call.live_content
 
     def _answer(self, accepted: ConfirmationAccepted) -> None:
         confirmation = accepted.confirmation
