@@ -50,8 +50,13 @@ assert(loadstring(reviews, "=neovim_review.lua"))(session)
 return { pid = vim.fn.getpid(), folders = session.folders() }
 """
 _COMMAND_SECONDS: Final = 10.0
+_OPEN_DIFF_SECONDS: Final = 3.0
 _SNAPSHOT_SECONDS: Final = 0.5
 _TYPING: Final = "iRvVsS\x16\x13"
+
+
+class _BusyError(EditorError):
+    """Neovim did not answer in time; what was asked of it waits there."""
 
 
 def default_address(environment: Mapping[str, str]) -> str:
@@ -159,7 +164,8 @@ class NeovimEditor:
     async def open_diff(self, review: DiffReview) -> None:
         """Show the review in a tab page of its own; ``:w`` accepts, ``:q`` rejects.
 
-        While the person is typing, the tab page opens behind the current one and a message tells of it.
+        While the person is typing, the tab page opens behind the current one and a message tells of it. A Neovim that
+        waits at a prompt, or is busy, shows it when it gets to it: an agent would give up an edit that is refused.
         """
         current, note = await asyncio.to_thread(_read, review.file_path)
         options = {
@@ -172,7 +178,9 @@ class NeovimEditor:
         }
         self._reviews[review.id] = review
         try:
-            await self._command(review.file_path, "open_diff", review.id, options)
+            await self._command(review.file_path, "open_diff", review.id, options, timeout=_OPEN_DIFF_SECONDS)
+        except _BusyError:
+            pass  # the request waits in Neovim, and the person can answer with `isthmus ide` meanwhile
         except BaseException:
             # The request may still be carried out when Neovim gets to it: this one comes right after it.
             self._reviews.pop(review.id, None)
@@ -240,11 +248,11 @@ class NeovimEditor:
         except RpcError as error:
             raise EditorError(str(error)) from error
 
-    async def _command(self, subject: str, name: str, *arguments: object) -> Any:
+    async def _command(self, subject: str, name: str, *arguments: object, timeout: float | None = None) -> Any:
         try:
-            return await self._call(name, *arguments, timeout=_COMMAND_SECONDS)
+            return await self._call(name, *arguments, timeout=_COMMAND_SECONDS if timeout is None else timeout)
         except RpcTimeoutError as error:
-            raise EditorError(f"{subject}: Neovim does not answer: {_WAITS}") from error
+            raise _BusyError(f"{subject}: Neovim does not answer: {_WAITS}") from error
         except EditorGoneError:
             raise
         except EditorError as error:

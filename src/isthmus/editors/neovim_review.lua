@@ -267,7 +267,9 @@ local function show(review)
   api.nvim_win_set_buf(left, review.current)
   vim.cmd("rightbelow vsplit")
   local right = api.nvim_get_current_win()
-  arrange(left, review.current, "DiffDelete", options.note, "")
+  local target = find_buffer(options.path)
+  local unsaved = target and vim.bo[target].modified and ", without your unsaved changes" or ""
+  arrange(left, review.current, "DiffDelete", options.note .. unsaved, "")
   arrange(right, review.proposed, "DiffAdd", options.proposed_by, " %#Title#:w%* accept  %#Title#:q%* reject  ")
   vim.cmd("wincmd =")
   api.nvim_win_call(right, function()
@@ -329,6 +331,9 @@ on("QuitPre", function()
 end)
 on("ModeChanged", function() -- the mode's own line had hidden it
   vim.schedule(function()
+    if api.nvim_get_mode().mode:sub(1, 1) ~= "n" then -- only passing, as when the view itself was made
+      return
+    end
     for _, review in pairs(reviews) do
       if review.unseen and api.nvim_get_current_buf() ~= review.proposed then
         tell(review.unseen)

@@ -17,19 +17,38 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_neovim_at_a_prompt_costs_a_deadline_and_not_the_companion(
-    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_when_it_was_answered(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.editors.neovim._COMMAND_SECONDS", 0.3)
+    monkeypatch.setattr("isthmus.editors.neovim._OPEN_DIFF_SECONDS", 0.3)
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}")
     known = await editor.open_files()
     await neovim.connection.request("nvim_input", "r", timeout=5)  # waits for a character, and answers nothing else
     assert await editor.open_files() == known
+    await editor.open_diff(review(path, "proposed\n"))
+    await neovim.connection.request("nvim_input", "<Esc>", timeout=5)
+    await eventually_async(lambda: neovim.tabs(), what="an answer")
+    assert await neovim.tabs() == 2
+    await neovim.command("write")
+    await eventually_async(lambda: heard.decisions == [DiffAccepted("review-1", "proposed\n")])
+    await view_is_closed(neovim)
+
+
+async def test_a_review_that_was_taken_back_while_neovim_was_at_a_prompt_is_not_shown(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.editors.neovim._OPEN_DIFF_SECONDS", 0.1)
+    monkeypatch.setattr("isthmus.editors.neovim._COMMAND_SECONDS", 0.3)
+    path = make_file(workspace, "a.py")
+    await neovim.connection.request("nvim_input", "r", timeout=5)
+    await editor.open_diff(review(path, "proposed\n"))
     with pytest.raises(EditorError, match="waits at a prompt"):
-        await editor.open_diff(review(path, "proposed\n"))
+        await editor.save(path)
+    assert await editor.close_diff("review-1") == "proposed\n"
     await neovim.connection.request("nvim_input", "<Esc>", timeout=5)
     await view_is_closed(neovim)
+    assert heard.decisions == []
 
 
 @pytest.mark.parametrize("command", ["qall", "wqall", "quitall!", "xall", "cquit"])

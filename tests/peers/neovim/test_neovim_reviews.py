@@ -272,6 +272,36 @@ async def test_a_review_does_not_catch_the_keys_of_a_person_who_is_typing(
     assert await editor.close_diff("review-1") == "proposed\n"
 
 
+async def test_a_person_who_was_typing_is_told_of_the_review_when_the_mode_line_is_gone(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    path = make_file(workspace, "a.txt", "alpha beta\n")
+    await neovim.command(f"edit {path}")
+    await neovim.lua("vim.notify = function(text) _G.told = { text = text, mode = vim.api.nvim_get_mode().mode } end")
+    await neovim.type("ihel")
+    await editor.open_diff(review(path, "proposed\n"))
+    await eventually_async(lambda: neovim.lua("return _G.told and _G.told.mode == 'i'"), what="a message at once")
+    await neovim.lua("_G.told = nil")
+    assert await neovim.lua("return _G.told") is None
+    await neovim.type("lo<Esc>")
+    told = await eventually_async(lambda: neovim.lua("return _G.told"), what="the message")
+    assert "tab 2" in told["text"]
+    assert told["mode"] == "n"
+
+
+@pytest.mark.parametrize("keys", ["", "itext<Esc>"])
+async def test_the_person_is_told_that_unsaved_changes_are_not_in_the_view(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, keys: str
+) -> None:
+    path = make_file(workspace, "a.txt", "alpha beta\n")
+    await neovim.command(f"edit {path}")
+    await neovim.type(keys)
+    await editor.open_diff(review(path, "proposed\n"))
+    bar = await neovim.lua("return vim.wo[vim.fn.win_getid(1)].winbar")
+    assert "on disk" in bar
+    assert ("without your unsaved changes" in bar) == (keys != "")
+
+
 async def test_a_failed_review_leaves_nothing_behind(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
