@@ -262,6 +262,7 @@ async def test_a_finished_task_cannot_be_canceled_and_a_canceled_one_not_continu
     assert (await server.error("tasks/cancel", {"id": done["id"]}))["code"] == -32002
     task = await waiting_task(server, workspace)
     assert (await server.result("tasks/cancel", {"id": task["id"]}))["status"]["state"] == "canceled"
+    assert (await server.error("tasks/cancel", {"id": task["id"]}))["code"] == -32002
     assert (await server.error("message/send", prompt("more", taskId=task["id"])))["code"] == -32004
 
 

@@ -232,7 +232,9 @@ class Engine:
         return [call for call in session.waiting if call.tool_call_id not in answered]
 
     async def _cancel(self, task_id: str) -> None:
-        while (row := await self._row(task_id)).state is not TaskState.CANCELED:
+        is_asked = False
+        while (row := await self._row(task_id)).state is not TaskState.CANCELED or not is_asked:
+            is_asked = True
             if row.state.is_terminal:
                 raise TaskNotCancelable(f"task {task_id} is {row.state}; only one that works or waits can be cancelled")
             if (running := self._running.get(task_id)) is not None:

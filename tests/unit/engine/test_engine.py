@@ -267,7 +267,17 @@ async def test_cancel_of_a_waiting_task_cancels_its_calls(tmp_path: Path) -> Non
         (last_call,) = [event.tool_call for event in kept if isinstance(event, ToolCallUpdate)][-1:]
         assert (last_call.status, last_call.confirmation_request) == (ToolCallStatus.CANCELLED, None)
         assert agent.ran == []
-        assert (await engine.cancel(turn.task_id)).state is TaskState.CANCELED
+        with pytest.raises(TaskNotCancelable, match="is canceled"):
+            await engine.cancel(turn.task_id)
+
+
+async def test_all_who_cancel_a_task_at_once_are_told_that_it_is_cancelled(tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    async with engine_on(tmp_path, agent) as engine:
+        turn = await engine.prompt(PromptMessage("work"))
+        await agent.started.wait()
+        snapshots = await asyncio.gather(*(engine.cancel(turn.task_id) for _ in range(3)))
+        assert [snapshot.state for snapshot in snapshots] == [TaskState.CANCELED] * 3
 
 
 async def test_a_completed_task_cannot_be_cancelled_and_an_unknown_one_is_not_found(tmp_path: Path) -> None:
