@@ -100,7 +100,8 @@ def decide(
     if analysis is not None and _all_granted(analysis, policy.grants):
         return Allow()
     if not policy.may_ask:
-        return Deny(_how_to_allow(tool_name, kind, analysis, is_guarded=is_guarded))
+        missing = _missing_prefixes(analysis, policy.grants)
+        return Deny(_how_to_allow(tool_name, kind, missing, is_guarded=is_guarded))
     options = _options(tool_name, kind, analysis)
     return Ask(tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL)))
 
@@ -151,19 +152,25 @@ def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant]) -> bool:
     )
 
 
+def _missing_prefixes(analysis: ShellAnalysis | None, grants: Iterable[Grant]) -> tuple[tuple[str, ...], ...]:
+    """What would have to be granted for a command to run; empty when no prefixes are enough."""
+    if analysis is None or analysis.writes_files:
+        return ()
+    granted = [grant.prefix for grant in grants if isinstance(grant, PrefixGrant)]
+    return tuple(wanted for wanted in analysis.prefixes if not any(_begins(wanted, prefix) for prefix in granted))
+
+
 def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
     return tuple(words[: len(prefix)]) == tuple(prefix)
 
 
-def _how_to_allow(tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None, *, is_guarded: bool) -> str:
+def _how_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str]], *, is_guarded: bool) -> str:
     if is_guarded:
         return (
             f"{tool_name} would edit a file that says what agents may do. That needs a person's permission each time,"
             " and nobody can be asked here, so it was not run. Only --approval-mode yolo allows it."
         )
-    entry = tool_name
-    if kind is ToolKind.EXECUTE and analysis is not None and analysis.prefixes:
-        entry = f"{tool_name}({' '.join(analysis.prefixes[0])})"
+    entry = ",".join(f"{tool_name}({' '.join(prefix)})" for prefix in missing) or tool_name
     mode = "--approval-mode auto_edit" if kind is ToolKind.EDIT else "--approval-mode yolo"
     return (
         f"{tool_name} needs a person's permission and nobody can be asked here, so it was not run. "

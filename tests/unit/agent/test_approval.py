@@ -149,6 +149,22 @@ def test_an_edit_of_a_guarded_file_is_asked_each_time() -> None:
     assert "yolo" in alone.reason
 
 
+@pytest.mark.parametrize(
+    ("command", "entry"),
+    [
+        ("git status && git log", "run_shell_command(git log)"),
+        ("git log | wc", "run_shell_command(git log),run_shell_command(wc)"),
+        ("git status > file", "run_shell_command"),
+        ("git $(log)", "run_shell_command"),
+    ],
+)
+def test_the_refusal_of_a_command_names_what_is_missing_and_would_be_enough(command: str, entry: str) -> None:
+    policy = Policy(grants=frozenset({PrefixGrant(("git", "status"))}), may_ask=False)
+    decision = decide(policy, SHELL, ToolKind.EXECUTE, {"command": command})
+    assert isinstance(decision, Deny)
+    assert f"--allowed-tools '{entry}'" in decision.reason
+
+
 def test_without_a_person_the_refusal_names_the_flags_that_would_allow_it() -> None:
     decision = shell("git status", may_ask=False)
     assert isinstance(decision, Deny)
