@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +83,7 @@ async def _connect(
         folder = workspace or str(Path.cwd())
         if prompt is not None or not sys.stdin.isatty():
             return await _headless(agent, prompt, output_format, folder, workspace, resume)
+        token_option = "" if token_file is None else f" --token-file {shlex.quote(str(token_file))}"
         from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
         options = InteractiveOptions(
@@ -89,7 +91,7 @@ async def _connect(
             workspace=workspace,
             resume=resume,
             heading=(f"Connected to {agent.url} · {folder}", "/help for help"),
-            command=f"isthmus connect {url}",
+            command=f"isthmus connect {url}{token_option}",
         )
         return await run_interactive(agent, options)
     finally:
