@@ -67,8 +67,8 @@ class CallRunner:
     async def settle(self) -> AsyncGenerator[AgentEvent, None]:
         """Settle every open call that can be; afterwards ``session.waiting`` says what a person must decide."""
         session = self._session
-        for call in session.given_up:
-            yield session.apply(ToolCallUpdate(_cancelled(call, "Not run: a new message came instead of an answer")))
+        for event in _given_up_calls(session):
+            yield session.apply(event)
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
             item = session.calls[request_id]
@@ -297,9 +297,14 @@ def _result_of(call: ToolCall) -> ToolResultRecorded:
     return ToolResultRecorded(call.tool_call_id, text)
 
 
+def _given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
+    why = "Not run: a new message came instead of an answer"
+    return tuple(ToolCallUpdate(_cancelled(call, why)) for call in session.given_up)
+
+
 def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
     """What is recorded for the open calls of a session whose task is cancelled."""
-    events: list[AgentEvent] = []
+    events: list[AgentEvent] = [*_given_up_calls(session)]
     for item in session.unsettled:
         call = item.call or _announce(item, "")
         if not call.status.is_final:
