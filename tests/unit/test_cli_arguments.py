@@ -103,6 +103,23 @@ def test_what_an_error_quotes_does_not_control_the_terminal(capsys: pytest.Captu
     assert "\x1b" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["-m", "nope"], "no model is called 'nope'"),
+        (["-m", "gemini:x"], "GEMINI_API_KEY"),
+        (["--record", "/dev/null/frames"], "/dev/null/frames"),
+    ],
+)
+def test_a_demonstration_that_cannot_be_starts_nothing(
+    option: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", "--editor", "headless", *option]) == 42
+    out, err = capsys.readouterr()
+    assert message in err
+    assert out == ""
+
+
 @pytest.mark.parametrize("url", ["agent.example.org", "ftp://agent.example.org/", "https://", "https:///path"])
 def test_a_public_url_that_is_none_is_refused(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["serve", "--public-url", url]) == 42

@@ -1,6 +1,7 @@
 """``isthmus demo``: a whole task, from the prompt to the reviewed edit, with what went over the wires."""
 
 import asyncio
+import os
 import shutil
 import sys
 import tempfile
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 
 from isthmus.cli.options import BadInputError
+from isthmus.errors import IsthmusError
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -31,8 +33,13 @@ def command(editor: str | None, model: str | None, record: Path | None) -> None:
     from isthmus.demo.demonstration import Demonstration
 
     program = _neovim(editor)
+    if model is not None:
+        _check(model)
     if record is not None:
-        record.mkdir(parents=True, exist_ok=True)
+        try:
+            record.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInputError(f"--record {record}: the folder cannot be made: {error.strerror}") from error
     with tempfile.TemporaryDirectory(prefix="isthmus-demo-") as folder:
         place = Path(folder).resolve()
         demonstration = Demonstration(place, program, model, record, click.echo)
@@ -44,6 +51,20 @@ def command(editor: str | None, model: str | None, record: Path | None) -> None:
         if record is not None:
             click.echo(f"\nFrames: {', '.join(str(path) for path in sorted(record.glob('*.jsonl')))}")
         click.echo(f"\nWritten, with the reviewer's change in it: {target.relative_to(place)}")
+
+
+def _check(model: str) -> None:
+    """Say what is wrong with a model before anything is started.
+
+    Raises:
+        BadInputError: there is none of that name, or it needs a key.
+    """
+    from isthmus.models.choose import choose
+
+    try:
+        choose(model, None, os.environ)
+    except IsthmusError as error:
+        raise BadInputError(str(error)) from error
 
 
 def _neovim(editor: str | None) -> str | None:
