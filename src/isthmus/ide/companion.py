@@ -134,10 +134,15 @@ class Companion:
     async def open_diff(self, client: Client, file_path: str, proposed: str) -> DiffReview:
         """Show a proposed edit to the person; returns when it can be seen. A former one of the same client is closed.
 
+        An agent that was started anew asks again as another client: it gets the view that is open, with the person's
+        edits in it, instead of a second one beside it.
+
         Raises:
             EditorError: nothing can be shown.
         """
         _require_file(file_path)
+        if (left := self._left_behind(client, file_path, proposed)) is not None:
+            return self.reviews.hand_over(left.id, client.id, client.title)
         if len(self.reviews) >= MAXIMUM_REVIEWS:
             raise EditorError(f"openDiff: {MAXIMUM_REVIEWS} reviews are open already; decide or close some first")
         review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title)
@@ -154,6 +159,21 @@ class Companion:
             raise
         await self._announce()
         return review
+
+    def _left_behind(self, client: Client, file_path: str, proposed: str) -> DiffReview | None:
+        """The same proposal of the same kind of agent, if that one is not connected any more."""
+        if self.reviews.find(client.id, file_path) is not None:
+            return None
+        for review in self.reviews.all():
+            is_same = (review.file_path, review.proposed, review.title) == (file_path, proposed, client.title)
+            if is_same and not self.is_heard(review):
+                return review
+        return None
+
+    def is_heard(self, review: DiffReview) -> bool:
+        """Whether the client of a review would hear of a decision right now."""
+        owner = self._clients.get(review.owner)
+        return owner is not None and owner.connected
 
     async def close_diff(self, client: Client, file_path: str) -> DiffReview | None:
         """Take a review back. The decided review with its final text; None when there was none.

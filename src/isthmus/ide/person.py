@@ -165,7 +165,9 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
         raise CommandError(f"no diff is open for {path}; open diffs: {waiting}")
-    return found[0]  # the oldest: two agents that propose the same file are answered in the order they asked
+    # The oldest: two agents that propose the same file are answered in the order they asked. One that is gone, perhaps
+    # for ever, does not stand in the way of one that waits.
+    return next((review for review in found if companion.is_heard(review)), found[0])
 
 
 def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:

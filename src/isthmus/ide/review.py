@@ -92,6 +92,12 @@ class ReviewTable:
         self._by_id[review.id] = review
         return former.reject() if former is not None else None
 
+    def hand_over(self, review_id: str, owner: str, title: str) -> DiffReview:
+        """Give an open review to another client; the one that it had for the path is to be closed before."""
+        review = replace(self._by_id[review_id], owner=owner, title=title)
+        self._by_id[review_id] = review
+        return review
+
     def find(self, owner: str, file_path: str) -> DiffReview | None:
         """The open review of a client for exactly this path."""
         return next((r for r in self._by_id.values() if r.owner == owner and r.file_path == file_path), None)

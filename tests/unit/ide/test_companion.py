@@ -11,6 +11,7 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.context import IdeContext
 from isthmus.ide.editor import EditorError
+from isthmus.ide.person import COMMANDS
 from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
 from support.waiting import eventually_async
 
@@ -120,6 +121,58 @@ async def test_a_client_that_leaves_takes_its_views_along_and_no_others(
     editor.accept_diff(kept.id)
     await eventually_async(lambda: other.decisions, what="a decision")
     assert client.decisions == []
+
+
+async def test_an_agent_that_was_started_anew_gets_the_view_that_is_open_with_the_persons_edits(
+    companion: Companion, editor: HeadlessEditor, client: Recorder, workspace: Path
+) -> None:
+    path = str(workspace / "a.py")
+    first = await companion.open_diff(client, path, "proposed\n")
+    editor.edit_diff(first.id, "edited\n")
+    again = Recorder("two")
+    companion.attach(again)
+    client.connected = False
+    second = await companion.open_diff(again, path, "proposed\n")
+    assert (second.id, second.owner) == (first.id, "two")
+    await companion.detach(client.id)
+    editor.accept_diff(second.id)
+    await eventually_async(lambda: again.decisions)
+    assert again.decisions[0].state == Accepted("edited\n")
+    assert client.decisions == []
+
+
+@pytest.mark.parametrize(
+    ("connected", "title", "proposed"),
+    [(True, "A client", "proposed\n"), (False, "Another", "proposed\n"), (False, "A client", "something else\n")],
+)
+async def test_a_view_is_left_to_an_agent_that_is_there_or_may_come_back(
+    companion: Companion, editor: HeadlessEditor, client: Recorder, workspace: Path,
+    connected: bool, title: str, proposed: str,
+) -> None:  # fmt: skip
+    path = str(workspace / "a.py")
+    await companion.open_diff(client, path, "proposed\n")
+    client.connected = connected
+    other = Recorder("two", title)
+    companion.attach(other)
+    await companion.open_diff(other, path, proposed)
+    assert [review.owner for review in companion.reviews.all()] == ["one", "two"]
+    assert len(editor.open_reviews) == 2
+
+
+async def test_the_person_answers_the_agent_that_waits_before_one_that_is_gone(
+    companion: Companion, client: Recorder, workspace: Path
+) -> None:
+    path = str(workspace / "a.py")
+    await companion.open_diff(client, path, "of the first\n")
+    other = Recorder("two")
+    companion.attach(other)
+    await companion.open_diff(other, path, "of the second\n")
+    client.connected = False
+    await COMMANDS["accept"](companion, {"path": path})
+    assert [review.owner for review in companion.reviews.all()] == ["one"]
+    assert other.decisions[0].state == Accepted("of the second\n")
+    await COMMANDS["accept"](companion, {"path": path})
+    assert client.decisions[0].state == Accepted("of the first\n")
 
 
 async def test_a_view_that_cannot_be_shown_leaves_no_review(
