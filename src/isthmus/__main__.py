@@ -10,9 +10,13 @@ def main() -> None:
 
         print(__version__)
         return
-    from isthmus.cli.main import run
+    try:
+        from isthmus.cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = 130  # Ctrl-C while the program was still being loaded
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.__main__ import main
 from isthmus.cli.main import run
 from support.isthmus_program import ISTHMUS, isthmus
 from support.wire_server import Answer, WireServer
@@ -63,6 +64,32 @@ def test_what_fails_before_the_task_is_said_on_stderr_alone(
     assert out == ""
     assert message in err
     assert "Traceback" not in err
+
+
+def test_ctrl_c_before_the_task_is_json_as_well(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isthmus.cli.run.decide", interrupted)
+    assert run(["-p", "hi", "-o", "json"]) == 130
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["type"], error["code"]) == ("FatalCancellationError", 130)
+
+
+def test_ctrl_c_while_the_program_is_loaded_ends_it_without_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("isthmus.cli.main.run", interrupted)
+    monkeypatch.setattr(sys, "argv", ["isthmus", "-p", "hi"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("option", [["--approval-mode", "plan"], ["--workspace", "."], ["--no-ide"], ["-p", "hi"]])

@@ -21,6 +21,9 @@ from isthmus.errors import IsthmusError
 BAD_INPUT = 42
 """The exit status for arguments and settings that do not fit, as Gemini CLI has it."""
 
+CANCELLED = 130
+"""The exit status after Ctrl-C."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Command:
@@ -137,7 +140,8 @@ def run(arguments: Sequence[str]) -> int:
             error.show()
         return status
     except (click.Abort, KeyboardInterrupt):
-        return 130
+        _failed_as_json(arguments, "FatalCancellationError", "Operation cancelled.", CANCELLED)
+        return CANCELLED
     except IsthmusError as error:
         if not _failed_as_json(arguments, type(error).__name__, str(error), 1):
             from isthmus.terminal.sanitize import visible
