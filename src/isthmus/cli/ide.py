@@ -215,7 +215,8 @@ def accept(person: Person, file: str, content: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it."""
     text = _read(content) if content is not None else None
     result = person.ask("accept", path=person.locate(file), content=text)
-    person.show(result, f"accepted: {result['file']} (the agent writes it)")
+    then = "the agent writes it" if result["agent_connected"] else "the agent is gone; it is told if it comes back soon"
+    person.show(result, f"accepted: {result['file']} ({then})")
 
 
 @command.command("reject")

@@ -128,7 +128,7 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
         raise CommandError("expected content as a string")
     review = _find(companion, request)
     decided = await companion.accept(review.id, content)
-    return _decided(review, decided, "accepted")
+    return {**_decided(review, decided, "accepted"), "agent_connected": companion.is_heard(review)}
 
 
 async def reject(companion: Companion, request: JsonObject) -> JsonObject:

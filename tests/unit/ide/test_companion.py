@@ -168,10 +168,12 @@ async def test_the_person_answers_the_agent_that_waits_before_one_that_is_gone(
     companion.attach(other)
     await companion.open_diff(other, path, "of the second\n")
     client.connected = False
-    await COMMANDS["accept"](companion, {"path": path})
+    answer = await COMMANDS["accept"](companion, {"path": path})
+    assert answer["agent_connected"] is True
     assert [review.owner for review in companion.reviews.all()] == ["one"]
     assert other.decisions[0].state == Accepted("of the second\n")
-    await COMMANDS["accept"](companion, {"path": path})
+    answer = await COMMANDS["accept"](companion, {"path": path})
+    assert answer["agent_connected"] is False
     assert client.decisions[0].state == Accepted("of the first\n")
 
 
