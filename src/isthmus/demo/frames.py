@@ -15,7 +15,8 @@ def lines_of(frame: Frame) -> list[str]:
     """The frame in at most a few lines of :data:`WIDTH` characters."""
     arrow = "->" if frame.kind == "request" else "<-"
     label = _label(frame)
-    body = "" if frame.body is None else _compact(_essence(frame))
+    essence = None if frame.body is None else _essence(frame)
+    body = "" if essence is None or essence == [] else _compact(essence)
     head = f"{frame.link:<4} {arrow} {label}"
     if not body:
         return [head]
@@ -46,9 +47,9 @@ def _event_name(value: Mapping[str, Any]) -> str:
 
 
 def _essence(frame: Frame) -> Any:
-    """What is new in the frame: the params of a request, the message of an event."""
+    """What is new in the frame: the params of a request, the message of an event; what is no JSON-RPC, whole."""
     value = _object(frame.body)
-    if not value:
+    if not {"params", "error", "result", "method"} & value.keys():
         return frame.body
     for name in ("params", "error"):
         if name in value:
