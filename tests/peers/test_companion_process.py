@@ -453,3 +453,16 @@ def test_a_companion_that_cannot_start_says_so_in_json_when_that_was_asked_for(
 def test_a_folder_that_is_named_twice_is_one_workspace(workspace: Path) -> None:
     with companion_program(workspace, "--workspace", ".", "--workspace", str(workspace)) as companion:
         assert companion.discovered["workspacePath"] == str(workspace)
+
+
+def test_a_companion_whose_ready_line_nobody_reads_runs_and_ends_well(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    command = [*ISTHMUS, "companion", "--editor", "headless"]
+    with subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE) as companion:
+        assert companion.stdout is not None
+        companion.stdout.close()
+        folder = surroundings.temporary / "gemini" / "ide"
+        eventually(lambda: folder.is_dir() and list(folder.iterdir()), what="the discovery file")
+        companion.send_signal(signal.SIGTERM)
+        assert companion.wait(10) == 0

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,8 +129,12 @@ def _say_ready(ready: "Ready", editor: str, as_json: bool) -> None:
         line = (
             f"Companion ready on port {ready.port}{again} ({editor}, {folders}); discovery file {ready.discovery_file}"
         )
-    with suppress(OSError):  # whoever started us may not want to read it
+    try:
         print(line, flush=True)
+    except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, sys.stdout.fileno())
+        os.close(sink)
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
