@@ -23,7 +23,7 @@ from isthmus.a2a.extension import URI
 
 ROUNDS = 3
 CLIENTS = 32
-TASKS = {1: 300, CLIENTS: 960}
+TASKS = {1: 300, CLIENTS: 640}
 FEW_TASKS = {1: 40, CLIENTS: 96}
 EVENTS = 4_000
 LONG_EVENTS = 16_000
