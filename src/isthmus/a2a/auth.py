@@ -6,6 +6,7 @@ each of them may see.
 
 import hmac
 import ipaddress
+import logging
 import os
 import secrets
 import stat
@@ -20,6 +21,8 @@ from isthmus.errors import IsthmusError
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 TOKEN_VARIABLE = "ISTHMUS_A2A_TOKEN"  # noqa: S105 - the name of a variable, not a token
 """The environment variable that holds a client's token."""
+
+log = logging.getLogger(__name__)
 
 
 class TokenFileError(IsthmusError):
@@ -76,7 +79,7 @@ def ensure_token_file(path: Path) -> str:
     """The token in a file; a missing file is made with a new token, readable by its owner alone.
 
     Raises:
-        TokenFileError: the file is readable by others, empty, or cannot be read or written.
+        TokenFileError: the file is empty, or cannot be read or written.
     """
     if path.exists():
         return read_token_file(path)
@@ -99,21 +102,23 @@ def ensure_token_file(path: Path) -> str:
 
 
 def read_token_file(path: Path) -> str:
-    """The token in a file that exists.
+    """The token in a file that exists. One that others can read is made its owner's alone, and that is said.
 
     Raises:
-        TokenFileError: the file is readable by others, empty, or cannot be read.
+        TokenFileError: the file is empty, or cannot be read or closed to others.
     """
     try:
-        mode = path.stat().st_mode
         token = path.read_text(encoding="utf-8").strip()
+        if os.name == "posix" and (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077:
+            path.chmod(0o600)
+            log.warning(
+                "the token file %s could be read by others (mode %04o) and is yours alone now; "
+                "delete it to get a new token if others may have read it",
+                path,
+                mode,
+            )
     except (OSError, UnicodeDecodeError) as error:
-        raise TokenFileError(f"the token file {path} cannot be read: {error}") from error
-    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
-        raise TokenFileError(
-            f"the token file {path} can be read by others (mode {stat.S_IMODE(mode):04o}); make it yours alone with "
-            f"`chmod 600 {path}`, or delete it to get a new token"
-        )
+        raise TokenFileError(f"the token file {path} cannot be read as yours alone: {error}") from error
     if not token or not token.isascii() or any(character.isspace() for character in token):
         raise TokenFileError(f"the token file {path} holds no token: expected one line of ASCII without spaces")
     return token
