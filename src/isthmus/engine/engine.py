@@ -28,6 +28,7 @@ from isthmus.client import (
 from isthmus.codec import well_formed
 from isthmus.engine.asking import check_answers, history_of, title_of
 from isthmus.engine.feed import TaskFeed
+from isthmus.engine.following import OTHERS_POLL_SECONDS, deliveries
 from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.questions import QuestionBoard
 from isthmus.engine.segment import Agent, Segment
@@ -48,10 +49,6 @@ HISTORY_MESSAGES = 50
 """Messages of a snapshot when the asker names no number."""
 HISTORY_LIMIT = 1000
 """Messages of a snapshot at the most."""
-REPLAY_ROWS = 256
-"""Rows read from the journal at a time."""
-OTHERS_POLL_SECONDS = 0.2
-"""How often a task that another process runs is looked at by those who follow it here."""
 CANCEL_SECONDS = 20.0
 ATTEMPTS = 100
 """How often a task may change between the look at it and the step that depends on it."""
@@ -348,43 +345,15 @@ class Engine:
     ) -> Turn:
         return Turn(self._snapshot(row, history), self._deliver(row.task_id, after, after + 1), is_new)
 
-    async def _deliver(self, task_id: str, after: int, end_from: int) -> AsyncIterator[Delivery]:
-        """Events after ``after``, to the first state that ends a stream and has number ``end_from`` or later."""
-        at, version = after, 0
-        feed: TaskFeed | None = None
-        while True:
-            # The feed that was waited at holds its last events also when its segment has ended meanwhile.
-            batch = feed.after(at) if feed is not None else None
-            segment = self._segments.get(task_id)
-            if not batch:
-                current = segment.feed if segment is not None else None
-                if current is not feed:
-                    feed, version = current, 0
-                batch = feed.after(at) if feed is not None else None
-            if batch is None:
-                batch = await self._journal.events(task_id, at, REPLAY_ROWS)
-            for delivery in batch:
-                at = delivery.seq or at
-                yield delivery
-                event = delivery.event
-                if isinstance(event, StateChange) and event.state.ends_stream and at >= end_from:
-                    return
-            if batch:
-                continue
-            if feed is not None:
-                version, progress = feed.progress_after(version)
-                for delivery in progress:
-                    yield delivery
-                if not progress and self._segments.get(task_id) is segment:
-                    await feed.changed(OTHERS_POLL_SECONDS * 50)
-                continue
-            row = await self._journal.task(task_id)
-            if row is None or (row.seq <= at and row.state.ends_stream):
-                return
-            if row.seq <= at and task_id not in self._segments:
-                if row.owner == self._owner and (why := self._broken.get(task_id)) is not None:
-                    raise JournalError(f"task {task_id} cannot go on now and is tried again later: {why}")
-                await asyncio.sleep(OTHERS_POLL_SECONDS)
+    def _deliver(self, task_id: str, after: int, end_from: int) -> AsyncIterator[Delivery]:
+        return deliveries(self._journal, self._feed_of, self._why_broken, task_id, after, end_from)
+
+    def _feed_of(self, task_id: str) -> TaskFeed | None:
+        segment = self._segments.get(task_id)
+        return segment.feed if segment is not None else None
+
+    def _why_broken(self, row: TaskRow) -> str | None:
+        return self._broken.get(row.task_id) if row.owner == self._owner else None
 
     async def _history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
         """The last messages; read backwards, since what the model said may be calls alone, and no message then."""
