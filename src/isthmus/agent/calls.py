@@ -311,3 +311,16 @@ def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
             events.append(ToolCallUpdate(_cancelled(call, "Cancelled by the user")))
         events.append(ToolResultRecorded(call.tool_call_id, "The person cancelled the turn.", is_error=True))
     return tuple(events)
+
+
+def failed_calls(session: Session, why: str) -> tuple[AgentEvent, ...]:
+    """What is recorded for the open calls of a session whose task failed by a bug."""
+    events: list[AgentEvent] = []
+    for item in session.unsettled:
+        call = item.call or _announce(item, "")
+        if not call.status.is_final:
+            error = ErrorDetails(why, "internal_error")
+            quiet = replace(call, confirmation_request=None, live_content=None)
+            events.append(ToolCallUpdate(replace(quiet, status=ToolCallStatus.FAILED, error=error)))
+        events.append(ToolResultRecorded(call.tool_call_id, why, is_error=True))
+    return tuple(events)

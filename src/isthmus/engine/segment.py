@@ -12,7 +12,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Protocol
 
-from isthmus.agent.calls import cancelled_calls
+from isthmus.agent.calls import cancelled_calls, failed_calls
 from isthmus.agent.session import Session
 from isthmus.client import Delivery
 from isthmus.engine.feed import TaskFeed
@@ -123,6 +123,8 @@ class Segment:
         except Exception as error:
             log.exception("the agent failed on task %s", self.lease.task_id)
             text = f"The agent failed: {type(error).__name__}: {error}. This is a bug; the log has the details."
+            for event in failed_calls(self.session, text):
+                await self._keep(self.session.apply(event))
             end = StateChange(TaskState.FAILED, text, "internal_error")
         finally:
             self._flush_text()

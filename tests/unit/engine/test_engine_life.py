@@ -1,0 +1,160 @@
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from isthmus.agent.session import Session
+from isthmus.client import (
+    InvalidRequest,
+    PromptMessage,
+    TaskNotFound,
+)
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import (
+    AgentEvent,
+    StateChange,
+    TaskState,
+    TextContent,
+    ToolCall,
+    ToolCallStatus,
+    ToolCallUpdate,
+)
+from isthmus.journal.sqlite import SqliteJournal
+from support.agents import AskingAgent, EchoAgent, WaitingAgent
+from support.engines import all_of, engine_on, events, once
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_bug_in_the_agent_fails_the_task_and_not_the_engine(tmp_path: Path) -> None:
+    class Broken:
+        async def run(self, session: object):
+            yield StateChange(TaskState.WORKING)
+            raise ZeroDivisionError("oops")
+
+    async with engine_on(tmp_path, Broken()) as engine:
+        last = events(await all_of(await engine.prompt(PromptMessage("hi"))))[-1]
+        assert isinstance(last, StateChange)
+        assert (last.state, last.reason) == (TaskState.FAILED, "internal_error")
+        assert "ZeroDivisionError" in (last.error or "")
+        assert (await engine.tasks())[0].state is TaskState.FAILED
+
+
+async def test_a_bug_in_a_tool_leaves_no_call_running(tmp_path: Path) -> None:
+    class Broken(AskingAgent):
+        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+            async for event in super().run(session):
+                yield event
+                if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
+                    raise ZeroDivisionError("oops")
+
+    async with engine_on(tmp_path, Broken(("one", "two"))) as engine:
+        turn = await engine.prompt(PromptMessage("do both"))
+        await all_of(turn)
+        seen = events(await all_of(await engine.answer(turn.task_id, once("one"), answered_by="test")))
+        last = {event.tool_call.tool_call_id: event.tool_call for event in seen if isinstance(event, ToolCallUpdate)}
+        assert {call.status for call in last.values()} == {ToolCallStatus.FAILED}
+        assert set(last) == {"one", "two"}
+        assert all(call.confirmation_request is None for call in last.values())
+
+
+async def test_a_working_task_whose_engine_stopped_goes_on_in_the_next(tmp_path: Path) -> None:
+    first_agent = WaitingAgent()
+    async with engine_on(tmp_path, first_agent) as engine:
+        turn = await engine.prompt(PromptMessage("work"))
+        await first_agent.started.wait()
+    second_agent = WaitingAgent()
+    second_agent.release.set()
+    async with engine_on(tmp_path, second_agent) as engine:
+        assert events(await all_of(await engine.follow(turn.task_id, 0)))[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_an_engine_that_takes_nothing_over_goes_on_with_a_task_when_it_is_followed(tmp_path: Path) -> None:
+    first_agent = WaitingAgent()
+    async with engine_on(tmp_path, first_agent) as engine:
+        turn = await engine.prompt(PromptMessage("work"))
+        await first_agent.started.wait()
+    second_agent = WaitingAgent()
+    second_agent.release.set()
+    async with engine_on(tmp_path, second_agent, takes_over=False) as engine:
+        assert (await engine.get(turn.task_id)).state is TaskState.WORKING
+        assert not second_agent.started.is_set()
+        assert events(await all_of(await engine.follow(turn.task_id)))[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_a_task_of_a_workspace_that_is_not_allowed_is_not_seen_nor_touched(tmp_path: Path) -> None:
+    mine, others = tmp_path / "mine", tmp_path / "others"
+    mine.mkdir()
+    others.mkdir()
+    agent = AskingAgent()
+    async with engine_on(tmp_path, agent, workspace=others) as engine:
+        turn = await engine.prompt(PromptMessage("do it"))
+        await all_of(turn)
+    async with engine_on(tmp_path, agent, workspace=mine) as engine:
+        assert await engine.tasks() == []
+        for attempt in (
+            engine.get(turn.task_id),
+            engine.follow(turn.task_id),
+            engine.cancel(turn.task_id),
+            engine.answer(turn.task_id, once("one"), answered_by="test"),
+            engine.prompt(PromptMessage("go on", task_id=turn.task_id)),
+        ):
+            with pytest.raises(TaskNotFound):
+                await attempt
+    assert agent.ran == []
+
+
+async def test_a_task_that_another_process_runs_is_cancelled_there(tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=0.4)
+    owner = Engine(agent, await SqliteJournal.open(tmp_path / "journal.sqlite"), options)
+    await owner.start()
+    async with engine_on(tmp_path, EchoAgent()) as other:
+        turn = await owner.prompt(PromptMessage("work"))
+        await agent.started.wait()
+        assert (await other.cancel(turn.task_id)).state is TaskState.CANCELED
+        assert agent.stopped.is_set()
+    await owner.aclose()
+
+
+async def test_a_question_outlives_the_engine_and_is_answered_in_the_next(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, AskingAgent()) as engine:
+        turn = await engine.prompt(PromptMessage("do it"))
+        await all_of(turn)
+    agent = AskingAgent()
+    async with engine_on(tmp_path, agent) as engine:
+        snapshot = await engine.get(turn.task_id)
+        assert [call.tool_call_id for call in snapshot.pending] == ["one"]
+        await all_of(await engine.answer(turn.task_id, once("one"), answered_by="test"))
+        assert agent.ran == ["one"]
+
+
+async def test_an_empty_prompt_is_refused(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, EchoAgent()) as engine:
+        with pytest.raises(InvalidRequest, match="no text"):
+            await engine.prompt(PromptMessage("  \n"))
+
+
+async def test_text_that_is_no_unicode_is_mended_and_the_task_goes_on(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, EchoAgent()) as engine:
+        turn = await engine.prompt(PromptMessage("one \ud800 two", settings={"workspace_path": str(tmp_path)}))
+        text = "".join(item.text for item in events(await all_of(turn)) if isinstance(item, TextContent))
+        assert text == "one \ufffd two "
+        assert [item.text for item in (await engine.get(turn.task_id)).history] == ["one \ufffd two"] * 2
+
+
+async def test_a_model_that_says_no_unicode_is_kept_and_followed(tmp_path: Path) -> None:
+    class Strange:
+        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+            for number in (0xD800, 0xDFFF):
+                yield session.apply(TextContent("m", chr(number)))
+            call = ToolCall("c", ToolCallStatus.FAILED, "shell", {"key\udfff": ["\udc00", {"n": 1}]})
+            yield session.apply(ToolCallUpdate(call))
+            yield session.apply(StateChange(TaskState.COMPLETED))
+
+    async with engine_on(tmp_path, Strange()) as engine:
+        seen = events(await all_of(await engine.prompt(PromptMessage("go"))))
+        assert seen[-1] == StateChange(TaskState.COMPLETED)
+        (update,) = [event for event in seen if isinstance(event, ToolCallUpdate)]
+        assert update.tool_call.input_parameters == {"key\ufffd": ["\ufffd", {"n": 1}]}
