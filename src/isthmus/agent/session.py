@@ -168,7 +168,7 @@ class Session:
 
     def _take_result(self, call_id: str, content: str, is_error: bool) -> None:
         item = self.calls.get(call_id)
-        if item is None:
+        if item is None or item.result is not None:
             return
         result = ToolResult(call_id, item.request.name, content, is_error)
         self.calls[call_id] = replace(item, result=result)
