@@ -466,3 +466,10 @@ def test_a_companion_whose_ready_line_nobody_reads_runs_and_ends_well(
         eventually(lambda: folder.is_dir() and list(folder.iterdir()), what="the discovery file")
         companion.send_signal(signal.SIGTERM)
         assert companion.wait(10) == 0
+
+
+def test_an_address_alone_means_neovim(workspace: Path) -> None:
+    done = isthmus("companion", "--address", str(workspace / "nobody.sock"), folder=workspace)
+    assert done.returncode == 1
+    assert "nobody.sock" in done.stderr
+    assert "headless" not in done.stderr

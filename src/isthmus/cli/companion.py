@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 15.0
 
-_EDITOR_HELP = "The editor to serve. Default: nvim inside a Neovim terminal ($NVIM is set), else headless."
+_EDITOR_HELP = "The editor to serve. Default: nvim with --address or in a Neovim terminal ($NVIM), else headless."
 _WORKSPACE_HELP = "A workspace folder, may be given several times. Default: Neovim's folder; headless: this one."
 _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default: $NVIM."
 
@@ -62,7 +62,7 @@ def command(
     """
     if context.invoked_subcommand is not None:
         return
-    name = editor or _default_editor()
+    name = editor or _default_editor(address)
     named = workspaces or ((".",) if name == "headless" else ())
     folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
     import asyncio
@@ -179,7 +179,7 @@ def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | 
     """A companion that knows of this process and stays as long as it lives."""
     from isthmus.ide import control_client
 
-    wanted = editor or _default_editor()
+    wanted = editor or _default_editor(address)
     running = [found for found in control_client.running() if editor is None or found.editor == _identity(editor)]
     try:
         companion = control_client.choose(running, folders[0] if folders else ".", os.environ)
@@ -220,8 +220,8 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
     raise IsthmusError(f"the companion could not be started: {reason.removeprefix('isthmus: ')}")
 
 
-def _default_editor() -> str:
-    return "nvim" if os.environ.get("NVIM") else "headless"
+def _default_editor(address: str | None) -> str:
+    return "nvim" if address is not None or os.environ.get("NVIM") else "headless"
 
 
 def _identity(editor: str) -> str:
