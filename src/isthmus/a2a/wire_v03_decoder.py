@@ -68,7 +68,7 @@ def decode_task(result: object, uri: str | None, seq: int | None = None) -> Task
         model=str(extended.get("model", "")),
         error=_optional_text(extended.get("error")) or (_joined(message) or None if _is_failed(state) else None),
         reason=_optional_text(extended.get("reason")) or reason,
-        pending=tuple(_pending(message)) if state is TaskState.INPUT_REQUIRED else (),
+        pending=() if state.is_terminal else tuple(_pending(message)),
         history=tuple(_history(task, message, state)),
     )
 

@@ -198,7 +198,8 @@ def _task_message(snapshot: TaskSnapshot, uri: str | None) -> JsonDict | None:
         last = snapshot.history[-1] if snapshot.history else None
         return _history(snapshot, last) if last is not None and last.role == "agent" else None
     parts: list[JsonDict] = []
-    if snapshot.state is TaskState.INPUT_REQUIRED:
+    if snapshot.pending:
+        # Also while another call runs: what waits can be answered.
         parts = pending_parts(snapshot.pending, uri)
     elif snapshot.error is not None:
         parts = [_text_part(snapshot.error)]

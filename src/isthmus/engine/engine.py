@@ -10,7 +10,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from isthmus.agent.session import Session
@@ -152,7 +152,11 @@ class Engine:
         """See :meth:`isthmus.client.AgentClient.get`."""
         row = await self._row(task_id)
         limit = HISTORY_MESSAGES if history_length is None else min(max(0, history_length), HISTORY_LIMIT)
-        return self._snapshot(row, await self._history(task_id, limit))
+        snapshot = self._snapshot(row, await self._history(task_id, limit))
+        if row.state is TaskState.WORKING and (segment := self._segments.get(task_id)) is not None:
+            # While one call runs, the others go on waiting.
+            return replace(snapshot, pending=segment.session.waiting)
+        return snapshot
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
         """See :meth:`isthmus.client.AgentClient.tasks`."""

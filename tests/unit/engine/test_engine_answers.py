@@ -1,10 +1,12 @@
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
+from isthmus.agent.session import Session
 from isthmus.client import InvalidRequest, PromptMessage, Turn
-from isthmus.events import ConfirmationAccepted, StateChange, TaskState, ToolCallStatus, ToolCallUpdate
+from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState, ToolCallStatus, ToolCallUpdate
 from support.agents import AskingAgent
 from support.engines import all_of, engine_on, events, once
 
@@ -39,6 +41,28 @@ async def test_while_a_call_runs_another_is_answered_once_only(tmp_path: Path) -
         kept = events(await all_of(await engine.follow(turn.task_id, 0)))
         assert len([event for event in kept if isinstance(event, ConfirmationAccepted)]) == len(NAMES)
         assert sorted(agent.ran) == sorted(NAMES)
+
+
+async def test_while_a_call_runs_the_task_tells_what_else_waits(tmp_path: Path) -> None:
+    running, release = asyncio.Event(), asyncio.Event()
+
+    class Slow(AskingAgent):
+        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+            async for event in super().run(session):
+                yield event
+                if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
+                    running.set()
+                    await release.wait()
+
+    async with engine_on(tmp_path, Slow(("one", "two"))) as engine:
+        turn = await engine.prompt(PromptMessage("do both"))
+        await all_of(turn)
+        answered = await engine.answer(turn.task_id, once("one"), answered_by="test")
+        await running.wait()
+        snapshot = await engine.get(turn.task_id)
+        assert (snapshot.state, [call.tool_call_id for call in snapshot.pending]) == (TaskState.WORKING, ["two"])
+        release.set()
+        await all_of(answered)
 
 
 async def test_two_answers_to_one_question_in_one_message_are_refused(tmp_path: Path) -> None:
