@@ -271,10 +271,11 @@ def _failed(call: ToolCall, failure: ToolFailure) -> tuple[AgentEvent, ...]:
 
 
 def _cancelled(call: ToolCall, why: str) -> ToolCall:
-    error = ErrorDetails(why, "cancelled")
-    return replace(
-        call, status=ToolCallStatus.CANCELLED, error=error, confirmation_request=None, live_content=None, output=None
-    )
+    return _ended(call, ToolCallStatus.CANCELLED, ErrorDetails(why, "cancelled"))
+
+
+def _ended(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCall:
+    return replace(call, status=status, error=error, confirmation_request=None, live_content=None, output=None)
 
 
 def _interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
@@ -304,23 +305,22 @@ def _given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
 
 def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
     """What is recorded for the open calls of a session whose task is cancelled."""
-    events: list[AgentEvent] = [*_given_up_calls(session)]
-    for item in session.unsettled:
-        call = item.call or _announce(item, "")
-        if not call.status.is_final:
-            events.append(ToolCallUpdate(_cancelled(call, "Cancelled by the user")))
-        events.append(ToolResultRecorded(call.tool_call_id, "The person cancelled the turn.", is_error=True))
-    return tuple(events)
+    error = ErrorDetails("Cancelled by the user", "cancelled")
+    return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The person cancelled the turn.")
 
 
 def failed_calls(session: Session, why: str) -> tuple[AgentEvent, ...]:
     """What is recorded for the open calls of a session whose task failed by a bug."""
-    events: list[AgentEvent] = []
+    return _closed_calls(session, ToolCallStatus.FAILED, ErrorDetails(why, "internal_error"), why)
+
+
+def _closed_calls(
+    session: Session, status: ToolCallStatus, error: ErrorDetails, for_model: str
+) -> tuple[AgentEvent, ...]:
+    events: list[AgentEvent] = [*_given_up_calls(session)]
     for item in session.unsettled:
         call = item.call or _announce(item, "")
         if not call.status.is_final:
-            error = ErrorDetails(why, "internal_error")
-            quiet = replace(call, confirmation_request=None, live_content=None)
-            events.append(ToolCallUpdate(replace(quiet, status=ToolCallStatus.FAILED, error=error)))
-        events.append(ToolResultRecorded(call.tool_call_id, why, is_error=True))
+            events.append(ToolCallUpdate(_ended(call, status, error)))
+        events.append(ToolResultRecorded(call.tool_call_id, for_model, is_error=True))
     return tuple(events)

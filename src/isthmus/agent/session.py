@@ -27,10 +27,8 @@ from isthmus.events import (
     ToolCallUpdate,
     ToolResultRecorded,
 )
-from isthmus.models.base import Message, Part, Text, ToolRequest, ToolResult, Usage, requests_of
+from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, Usage, requests_of
 from isthmus.models.message import message_from_json
-
-NOT_RUN = "The call was not run: the turn ended before."
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from isthmus.demo.processes import running
 from isthmus.demo.relay import Frame, Relay
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState, ToolCallConfirmation
+from isthmus.models.scripted import DEMO_PROMPT
 
-PROMPT = "Add a farewell function to greeting.py, in the style of the greeting that is there."
 GREETING = '''\
 def greet(name: str) -> str:
     """Welcome somebody."""
@@ -120,7 +120,7 @@ class Demonstration:
         try:
             async with asyncio.timeout(seconds):
                 settings = {"workspace_path": str(workspace)}
-                turn = await agent.prompt(PromptMessage(PROMPT, settings=settings))
+                turn = await agent.prompt(PromptMessage(DEMO_PROMPT, settings=settings))
                 end = await self._follow(agent, turn, person, target)
         except TimeoutError as error:
             raise IsthmusError(f"the task did not end within {seconds:g} s") from error

@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from isthmus.errors import IsthmusError
 
 JsonObject: TypeAlias = Mapping[str, Any]
+NOT_RUN = "The call was not run: the turn ended before."
+"""What a model is told of a call that it asked for and that nothing came of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,17 @@ messages stay as they are.
 
 from collections.abc import Iterable, Sequence
 
-from isthmus.models.base import JsonObject, Message, Part, ProviderState, Text, ToolRequest, ToolResult, requests_of
-
-NOT_RUN = "This call was not run: the turn ended before."
+from isthmus.models.base import (
+    NOT_RUN,
+    JsonObject,
+    Message,
+    Part,
+    ProviderState,
+    Text,
+    ToolRequest,
+    ToolResult,
+    requests_of,
+)
 
 
 def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.models.base import Message, Part, Text, ToolRequest, ToolResult, requests_of
-from isthmus.models.conversation import NOT_RUN, in_order
+from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, requests_of
+from isthmus.models.conversation import in_order
 
 ids = st.sampled_from(["a", "b", "c", "d"])
 calls = st.lists(ids, unique=True, max_size=3).map(lambda chosen: [ToolRequest(name, "glob", {}) for name in chosen])
