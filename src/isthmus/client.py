@@ -1,15 +1,23 @@
 """The AgentClient port: all that a front, or a server, may ask of an agent.
 
-The engine implements it in process, ``isthmus.a2a.client`` over A2A; whoever draws or serves a task sees this and
-the events, nothing else. Deliberately not here: any wire, any storage, any policy.
+The engine implements it in process, ``isthmus.a2a.client`` over A2A; whoever draws or serves a task sees
+this and the events, nothing else. Deliberately not here: any wire, any storage, any policy.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
+from isthmus.codec import JsonObject
+from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall, ToolCallConfirmation
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, JsonObject, TaskState, ToolCall, ToolCallConfirmation
+from isthmus.events import AgentEvent, ArtifactUpdate, TaskState
+
+MISSED_EVENTS = (
+    "missed-events"
+    """The reason of a state change after which events may be missing: the connection
+broke, and the server does not replay."""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,8 @@ class TaskSnapshot:
     """A task as it stands after its event ``seq``.
 
     ``pending`` are the tool calls that wait for a person, whole. ``history`` is oldest first. Times are Unix seconds.
-    ``error`` and ``reason`` are those of the last state change. ``title`` is the beginning of the first prompt.
+    ``artifacts`` are whole, each as one update that is not appended. ``error`` and ``reason`` are those of the last
+    state change. ``title`` is the beginning of the first prompt.
     """
 
     task_id: str
@@ -55,6 +64,7 @@ class TaskSnapshot:
     reason: str | None = None
     pending: tuple[ToolCall, ...] = ()
     history: tuple[HistoryMessage, ...] = ()
+    artifacts: tuple[ArtifactUpdate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,8 @@ class PromptMessage:
     message of a session needs them, unless the agent has a default workspace and ``requires_settings`` is False.
     ``may_continue_completed`` and ``requires_settings`` are both set for clients that speak the development-tool
     extension: there a completed task can go on (Appendix A, step 10), and a session begins with its settings.
+    ``new_task_id`` is the id of the task that is made, where a client was told it before: a new UUID. When there is a
+    task with it already, because another message came first, that one goes on.
     """
 
     text: str
@@ -75,6 +87,7 @@ class PromptMessage:
     settings: JsonObject | None = None
     may_continue_completed: bool = True
     requires_settings: bool = False
+    new_task_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +113,119 @@ class Turn:
         return self.snapshot.context_id
 
 
+@dataclass(frozen=True, slots=True)
+class CommandScope:
+    """Where slash commands are looked up and run: a task's session, a session, a workspace, or the agent's default.
+
+    ``settings`` are AgentSettings as received.
+    """
+
+    task_id: str | None = None
+    context_id: str | None = None
+    settings: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandMessage:
+    """A person's slash command: e.g. ``("memory", "add")`` and its arguments as typed."""
+
+    path: tuple[str, ...]
+    args: str = ""
+    scope: CommandScope = field(default_factory=CommandScope)
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How a slash command began. ``turn`` is the task that it runs as, from its first event; None when it does not.
+
+    ``message`` says why it did not start, and what to do.
+    """
+
+    status: CommandExecutionStatus
+    message: str | None = None
+    turn: Turn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PushTarget:
+    """Where news of a task is sent: a PushNotificationConfig of A2A.
+
+    ``token`` comes back in ``X-A2A-Notification-Token``. ``scheme`` and ``credentials`` make the Authorization header.
+    """
+
+    url: str
+    id: str = ""
+    token: str | None = None
+    scheme: str | None = None
+    credentials: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """Which tasks to list, the last changed first: at most ``limit`` of those that fit all that is not None.
+
+    ``since`` is Unix time in seconds: changed then or later. ``after`` is the place of the task that the page before
+    ended with.
+    """
+
+    limit: int = 100
+    context_id: str | None = None
+    state: TaskState | None = None
+    since: float | None = None
+    after: "TaskPlace | None" = None
+
+
+class TaskPlace(NamedTuple):
+    """Where a task stands in the order of changes; of tasks that changed at once, the lower id comes first."""
+
+    updated_at: float
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskList:
+    """A page of tasks, and how many there are on all pages."""
+
+    tasks: Sequence[TaskSnapshot]
+    total: int
+
+
+def select_tasks(tasks: Iterable[TaskSnapshot], query: TaskQuery) -> TaskList:
+    """What a query finds among tasks that are all at hand."""
+    fitting = [
+        task
+        for task in tasks
+        if query.context_id in (None, task.context_id)
+        and query.state in (None, task.state)
+        and (query.since is None or task.updated_at >= query.since)
+    ]
+    fitting.sort(key=lambda task: (-task.updated_at, task.task_id))
+    rest = fitting
+    if query.after is not None:
+        end = (-query.after.updated_at, query.after.task_id)
+        rest = [task for task in fitting if (-task.updated_at, task.task_id) > end]
+    return TaskList(rest[: query.limit], len(fitting))
+
+
+@dataclass(frozen=True, slots=True)
+class UserLimits:
+    """How much one user may have at once; None is no limit.
+
+    ``max_tasks`` counts tasks that have not ended: those that work and those that wait for an answer. ``max_running``
+    counts those that work.
+    """
+
+    max_tasks: int | None = None
+    max_running: int | None = None
+
+
 class TaskError(IsthmusError):
     """A request about a task cannot be met; the task is as it was."""
+
+
+class LimitReached(TaskError):
+    """A cap on tasks or messages is reached; the error says which, what counts, and what makes room."""
 
 
 class TaskNotFound(TaskError):
@@ -155,6 +279,21 @@ class AgentClient(Protocol):
 
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
         """The tasks, most recently changed first, without history."""
+        ...
+
+    async def list_tasks(self, query: TaskQuery) -> TaskList:
+        """A page of the tasks, without history."""
+        ...
+
+    async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
+        """The slash commands that can be executed there, as a tree."""
+        ...
+
+    async def execute(self, command: CommandMessage) -> Execution:
+        """Start a slash command as a task of its own, in the session of its scope or in a new one.
+
+        What cannot be started is no error: the Execution says FAILED_TO_START and why.
+        """
         ...
 
     async def aclose(self) -> None:

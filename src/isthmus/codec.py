@@ -24,6 +24,8 @@ JsonObject: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN: frozenset[type] = frozenset({bool, int, float, type(None)})
+_TEXTLESS: set[type] = set(_PLAIN)
+"""Types whose values hold no text that could be wrong; enums are added as they come."""
 Decoder: TypeAlias = Callable[[Any, str], Any]
 
 
@@ -53,13 +55,14 @@ def well_formed(value: T) -> T:
     neither be kept nor sent.
     """
     kind: type[object] = value.__class__
-    return value if kind in _PLAIN else cast(T, _walker(kind)(value))
+    return value if kind in _TEXTLESS else _walker(kind)(value)
 
 
 @cache
 def _walker(kind: type[object]) -> Callable[[Any], Any]:
     """How values of a type are made well-formed; worked out once, as every event comes this way."""
     if issubclass(kind, Enum):
+        _TEXTLESS.add(kind)
         return _unchanged
     if issubclass(kind, str):
         return _well_formed_text
@@ -78,7 +81,15 @@ def _well_formed_text(text: str) -> str:
     return text if text.isascii() or not _SURROGATE.search(text) else _SURROGATE.sub("\ufffd", text)
 
 
+def _is_plain(value: Any) -> bool:
+    """There is surely nothing to replace; looked at first, as it is so for nearly everything."""
+    kind: type[object] = value.__class__
+    return kind in _TEXTLESS or (kind is str and value.isascii())
+
+
 def _well_formed_object(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    if all(map(_is_plain, value)) and all(map(_is_plain, value.values())):
+        return value
     fine = {well_formed(name): well_formed(item) for name, item in value.items()}
     is_same = all(new is old for new, old in zip(fine, value, strict=False)) and all(
         new is old for new, old in zip(fine.values(), value.values(), strict=False)
@@ -101,7 +112,7 @@ def _well_formed_message(kind: type[object]) -> Callable[[Any], Any]:
         for name in names:
             part = getattr(value, name)
             part_kind: type[object] = part.__class__
-            if part_kind in _PLAIN or (part_kind is str and part.isascii()):
+            if part_kind in _TEXTLESS or (part_kind is str and part.isascii()):
                 continue
             if (fine := well_formed(part)) is not part:
                 changed[name] = fine

@@ -6,32 +6,69 @@ symbolic link is written through, and the mode stays. What the content is does n
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
+from isthmus.unlinked import folder_of, open_file
+
+LOCK_SECONDS = 30.0
+LOCK_POLL_SECONDS = 0.01
+_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileChangedError(IsthmusError):
     """The file is not what it was expected to be; nothing was written."""
 
 
-def read_regular(path: Path, maximum_bytes: int) -> bytes:
+def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) -> bytes:
     """The content of a regular file. A pipe is not waited for, a device not read, a file that grows not followed.
 
+    Without `through_links` the path is a resolved one, and nothing is read where a link has come into it since.
+
     Raises:
-        OSError: it cannot be read, is not a regular file (EINVAL, EISDIR), or is larger than `maximum_bytes` (EFBIG).
+        OSError: it cannot be read, is not a regular file (EINVAL, EISDIR), or is larger than `maximum_bytes` (EFBIG);
+            ELOOP for a link.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags) if through_links else open_file(path, flags)
     with os.fdopen(descriptor, "rb") as file:
         require_regular(os.fstat(descriptor))
         data = file.read(maximum_bytes + 1)
     if len(data) > maximum_bytes:
         raise OSError(errno.EFBIG, f"larger than {maximum_bytes} bytes")
     return data
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
+    """Hold the lock file `path` for a change that others, also in other processes, must not make at the same time.
+
+    The file is made and stays; what ends with the process is the lock. Blocks while somebody else has it.
+
+    Raises:
+        TimeoutError: somebody else had it for `seconds`.
+        OSError: the file cannot be made.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(errno.ETIMEDOUT, f"another process changes it for {seconds:g} s") from error
+                time.sleep(LOCK_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def require_regular(status: os.stat_result) -> None:
@@ -60,70 +97,83 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None, through_li
         target = path.parent.resolve() / path.name
         if target.is_symlink():
             target.unlink(missing_ok=True)
-    _write(target, data, mode, lambda _target: None)
+    _write(target, data, mode, lambda _folder: None)
 
 
-def write_if_unchanged(path: Path, data: bytes, expected: bytes | None) -> None:
+def write_if_unchanged(path: Path, data: bytes, expected: bytes | None, *, through_links: bool = True) -> None:
     """Write `data` to `path` if its content is still `expected`; None: if there is still no such file.
 
-    The comparison is made right before the file takes its place; a file made meanwhile is never overwritten.
+    The comparison is made right before the file takes its place; a file made meanwhile is never overwritten. Without
+    `through_links` the path is a resolved one, and nothing is written where a link has come into it since.
 
     Raises:
         FileChangedError: somebody else changed, made or removed the file.
-        OSError: as in :func:`write_atomic`.
+        OSError: as in :func:`write_atomic`; ELOOP for a link.
     """
+    target = path.resolve() if through_links else path
 
-    def check(target: Path) -> None:
+    def check(folder: int) -> None:
         try:
-            current = target.read_bytes()
+            descriptor = os.open(target.name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
+            with os.fdopen(descriptor, "rb") as file:
+                current = file.read()
         except FileNotFoundError:
             current = None
         if current != expected:
             happened = "was removed" if current is None else "appeared" if expected is None else "changed"
             raise FileChangedError(f"{path} {happened} meanwhile; nothing was written")
 
-    _write(path.resolve(), data, None, check, is_new=expected is None)
+    _write(target, data, None, check, is_new=expected is None)
 
 
-def _write(target: Path, data: bytes, mode: int | None, check: Callable[[Path], None], *, is_new: bool = False) -> None:
-    previous = _status(target)
-    if previous is not None and stat.S_ISDIR(previous.st_mode):
-        raise IsADirectoryError(f"{target} is a folder")
-    if previous is not None and not (previous.st_mode & 0o222 and os.access(target, os.W_OK)):
-        raise PermissionError(f"{target} is read-only")
-    # A fixed short name: one made from a long file name may be too long for the file system.
-    temporary = target.parent / f".isthmus-{secrets.token_hex(8)}.tmp"
-    created_mode = mode if mode is not None else 0o666
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, created_mode)
+def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], None], *, is_new: bool = False) -> None:
+    """Write to a resolved path. `check` gets the descriptor of its folder before the file takes its place there."""
+    with folder_of(target) as (folder, name):
+        previous = _status(name, folder)
+        if previous is not None and stat.S_ISDIR(previous.st_mode):
+            raise IsADirectoryError(f"{target} is a folder")
+        if previous is not None and stat.S_ISLNK(previous.st_mode):
+            raise OSError(errno.ELOOP, "a symbolic link took its place", str(target))
+        if previous is not None and not (previous.st_mode & 0o222 and os.access(name, os.W_OK, dir_fd=folder)):
+            raise PermissionError(f"{target} is read-only")
+        # A fixed short name: one made from a long file name may be too long for the file system.
+        temporary = f".isthmus-{secrets.token_hex(8)}.tmp"
+        created_mode = mode if mode is not None else 0o666
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, created_mode, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+                elif previous is not None:
+                    _keep_owner_and_mode(file.fileno(), previous)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            check(folder)
+            if is_new:
+                _place_new(temporary, name, folder, target)
+            else:
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+        _sync_folder(folder)
+
+
+def _place_new(temporary: str, name: str, folder: int, target: Path) -> None:
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            elif previous is not None:
-                _keep_owner_and_mode(file.fileno(), previous)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        check(target)
-        if is_new:
-            try:
-                # Unlike a rename, a link fails when the name was taken since the check.
-                os.link(temporary, target)
-            except FileExistsError as error:
-                raise FileChangedError(f"{target} appeared meanwhile; nothing was written") from error
-            except OSError:
-                # A file system without hard links.
-                temporary.replace(target)
-        else:
-            temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(target.parent)
+        # Unlike a rename, a link fails when the name was taken since the check.
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileExistsError as error:
+        raise FileChangedError(f"{target} appeared meanwhile; nothing was written") from error
+    except OSError:
+        # A file system without hard links.
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _status(target: Path) -> os.stat_result | None:
+def _status(name: str, folder: int) -> os.stat_result | None:
     try:
-        return target.stat()
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
@@ -137,8 +187,8 @@ def _keep_owner_and_mode(descriptor: int, previous: os.stat_result) -> None:
     os.fchmod(descriptor, stat.S_IMODE(previous.st_mode))
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+def _sync_folder(folder: int) -> None:
+    descriptor = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         os.fsync(descriptor)
     finally:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from isthmus.amounts import AmountError, parse_size
 from isthmus.errors import IsthmusError
 from isthmus.jsonc import JsoncError, parse
 
@@ -27,14 +28,20 @@ class Settings:
 
     ``model`` is ``isthmus.model`` or ``model.name``. ``approval_mode`` is ``general.defaultApprovalMode``,
     ``allowed_tools`` is ``tools.allowed``, ``max_model_turns`` is ``model.maxSessionTurns`` (-1 there: no limit),
-    ``ide_enabled`` is ``ide.enabled``.
+    ``compaction_share`` is ``model.compressionThreshold``, a share of the model's context window,
+    ``ide_enabled`` is ``ide.enabled``, ``context_files`` is ``context.fileName`` (one name or several).
+    ``journal_maximum_size`` is ``isthmus.journal.maxSize`` in bytes, 0 for none; only the user's own file counts,
+    since a project's would delete what belongs to others.
     """
 
     model: str | None = None
     approval_mode: str | None = None
     allowed_tools: tuple[str, ...] = ()
     max_model_turns: int | None = None
+    compaction_share: float | None = None
     ide_enabled: bool | None = None
+    context_files: tuple[str, ...] = ()
+    journal_maximum_size: int | None = None
     files: tuple[Path, ...] = ()
 
 
@@ -65,7 +72,10 @@ def load_settings(project: Path, home: Path) -> Settings:
         approval_mode=_first(personal, "general.defaultApprovalMode", str),
         allowed_tools=tuple(_strings(personal, "tools.allowed")),
         max_model_turns=None if limit is None or limit < 0 else limit,
+        compaction_share=_share(both, "model.compressionThreshold"),
         ide_enabled=_first(both, "ide.enabled", bool),
+        context_files=_file_names(both, "context.fileName"),
+        journal_maximum_size=_size(personal, "isthmus.journal.maxSize"),
         files=tuple(source.path for source in both),
     )
 
@@ -112,6 +122,50 @@ def _first(sources: Sequence[_Source], key: str, kind: type[T]) -> T | None:
             raise SettingsError(f"{source.path}: {key} is {value!r}; expected {expected}")
         return value
     return None
+
+
+def _share(sources: Sequence[_Source], key: str) -> float | None:
+    for source in sources:
+        value = source.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+            raise SettingsError(f"{source.path}: {key} is {value!r}; expected a number above 0, at most 1")
+        return float(value)
+    return None
+
+
+def _size(sources: Sequence[_Source], key: str) -> int | None:
+    """Bytes, as a number or as text with a unit; 0 for "none"."""
+    for source in sources:
+        value = source.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        if isinstance(value, str):
+            try:
+                return 0 if value == "none" else parse_size(value)
+            except AmountError as error:
+                raise SettingsError(f'{source.path}: {key}: {error}; "none" is no maximum') from error
+        if value is not None:
+            raise SettingsError(f'{source.path}: {key} is {value!r}; expected a size, e.g. "500MB", or "none"')
+    return None
+
+
+def _file_names(sources: Sequence[_Source], key: str) -> tuple[str, ...]:
+    """One name of a file, or several; names alone, since each folder on the way is looked into."""
+    for source in sources:
+        value: object = source.get(key)
+        if value is None:
+            continue
+        names = cast("list[object]", [value] if isinstance(value, str) else value)
+        if not isinstance(value, (str, list)) or not all(isinstance(name, str) and _is_name(name) for name in names):
+            raise SettingsError(f"{source.path}: {key} is {value!r}; expected a file's name without folders, or a list")
+        return tuple(str(name) for name in names)
+    return ()
+
+
+def _is_name(name: str) -> bool:
+    return name not in ("", ".", "..") and not set(name) & set("/\\\0")
 
 
 def _strings(sources: Sequence[_Source], key: str) -> Sequence[str]:

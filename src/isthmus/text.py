@@ -6,6 +6,7 @@ disk (:mod:`isthmus.files`), and what to do with a diff.
 """
 
 import codecs
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,14 @@ from enum import Enum
 from typing import TypeAlias
 
 from isthmus.errors import IsthmusError
+
+ESCAPE_SEQUENCES = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
+    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS, SOS, PM, APC
+    "|\x1b[ -/]*[0-~]"  # everything else of two or three characters
+    "|\x1b$"
+)
+"""What a program writes to move a terminal's cursor, to colour, to name windows and links; 7-bit and 8-bit forms."""
 
 
 class BinaryContentError(IsthmusError):

@@ -1,0 +1,42 @@
+"""Sizes, ages and counts as people write them: ``500MB``, ``30d``, ``1 file``. Not for what goes over a wire."""
+
+import re
+
+from isthmus.errors import IsthmusError
+
+_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+class AmountError(IsthmusError):
+    """The text is no such amount; the error says what was expected."""
+
+
+def parse_size(text: str) -> int:
+    """The bytes of ``500MB`` (10^6 each), ``1GiB`` (2^30), or of a plain number. Raises AmountError."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    unit = None if found is None else _SIZES.get(found[2].upper())
+    if found is None or unit is None:
+        raise AmountError(f"{text!r} is no size; expected a number with B, KB, MB, GB, KiB, MiB or GiB, e.g. 500MB")
+    return int(float(found[1]) * unit)
+
+
+def parse_age(text: str) -> float:
+    """The seconds of ``30d``, ``12h``, ``2w``. Raises AmountError."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smhdw])\s*", text)
+    if found is None:
+        raise AmountError(f"{text!r} is no age; expected a number with s, m, h, d or w, e.g. 30d")
+    return float(found[1]) * _AGES[found[2]]
+
+
+def show_size(size: int) -> str:
+    """E.g. ``1.5 MiB``."""
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size} B"
+
+
+def show_count(number: int, noun: str) -> str:
+    """E.g. ``1 file``, ``1,200 files``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,315 @@
+"""The vocabulary of the development-tool extension: the messages and enums of spec 2, sections 3.2 and 3.3.
+
+The numbers in the annotations are the protobuf field numbers of the document; ``development_tool.proto`` is the same
+text for other languages, and a test holds both together. Deliberately not here: how any of this goes over a wire
+(``isthmus.a2a``), and what happens to a task (``isthmus.events``).
+"""
+
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Annotated, TypeAlias, cast
+
+from isthmus.codec import JsonObject, camel, from_json, require_at_most_one
+
+EXTENSION_URI = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"
+"""The extension's URI as the sample agent card of spec 2 has it; the key of our objects in metadata."""
+
+
+# --- Initialization and configuration -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class McpServerSettings:
+    """An MCP server for a session: one of the agent's own configuration by ``name``, or the client's own by ``url``.
+
+    ``headers`` go with every request to ``url``, e.g. its token.
+    """
+
+    name: Annotated[str, 1]
+    url: Annotated[str | None, 2] = None
+    headers: Annotated[JsonObject | None, 3] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """Configuration of a session, sent with its first message. ``workspace_path`` is absolute.
+
+    The document leaves room for more settings; these are ours, numbered far from its own. Each one that is absent or
+    empty leaves to the agent what it does. ``mcp_servers``: only these are used. ``allowed_tools``: they run without
+    being asked, in the form of ``tools.allowed`` in the settings files. ``model``: as in the option ``--model``.
+    ``approval_mode``: default, auto_edit, plan or yolo. ``context_files``: names of the files that instruct the agent,
+    instead of GEMINI.md and AGENTS.md.
+    """
+
+    workspace_path: Annotated[str, 1]
+    mcp_servers: Annotated[tuple[McpServerSettings, ...], 101] = ()
+    allowed_tools: Annotated[tuple[str, ...], 102] = ()
+    model: Annotated[str | None, 103] = None
+    approval_mode: Annotated[str | None, 104] = None
+    context_files: Annotated[tuple[str, ...], 105] = ()
+
+
+def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> AgentSettings:
+    """AgentSettings as a client wrote them; an MCP server may also be its bare name.
+
+    Raises:
+        DecodeError: a value does not fit.
+    """
+    workspace = value.get("workspace_path")
+    if len(value) == 1 and isinstance(workspace, str):
+        return AgentSettings(workspace)  # what nearly every client sends, and each task decodes it several times
+    for name in ("mcp_servers", camel("mcp_servers")):
+        servers = value.get(name)
+        if isinstance(servers, list):
+            named = [{"name": item} if isinstance(item, str) else item for item in cast("list[object]", servers)]
+            value = {**value, name: named}
+    return from_json(AgentSettings, value, path)
+
+
+def merge_agent_settings(before: AgentSettings | None, value: JsonObject) -> AgentSettings:
+    """The settings of a session after a message that brought ``value``: the fields it names are replaced.
+
+    Naming one as empty gives it back to the agent.
+
+    Raises:
+        DecodeError: a value does not fit.
+    """
+    told = decode_agent_settings(value)
+    if before is None:
+        return told
+    named = [item.name for item in fields(AgentSettings) if item.name in value or camel(item.name) in value]
+    return replace(before, **{name: getattr(told, name) for name in named})
+
+
+# --- Tool calls -----------------------------------------------------------------------------------------------------
+
+
+class ToolCallStatus(Enum):
+    """Where a tool call is in its life: PENDING -> EXECUTING -> SUCCEEDED, FAILED or CANCELLED."""
+
+    STATUS_UNSPECIFIED = 0
+    PENDING = 1
+    EXECUTING = 2
+    SUCCEEDED = 3
+    FAILED = 4
+    CANCELLED = 5
+
+    @property
+    def is_final(self) -> bool:
+        """No further update of the call follows."""
+        return self in (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """A change of one file. ``file_path`` is absolute; ``old_content`` is None when the file does not exist yet."""
+
+    file_name: Annotated[str, 1]
+    file_path: Annotated[str, 2]
+    new_content: Annotated[str, 4]
+    old_content: Annotated[str | None, 3] = None
+    formatted_diff: Annotated[str | None, 5] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """The output of a tool that succeeded; one of the three fields is set."""
+
+    text: Annotated[str | None, 1] = None
+    diff: Annotated[FileDiff | None, 2] = None
+    structured_data: Annotated[JsonObject | None, 3] = None
+
+    def __post_init__(self) -> None:
+        require_at_most_one(self, "result", "text", "diff", "structured_data")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorDetails:
+    """Why a tool failed: ``message`` for the user, ``type`` a category such as ``read_content_failure``."""
+
+    message: Annotated[str, 1]
+    type: Annotated[str | None, 2] = None
+    status_code: Annotated[int | None, 3] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationOption:
+    """A choice of the user, e.g. ``proceed_once`` "Allow once"."""
+
+    id: Annotated[str, 1]
+    name: Annotated[str, 2]
+    description: Annotated[str | None, 3] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteDetails:
+    """A shell command that wants to run."""
+
+    command: Annotated[str, 1]
+    working_directory: Annotated[str | None, 2] = None
+
+
+@dataclass(frozen=True, slots=True)
+class McpDetails:
+    """A tool of an MCP server that wants to run."""
+
+    server_name: Annotated[str, 1]
+    tool_name: Annotated[str, 2]
+
+
+@dataclass(frozen=True, slots=True)
+class GenericDetails:
+    """Any other action that needs permission."""
+
+    description: Annotated[str, 1]
+
+
+ConfirmationDetails: TypeAlias = ExecuteDetails | FileDiff | McpDetails | GenericDetails
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationRequest:
+    """Asks the user for permission; one kind of details is set."""
+
+    options: Annotated[tuple[ConfirmationOption, ...], 1]
+    execute_details: Annotated[ExecuteDetails | None, 2] = None
+    file_edit_details: Annotated[FileDiff | None, 3] = None
+    mcp_details: Annotated[McpDetails | None, 4] = None
+    generic_details: Annotated[GenericDetails | None, 5] = None
+
+    def __post_init__(self) -> None:
+        require_at_most_one(self, "details", "execute_details", "file_edit_details", "mcp_details", "generic_details")
+
+    @property
+    def details(self) -> ConfirmationDetails | None:
+        """The member of the oneof that is set."""
+        return self.execute_details or self.file_edit_details or self.mcp_details or self.generic_details
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One tool call, sent whole on every update.
+
+    ``live_content`` is the whole output so far, replaced on each update. ``confirmation_request`` is set only while
+    the call is PENDING and waits for a person.
+    """
+
+    tool_call_id: Annotated[str, 1]
+    status: Annotated[ToolCallStatus, 2]
+    tool_name: Annotated[str, 3]
+    input_parameters: Annotated[JsonObject, 5]
+    description: Annotated[str | None, 4] = None
+    live_content: Annotated[str | None, 6] = None
+    output: Annotated[ToolOutput | None, 7] = None
+    error: Annotated[ErrorDetails | None, 8] = None
+    confirmation_request: Annotated[ConfirmationRequest | None, 9] = None
+
+    def __post_init__(self) -> None:
+        require_at_most_one(self, "result", "output", "error")
+
+
+# --- Thoughts and event metadata ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AgentThought:
+    """A thought of the model: a short subject and its elaboration."""
+
+    subject: Annotated[str, 1]
+    description: Annotated[str, 2]
+
+
+class DevelopmentToolEventKind(Enum):
+    """What a TaskStatusUpdateEvent carries."""
+
+    DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED = 0
+    TOOL_CALL_CONFIRMATION = 1
+    TOOL_CALL_UPDATE = 2
+    TEXT_CONTENT = 3
+    STATE_CHANGE = 4
+    THOUGHT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DevelopmentToolEvent:
+    """The metadata of a TaskStatusUpdateEvent, under the extension's URI."""
+
+    kind: Annotated[DevelopmentToolEventKind, 1]
+    model: Annotated[str | None, 2] = None
+    user_tier: Annotated[str | None, 3] = None
+    error: Annotated[str | None, 4] = None
+
+
+# --- Client to agent ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModifiedFileDetails:
+    """The content of a file after the user's own edits of a proposal."""
+
+    new_content: Annotated[str, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallConfirmation:
+    """The user's answer to a ConfirmationRequest; ``file_details`` is the oneof ``modified_details``."""
+
+    tool_call_id: Annotated[str, 1]
+    selected_option_id: Annotated[str, 2]
+    file_details: Annotated[ModifiedFileDetails | None, 3] = None
+
+
+# --- Slash commands (section 3.3) -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommandArgument:
+    """An argument of a slash command."""
+
+    name: Annotated[str, 1]
+    description: Annotated[str, 2]
+    is_required: Annotated[bool, 3] = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """A slash command, which can contain subcommands."""
+
+    name: Annotated[str, 1]
+    description: Annotated[str, 2]
+    arguments: Annotated[tuple[SlashCommandArgument, ...], 3] = ()
+    sub_commands: Annotated["tuple[SlashCommand, ...]", 4] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GetAllSlashCommandsResponse:
+    """The answer of ``commands/get``."""
+
+    commands: Annotated[tuple[SlashCommand, ...], 1] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteSlashCommandRequest:
+    """The parameters of ``command/execute``: e.g. ``["memory", "add"]`` and its arguments as one string."""
+
+    command_path: Annotated[tuple[str, ...], 1]
+    args: Annotated[str, 2] = ""
+
+
+class CommandExecutionStatus(Enum):
+    """How the execution of a slash command begins."""
+
+    COMMAND_EXECUTION_STATUS_UNSPECIFIED = 0
+    STARTED = 1
+    FAILED_TO_START = 2
+    AWAITING_SHELL_CONFIRMATION = 3
+    AWAITING_ACTION_CONFIRMATION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteSlashCommandResponse:
+    """The immediate answer of ``command/execute``; ``execution_id`` is a task id."""
+
+    execution_id: Annotated[str, 1]
+    status: Annotated[CommandExecutionStatus, 2]
+    message: Annotated[str | None, 3] = None

@@ -1,0 +1,156 @@
+"""Slash commands as a tree: a typed line or a path held against it, near matches, completion. Pure.
+
+For the fronts, where a person types, and for the engine, where a path comes in. Deliberately not here: what a command
+does, and which there are.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from isthmus.development_tool import SlashCommand, SlashCommandArgument
+
+SUBCOMMAND = "subcommand"
+"""The required argument of a command that only holds others."""
+
+ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("?",): ("help",),
+    ("compact",): ("compress",),
+    ("summarize",): ("compress",),
+    ("usage",): ("stats",),
+    ("mcp", "ls"): ("mcp", "list"),
+    ("mcp", "reload"): ("mcp", "refresh"),
+    ("mcp", "login"): ("mcp", "auth"),
+    ("memory", "ls"): ("memory", "list"),
+    ("memory", "reload"): ("memory", "refresh"),
+}
+"""Other names of commands; one that the tree has under such a name counts more."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command and its arguments, as typed. ``command`` is None when the tree has none with this path."""
+
+    path: tuple[str, ...]
+    args: str = ""
+    command: SlashCommand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How a line may go on: the whole line then, and what the command does."""
+
+    line: str
+    description: str
+
+
+def all_commands(
+    tree: Sequence[SlashCommand], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], SlashCommand]]:
+    """Every command with its path, those above before those below."""
+    for command in tree:
+        path = (*above, command.name)
+        yield path, command
+        yield from all_commands(command.sub_commands, path)
+
+
+def find(path: Sequence[str], tree: Sequence[SlashCommand]) -> SlashCommand | None:
+    """The command at the end of a path of names."""
+    found: SlashCommand | None = None
+    for name in path:
+        found = next((item for item in tree if item.name == name), None)
+        if found is None:
+            return None
+        tree = found.sub_commands
+    return found
+
+
+def resolve(path: Sequence[str], tree: Sequence[SlashCommand]) -> tuple[str, ...] | None:
+    """The path as the tree has it.
+
+    Also of ``("git:commit",)``, ``("/memory", "add")``, ``("memory add",)`` and of an alias.
+    """
+    named = tuple(path)
+    if named and named[0].startswith("/"):
+        named = (named[0][1:], *named[1:])
+    words = tuple(word for name in named for word in name.split())
+    parts = tuple(part for word in words for part in word.split(":") if part)
+    for form in (named, words, parts):
+        for candidate in (form, ALIASES.get(form)):
+            if candidate and find(candidate, tree) is not None:
+                return candidate
+    return None
+
+
+def command_line(path: Sequence[str], args: str, tree: Sequence[SlashCommand]) -> CommandLine:
+    """The deepest command that path and arguments name: ``("memory",), "add x"`` is ``/memory add`` with ``x``."""
+    resolved = resolve(path, tree)
+    if resolved is None:
+        return CommandLine(tuple(path), args)
+    found = find(resolved, tree)
+    while found is not None and found.sub_commands and args.strip():
+        word, rest = _first_word(args)
+        deeper = resolve((*resolved, word), tree)
+        if deeper is not None:
+            resolved, found, args = deeper, find(deeper, tree), rest
+        elif _takes_text(found):
+            break
+        else:
+            resolved, found, args = (*resolved, word), None, rest
+    return CommandLine(resolved, args.strip(), found)
+
+
+def read_line(line: str, tree: Sequence[SlashCommand]) -> CommandLine | None:
+    """What a person typed as a command; None when the line is none: it begins otherwise, or ``/`` names nothing."""
+    text = line.strip()
+    if not text.startswith("/"):
+        return None
+    if text[1:2].isspace():
+        return None
+    name, args = _first_word(text[1:])
+    if not name or "/" in name or resolve((name,), tree) is None:
+        return None
+    return command_line((name,), args, tree)
+
+
+def near(path: Sequence[str], tree: Sequence[SlashCommand], count: int = 3) -> tuple[str, ...]:
+    """Commands of a similar name, in whatever case, the nearest first, as typed."""
+    wanted = " ".join(path).removeprefix("/")
+    known = [" ".join(names) for names, _ in all_commands(tree)]
+    folded = {name.casefold(): name for name in reversed(known)}
+    alike = difflib.get_close_matches(wanted.casefold(), folded, n=count, cutoff=0.5)
+    found = [folded[name] for name in alike]
+    if not found and wanted:
+        above = resolve(path[:1], tree)
+        beginning = " ".join(above) + " " if above is not None else wanted.split()[0] if wanted.split() else wanted
+        found = [name for name in known if name.startswith(beginning)][:count]
+    return tuple(f"/{name}" for name in found)
+
+
+def completions(line: str, tree: Sequence[SlashCommand]) -> tuple[Completion, ...]:
+    """How a line that begins with ``/`` may go on, in the tree's order."""
+    if not line.startswith("/"):
+        return ()
+    *done, last = line[1:].replace(":", " ").split(" ")
+    above = tuple(word for word in done if word)
+    if above:
+        found = find(above, tree)
+        tree = found.sub_commands if found is not None else ()
+    beginning = "/" + "".join(f"{word} " for word in above)
+    return tuple(Completion(beginning + item.name, item.description) for item in tree if item.name.startswith(last))
+
+
+def missing_argument(command: SlashCommand, args: str) -> SlashCommandArgument | None:
+    """The first required argument, when none was given."""
+    required = (argument for argument in command.arguments if argument.is_required)
+    return None if args.strip() else next(required, None)
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    """The first word, and the rest as it is."""
+    words = text.split(maxsplit=1)
+    return (words[0], words[1] if len(words) > 1 else "") if words else ("", "")
+
+
+def _takes_text(command: SlashCommand) -> bool:
+    return any(argument.name != SUBCOMMAND for argument in command.arguments)

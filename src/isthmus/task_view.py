@@ -1,0 +1,301 @@
+"""A task as a person sees it, folded from its events: texts, artifacts, thoughts, tool calls, questions and state.
+
+The reducer for whoever draws a task: hand every delivery of a Turn to :meth:`TaskView.apply`, and draw the view.
+``apply`` is the only way to change one. It does no I/O, its cost does not grow with the history, and events that were
+seen already change nothing, so that a stream may be taken up again with an overlap. Progress that is not kept
+(``live_content``) is beside the rest: a view with and without it is the same. Deliberately not here: any drawing.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from isthmus.client import MISSED_EVENTS, Delivery, TaskSnapshot
+from isthmus.development_tool import AgentThought, ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.events import (
+    AgentMessage,
+    AgentRecord,
+    ArtifactPart,
+    ArtifactUpdate,
+    Checkpoint,
+    Command,
+    CommandPrompt,
+    Compacted,
+    ConfirmationAccepted,
+    EditorContext,
+    ModelChosen,
+    ModelReply,
+    Prompt,
+    Restored,
+    RetryNotice,
+    StateChange,
+    TaskState,
+    TextContent,
+    Thought,
+    ToolCallUpdate,
+    ToolResultRecorded,
+)
+
+
+@dataclass(slots=True)
+class MessageView:
+    """A text of the agent, in the increments in which it came."""
+
+    message_id: str
+    increments: list[str] = field(default_factory=list[str])
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self.increments)
+
+
+@dataclass(slots=True)
+class ArtifactView:
+    """An artifact as it is so far. ``messages_before`` counts the messages that had begun when it last changed."""
+
+    artifact_id: str
+    name: str | None = None
+    description: str | None = None
+    parts: list[ArtifactPart] = field(default_factory=list[ArtifactPart])
+    is_whole: bool = False
+    messages_before: int = 0
+
+    @property
+    def text(self) -> str:
+        """All of it as text."""
+        return text_of_parts(self.parts)
+
+
+@dataclass(slots=True)
+class CallView:
+    """A tool call and what became of its question. Times are Unix seconds."""
+
+    call: ToolCall
+    was_asked: bool = False
+    confirmation: ToolCallConfirmation | None = None
+    answered_by: str | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def is_open_question(self) -> bool:
+        """A person is asked and no answer was taken yet."""
+        waits = self.call.status is ToolCallStatus.PENDING and self.call.confirmation_request is not None
+        return waits and self.confirmation is None
+
+    @property
+    def duration(self) -> float:
+        """Seconds between the start of the execution and its end; 0 when it did not run to an end."""
+        return 0.0 if self.started_at is None or self.ended_at is None else max(0.0, self.ended_at - self.started_at)
+
+
+@dataclass(slots=True)
+class ModelUsage:
+    """What the requests to one model came to. Counts are tokens; ``latency`` is seconds."""
+
+    requests: int = 0
+    errors: int = 0
+    latency: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    thought_tokens: int = 0
+
+
+@dataclass(slots=True)
+class TaskView:
+    """What is known about one task.
+
+    ``seq`` is that of the last kept event seen. ``live`` is by tool call id, ``messages`` and ``artifacts`` by theirs,
+    in the order in which they began. ``command`` is the slash command that the task runs, ``restored`` the checkpoint
+    that the conversation last went back to. ``has_missed``: the connection broke, and events may be missing here.
+    """
+
+    state: TaskState = TaskState.SUBMITTED
+    error: str | None = None
+    reason: str | None = None
+    seq: int = 0
+    workspace: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    prompts: list[Prompt] = field(default_factory=list[Prompt])
+    command: Command | None = None
+    messages: dict[str, MessageView] = field(default_factory=dict[str, MessageView])
+    artifacts: dict[str, ArtifactView] = field(default_factory=dict[str, ArtifactView])
+    thoughts: list[AgentThought] = field(default_factory=list[AgentThought])
+    calls: dict[str, CallView] = field(default_factory=dict[str, CallView])
+    compactions: list[Compacted] = field(default_factory=list[Compacted])
+    checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
+    restored: str | None = None
+    has_missed: bool = False
+    models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
+    live: dict[str, str] = field(default_factory=dict[str, str], compare=False)
+    request_began_at: float | None = None
+    failed_requests: int = 0
+
+    @classmethod
+    def of_snapshot(cls, snapshot: TaskSnapshot) -> "TaskView":
+        """The view that a stream goes on from: state and open questions are known, earlier events are not."""
+        calls = {call.tool_call_id: CallView(call, was_asked=True) for call in snapshot.pending}
+        state = snapshot.state
+        return cls(state, snapshot.error, snapshot.reason, snapshot.seq, snapshot.workspace, calls=calls)
+
+    @property
+    def final_text(self) -> str:
+        """The answer: the artifacts' texts, if there are any, and the last text that says anything and came after."""
+        artifacts = [artifact for artifact in self.artifacts.values() if artifact.text.strip()]
+        shown = [artifact.text for artifact in artifacts]
+        after = max((artifact.messages_before for artifact in artifacts), default=0)
+        for index, message in reversed(list(enumerate(self.messages.values()))):
+            if index < after:
+                break
+            if (text := message.text).strip():
+                shown.append(text)
+                break
+        return "\n\n".join(text.strip("\n") for text in shown) if artifacts else "".join(shown)
+
+    @property
+    def questions(self) -> tuple[CallView, ...]:
+        """The calls that wait for a person, in the order in which they came."""
+        if self.state.is_terminal:
+            return ()
+        return tuple(call for call in self.calls.values() if call.is_open_question)
+
+    @property
+    def duration(self) -> float:
+        """Seconds between the first and the last event seen."""
+        return 0.0 if self.started_at is None or self.ended_at is None else max(0.0, self.ended_at - self.started_at)
+
+    def apply(self, delivery: Delivery) -> bool:
+        """Take in one event; False when it was seen before, or is progress of a task that has ended."""
+        event, at = delivery.event, delivery.at
+        if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
+            if self.state.is_terminal:
+                return False
+            self.live[event.tool_call.tool_call_id] = event.tool_call.live_content or ""
+            return True
+        if delivery.seq is not None:
+            if delivery.seq <= self.seq:
+                return False
+            self.seq = delivery.seq
+        self.started_at = at if self.started_at is None else self.started_at
+        self.ended_at = at
+        match event:
+            case Prompt():
+                self.prompts.append(event)
+            case Command():
+                self.command = event
+            case StateChange():
+                self._change_state(event, at)
+            case ToolCallUpdate():
+                self._update_call(event.tool_call, at)
+            case TextContent() | AgentMessage(was_streamed=False):
+                view = self.messages.setdefault(event.message_id, MessageView(event.message_id))
+                view.increments.append(event.text)
+            case Thought():
+                self.thoughts.append(event.thought)
+            case ArtifactUpdate():
+                self._update_artifact(event)
+            case Compacted():
+                self.compactions.append(event)
+            case Checkpoint():
+                self.checkpoints.append(event)
+            case Restored():
+                self.restored = event.checkpoint_id
+            case ConfirmationAccepted():
+                self.take_answer(event)
+            case RetryNotice():
+                self.failed_requests += 1
+                self.request_began_at = at
+            case ModelReply():
+                self._count(event, at)
+            case ToolResultRecorded():
+                self.request_began_at = at
+            case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | AgentRecord():
+                pass
+            case _:
+                assert_never(event)
+        return True
+
+    def take_answer(self, accepted: ConfirmationAccepted) -> None:
+        """The question of the call is answered; the first answer counts."""
+        view = self.calls.get(accepted.confirmation.tool_call_id)
+        if view is not None and view.confirmation is None:
+            view.confirmation, view.answered_by = accepted.confirmation, accepted.answered_by
+
+    def take_snapshot(self, snapshot: TaskSnapshot) -> None:
+        """The task stands like this now, and the events that led there are not to be had."""
+        self.state, self.error, self.reason = snapshot.state, snapshot.error, snapshot.reason
+        self.seq = max(self.seq, snapshot.seq)
+        pending = {call.tool_call_id: call for call in snapshot.pending}
+        for view in self.questions:
+            if view.call.tool_call_id not in pending:
+                view.call = replace(view.call, confirmation_request=None)
+        for call in pending.values():
+            if call.tool_call_id not in self.calls:
+                self.calls[call.tool_call_id] = CallView(call, was_asked=True)
+
+    def _change_state(self, change: StateChange, at: float) -> None:
+        self.state, self.error, self.reason = change.state, change.error, change.reason
+        self.has_missed = self.has_missed or change.reason == MISSED_EVENTS
+        if change.state is TaskState.WORKING:
+            self.request_began_at = at
+        elif change.state.is_terminal:
+            self.live.clear()
+
+    def _update_artifact(self, update: ArtifactUpdate) -> None:
+        view = self.artifacts.get(update.artifact_id)
+        if view is None or not update.append:
+            view = self.artifacts[update.artifact_id] = ArtifactView(update.artifact_id)
+        view.name, view.description = update.name or view.name, update.description or view.description
+        view.parts.extend(update.parts)
+        view.is_whole = update.last_chunk
+        view.messages_before = len(self.messages)
+
+    def _update_call(self, call: ToolCall, at: float) -> None:
+        view = self.calls.get(call.tool_call_id)
+        if view is None:
+            view = self.calls[call.tool_call_id] = CallView(call)
+        view.call = call
+        if call.confirmation_request is not None:
+            view.was_asked = True
+        if call.status is ToolCallStatus.EXECUTING and view.started_at is None:
+            view.started_at = at
+        if call.status.is_final:
+            view.ended_at = at
+            self.live.pop(call.tool_call_id, None)
+            self.request_began_at = at
+
+    def _count(self, reply: ModelReply, at: float) -> None:
+        usage = self.models.setdefault(reply.model, ModelUsage())
+        usage.requests += 1 + self.failed_requests
+        usage.errors += self.failed_requests
+        usage.latency += max(0.0, at - self.request_began_at) if self.request_began_at is not None else 0.0
+        usage.input_tokens += reply.input_tokens
+        usage.output_tokens += reply.output_tokens
+        usage.cached_tokens += reply.cached_tokens
+        usage.thought_tokens += reply.thought_tokens
+        self.failed_requests, self.request_began_at = 0, None
+
+
+def text_of_parts(parts: Sequence[ArtifactPart]) -> str:
+    """Parts as text: texts joined as they are, data as JSON, files by name and address."""
+    shown: list[str] = []
+    for part in parts:
+        if part.text is not None:
+            shown.append(part.text)
+        elif part.data is not None:
+            shown.append(f"\n```json\n{json.dumps(part.data, ensure_ascii=False, indent=2)}\n```\n")
+        else:
+            shown.append(f"\n[{_file(part)}]\n")
+    return "".join(shown)
+
+
+def _file(part: ArtifactPart) -> str:
+    """A file part in words: its name, kind, and address or size."""
+    name = part.filename or "file"
+    kind = f" ({part.media_type})" if part.media_type else ""
+    place = part.url if part.url is not None else f"{len(part.raw or '') * 3 // 4:,} bytes"
+    return f"{name}{kind}: {place}"
