@@ -5,13 +5,15 @@ that a process that was paused cannot write. Deliberately not here: what events 
 tasks (``isthmus.engine``).
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from isthmus.client import Delivery
+from isthmus.client import Delivery, TaskQuery, UserLimits
+from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, TaskState, ToolCall
+from isthmus.events import AgentEvent, TaskState
+from isthmus.journal.pushes import PushJournal
 
 
 class JournalError(IsthmusError):
@@ -22,9 +24,16 @@ class StaleLease(JournalError):
     """Somebody else holds the task now; what was to be written was not."""
 
 
+class UnkeepableEvent(JournalError):
+    """An event itself is none that can be kept: no JSON, or too large. Nothing of its step was kept; later ones are."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """The projection of a task's events. Times are Unix seconds; ``seq`` is the number of its last event."""
+    """The projection of a task's events. Times are Unix seconds; ``seq`` is the number of its last event.
+
+    ``user`` is whose task it is; the empty name is the local person's.
+    """
 
     task_id: str
     context_id: str
@@ -40,6 +49,7 @@ class TaskRow:
     error: str | None = None
     reason: str | None = None
     pending: tuple[ToolCall, ...] = ()
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +63,94 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """What a task begins with."""
+    """What a task begins with. ``user`` is whose it is, and whose session ``context_id`` is."""
 
     task_id: str
     context_id: str
     workspace: str
     title: str
+    user: str = ""
+
+
+NO_LIMITS = UserLimits()
+EVENT_CHARACTERS = 64 * 1024 * 1024
+"""What one event may hold, as JSON."""
+INBOX_MESSAGES = 256
+"""Messages that may wait in one task's inbox."""
+INBOX_CHARACTERS = 16 * 1024 * 1024
+"""What the messages in one task's inbox may hold together, as JSON."""
+
+
+class Removal(Protocol):
+    """Removing tasks for good, in small steps: marked in one, after which nobody finds them, then emptied.
+
+    A mark outlives the process that made it. All raise :class:`JournalError`.
+    """
+
+    def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
+        """Mark these tasks; returns those that were. Ended ones only, unless ``also_waiting``; a running one never."""
+        ...
+
+    async def marked(self) -> Sequence[str]:
+        """The tasks that are marked and not removed yet."""
+        ...
+
+    def remove(self, task_id: str, rows: int) -> Awaitable[bool]:
+        """Remove at most ``rows`` events of a marked task, and the task with the last of them; True when it is gone."""
+        ...
+
+    async def ended(
+        self, limit: int, *, newest: int = 0, until: float | None = None, user: str | None = None
+    ) -> Sequence[TaskRow]:
+        """Ended tasks, the longest unchanged first, without the ``newest`` ones and those changed after ``until``.
+
+        Those of ``user`` alone when one is named.
+        Tasks of a session in which another one works or waits are left out: its conversation is still needed.
+        """
+        ...
+
+    async def shares(self) -> Mapping[str, int]:
+        """How many characters the tasks of each user take, roughly; costs a look at every event."""
+        ...
+
+    async def size(self) -> int:
+        """Bytes that the journal's tasks take, without the room that removed ones left."""
+        ...
+
+    async def free_pages(self) -> int:
+        """Pages of room that removed tasks left."""
+        ...
+
+    def give_back(self, pages: int) -> Awaitable[None]:
+        """Give room that removed tasks left back to the file system, so many pages at the most."""
+        ...
+
+    async def erase(self) -> bool:
+        """Let no copy of what was removed stay in a log beside the file; False when somebody reads there just now."""
+        ...
 
 
 class Journal(Protocol):
     """Where tasks are kept.
 
     Methods that write return an awaitable which is done once the write is committed; the write is queued by the call
-    itself, in order, so that a caller may go on without awaiting. All raise :class:`JournalError`.
+    itself, in order, so that a caller may go on without awaiting. It is never taken back: who is cancelled while he
+    waits hears of that when it is done. All raise :class:`JournalError`.
     """
 
     def create(
-        self, task: NewTask, events: Sequence[AgentEvent], owner: str, lease_seconds: float
+        self,
+        task: NewTask,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
     ) -> "Awaitable[Taken]":
-        """Add a task in state ``submitted`` with its first events, leased to ``owner``."""
+        """Add a task in state ``submitted`` with its first events, leased to ``owner``.
+
+        Raises:
+            LimitReached: its user has as many tasks as ``limits`` allow.
+        """
         ...
 
     def append(
@@ -79,8 +158,8 @@ class Journal(Protocol):
     ) -> Awaitable[Sequence[Delivery]]:
         """Add events. With ``full_sync`` they are on the disk, not only with the operating system, when it returns.
 
-        A StateChange sets the row's state. Raises StaleLease. Once a write of a lease was refused by the disk, so is
-        each later one: what is kept has no gaps.
+        A StateChange sets the row's state. Raises StaleLease and UnkeepableEvent. Once a write of a lease was refused
+        by the disk, so is each later one: what is kept has no gaps.
         """
         ...
 
@@ -107,11 +186,19 @@ class Journal(Protocol):
         ...
 
     def claim(
-        self, row: TaskRow, events: Sequence[AgentEvent], owner: str, lease_seconds: float
+        self,
+        row: TaskRow,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
     ) -> "Awaitable[Taken | None]":
         """Take a task at rest as it was read; None when somebody has taken it since.
 
         The state becomes ``working`` (an ended or waiting task) and the events are added in the same step.
+
+        Raises:
+            LimitReached: its user has as many tasks as ``limits`` allow; the task is at rest as before.
         """
         ...
 
@@ -131,7 +218,8 @@ class Journal(Protocol):
         """Leave events for the owner of a running task: answers, a message, or a cancellation; all or none.
 
         Raises StaleLease when the task rests or has another owner since it was read, or one of its calls has got
-        another answer since.
+        another answer since; LimitReached when too many messages wait there already. Answers and cancellations are
+        not counted.
         """
         ...
 
@@ -143,16 +231,34 @@ class Journal(Protocol):
         """What was left for the owner of a running task and is not taken yet."""
         ...
 
+    @property
+    def removal(self) -> Removal:
+        """How its tasks are removed."""
+        ...
+
     async def task(self, task_id: str) -> TaskRow | None:
         """One row."""
         ...
 
-    async def tasks(self, limit: int, states: Sequence[TaskState] = ()) -> Sequence[TaskRow]:
-        """Rows, last changed first; all states when none are named."""
+    async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
+        """The tasks whose ids begin so."""
         ...
 
-    async def workspace_of(self, context_id: str) -> str | None:
-        """The workspace of a session; None when there is no such session."""
+    async def tasks(self, limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> Sequence[TaskRow]:
+        """Rows, last changed first; all states when none are named, all users when none is."""
+        ...
+
+    async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
+        """A page of a user's rows, and how many are on all pages; if there are ``roots``, of those below them alone."""
+        ...
+
+    async def workspace_of(self, context_id: str, user: str = "") -> str | None:
+        """The workspace of a user's session; None when that user has no such session."""
+        ...
+
+    @property
+    def pushes(self) -> PushJournal:
+        """Where news of the tasks are sent."""
         ...
 
     def now(self) -> float:
@@ -164,11 +270,18 @@ class Journal(Protocol):
         ...
 
     async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
-        """The last ``limit`` Prompt and ModelReply events, of those before number ``before``; in order."""
+        """The last ``limit`` messages, of those before number ``before``; in order.
+
+        They are the Prompt, Command, ModelReply and AgentMessage events.
+        """
         ...
 
-    async def session(self, context_id: str) -> Sequence[tuple[str, Delivery]]:
-        """All events of all tasks of a session that a conversation is folded from, in order, with their task ids.
+    async def artifacts(self, task_id: str) -> Sequence[Delivery]:
+        """The task's ArtifactUpdate events, in order; costs nothing for tasks that have none, however long they are."""
+        ...
+
+    async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
+        """All events of all tasks of a user's session that a conversation is folded from, in order, with task ids.
 
         Text increments, thoughts and retry notices are left out: the ModelReply holds their whole.
         """

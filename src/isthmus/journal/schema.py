@@ -1,14 +1,18 @@
 """Opening the journal's SQLite file: its identity, its version, and clear errors that leave the file alone."""
 
+import contextlib
 import os
 import sqlite3
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from isthmus.journal.base import JournalError
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 1
+VERSION = 2
 BUSY_SECONDS = 5.0
+LOG_BYTES = 16 * 1024 * 1024
+"""How large the log beside the file may stay once it was written into the file."""
 
 _TABLES = """
 CREATE TABLE tasks (
@@ -26,8 +30,10 @@ CREATE TABLE tasks (
     updated REAL NOT NULL,
     error TEXT,
     reason TEXT,
-    pending TEXT NOT NULL DEFAULT '[]'
+    pending TEXT NOT NULL DEFAULT '[]',
+    user TEXT NOT NULL DEFAULT ''
 );
+CREATE INDEX tasks_by_user ON tasks (user, state);
 CREATE INDEX tasks_by_context ON tasks (context, key);
 CREATE INDEX tasks_by_state ON tasks (state);
 CREATE INDEX tasks_by_change ON tasks (updated);
@@ -39,25 +45,57 @@ CREATE TABLE events (
     body TEXT NOT NULL,
     PRIMARY KEY (task, seq)
 ) WITHOUT ROWID;
+CREATE INDEX artifact_events ON events (task, seq) WHERE type = 'ArtifactUpdate';
 CREATE TABLE inbox (
     number INTEGER PRIMARY KEY,
     task INTEGER NOT NULL,
     body TEXT NOT NULL
 );
 """
+_PUSHES = """
+CREATE TABLE pushes (
+    task INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    target TEXT NOT NULL,
+    wire TEXT NOT NULL,
+    uri TEXT,
+    seq INTEGER NOT NULL,
+    state TEXT NOT NULL DEFAULT 'active',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    next_attempt REAL NOT NULL DEFAULT 0,
+    owner TEXT,
+    error TEXT,
+    created REAL NOT NULL,
+    PRIMARY KEY (task, id)
+) WITHOUT ROWID;
+CREATE INDEX pushes_by_state ON pushes (state, next_attempt);
+"""
+_UPGRADES = {
+    1: """
+ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
+CREATE INDEX tasks_by_user ON tasks (user, state);
+CREATE INDEX artifact_events ON events (task, seq) WHERE type = 'ArtifactUpdate';
+"""
+    + _PUSHES
+}
+"""From each older version, what makes the tables those of the next one; rows stay."""
 
 
-def open_writer(path: Path) -> sqlite3.Connection:
+def open_writer(path: Path, agent: Sequence[str] = ()) -> sqlite3.Connection:
     """The connection that writes, in WAL mode, made with a new file when there is none.
 
+    ``agent`` is the name of the agent that runs its tasks, then the names that it had before.
+
     Raises:
-        JournalError: the file cannot be opened, is locked, is no journal, or is of a newer version.
+        JournalError: the file cannot be opened, is locked, is no journal, is of a newer version, or another agent's.
     """
     try:
         _create_private(path)
         connection = _connect(path)
         try:
             _check(connection, path)
+            if agent:
+                _hold_for(connection, path, agent)
         except BaseException:
             connection.close()
             raise
@@ -66,11 +104,70 @@ def open_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _hold_for(connection: sqlite3.Connection, path: Path, names: Sequence[str]) -> None:
+    """Note that a journal is of the agent ``names[0]``, unless it is another agent's."""
+    if _holder(connection) == names[0]:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("CREATE TABLE IF NOT EXISTS agent (name TEXT NOT NULL)")
+        if (found := _holder(connection)) is not None and found not in names:
+            raise JournalError(
+                f"{path} is the journal of the agent {found!r}, and this one is {names[0]!r}: it would go on with the"
+                " other one's tasks. Give each agent a folder of its own; an agent that was only renamed names its"
+                " former names."
+            )
+        connection.execute("DELETE FROM agent")
+        connection.execute("INSERT INTO agent VALUES (?)", (names[0],))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _holder(connection: sqlite3.Connection) -> str | None:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'agent'").fetchone() is None:
+        return None
+    found = connection.execute("SELECT name FROM agent").fetchone()
+    return None if found is None else str(found[0])
+
+
 def open_reader(path: Path) -> sqlite3.Connection:
     """A connection that only reads."""
     connection = _connect(path)
     connection.execute("PRAGMA query_only=ON")
     return connection
+
+
+def same_file(path: Path) -> Callable[[], None]:
+    """What makes sure that the file which was opened is still the one at ``path``.
+
+    It raises a JournalError when it is not: whatever were written would be lost with the last process that has it open.
+    """
+    opened = path.stat()
+
+    def check() -> None:
+        try:
+            found = os.stat(path)  # noqa: PTH116 - each commit comes here; pathlib is slow
+        except OSError:
+            found = None
+        if found is None or (found.st_ino, found.st_dev) != (opened.st_ino, opened.st_dev):
+            raise JournalError(
+                f"{path} was {'deleted' if found is None else 'replaced'} while it was open: nothing more is kept."
+                " Start Isthmus again; what the old file held is lost unless you have a copy of it."
+            )
+
+    return check
+
+
+def empty_log(path: Path) -> bool:
+    """Write what the log beside the file holds into it, and cut the log to nothing; False when somebody reads there."""
+    connection = _connect(path)
+    try:
+        (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return busy == 0
+    finally:
+        connection.close()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -96,17 +193,46 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was written by a newer Isthmus (journal version {version}, this one knows {VERSION}). "
             "Upgrade Isthmus, or name another folder with --data-dir."
         )
+    if version == 0:
+        # Pages that deleting empties are given back to the file system in small steps. Only before the first table.
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
-    if version == 0:
-        connection.execute("BEGIN IMMEDIATE")
-        # Another process may have made the tables between the look above and the lock.
-        if connection.execute("PRAGMA user_version").fetchone() == (0,):
-            for statement in _TABLES.split(";"):
-                connection.execute(statement)
+    # What a burst of writes made of the log beside the file is given back.
+    connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
+    # What is deleted is overwritten with zeros.
+    connection.execute("PRAGMA secure_delete=ON")
+    if version < VERSION:
+        _upgrade(connection)
+    if 0 < version < VERSION:
+        # Once, so that its pages can be given back in small steps, too. Without it they are used again.
+        with contextlib.suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+            connection.execute("VACUUM")
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Make the tables, or those of an older version into this one's: whole, or not at all."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have done it between the look and the lock.
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            _run(connection, _TABLES + _PUSHES)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version={VERSION}")
+        else:
+            for older in range(version, VERSION):
+                _run(connection, _UPGRADES[older])
+        connection.execute(f"PRAGMA user_version={VERSION}")
         connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _run(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in statements.split(";"):
+        connection.execute(statement)
 
 
 def _explain(path: Path, error: Exception) -> str:

@@ -7,15 +7,18 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from isthmus.client import Delivery
-from isthmus.codec import from_json, to_json
+from isthmus.client import Delivery, LimitReached, TaskQuery, UserLimits
+from isthmus.codec import to_json
+from isthmus.development_tool import ToolCall
 from isthmus.events import (
     AgentEvent,
+    AgentMessage,
+    Command,
     ConfirmationAccepted,
     ModelReply,
     Prompt,
@@ -24,65 +27,102 @@ from isthmus.events import (
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
     event_from_json,
-    event_to_json,
 )
-from isthmus.journal.base import Finished, JournalError, Lease, NewTask, StaleLease, Taken, TaskRow
-from isthmus.journal.schema import open_reader, open_writer
+from isthmus.journal.base import (
+    INBOX_CHARACTERS,
+    INBOX_MESSAGES,
+    NO_LIMITS,
+    Finished,
+    JournalError,
+    Lease,
+    NewTask,
+    StaleLease,
+    Taken,
+    TaskRow,
+)
+from isthmus.journal.schema import open_reader, open_writer, same_file
+from isthmus.journal.sqlite_pushes import SqlitePushes
+from isthmus.journal.sqlite_removal import DELETED, SqliteRemoval
+from isthmus.journal.statements import (
+    COLUMNS,
+    INBOX,
+    JSON,
+    after_condition,
+    answered_calls,
+    append_events,
+    check_limits,
+    delivery_of,
+    encode_event,
+    inbox_of,
+    insert_events,
+    remove_from_inbox,
+    row_from,
+    row_of,
+    task_conditions,
+)
 from isthmus.journal.writer import GroupWriter
 
 T = TypeVar("T")
 
-_COLUMNS = (
-    "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending"
-)
 _LAST = 2**63 - 1
 """More than any event's number."""
-_INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
 _NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNotice))
-_ROWS_AT_ONCE = 16
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_MESSAGES = tuple(kind.__name__ for kind in (Prompt, ModelReply))
+_MESSAGES = tuple(kind.__name__ for kind in (Prompt, Command, ModelReply, AgentMessage))
 
 
 class SqliteJournal:
     """A :class:`~isthmus.journal.base.Journal` in one file. Made by :meth:`open`, on the running event loop."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time, *, agent: Sequence[str] = ()) -> None:
         self._clock = clock
-        self._writer = GroupWriter(open_writer(path), asyncio.get_running_loop())
+        connection = open_writer(path, agent)
+        self._writer = GroupWriter(connection, asyncio.get_running_loop(), same_file(path))
         self._reader = open_reader(path)
         self._reading = ThreadPoolExecutor(max_workers=1, thread_name_prefix="isthmus-journal-read")
+        self.removal = SqliteRemoval(path, self._writer, self._read)
+        self.pushes = SqlitePushes(self._writer, self._read, clock)
 
     @classmethod
-    async def open(cls, path: Path, clock: Callable[[], float] = time.time) -> "SqliteJournal":
-        """Open the file, or make it.
+    async def open(
+        cls, path: Path, clock: Callable[[], float] = time.time, *, agent: Sequence[str] = ()
+    ) -> "SqliteJournal":
+        """Open the file, or make it. ``agent`` is the name of the agent that runs its tasks, then its former names.
 
         Raises:
-            JournalError: it is unreadable, locked, newer than this program, or of another program; it is left as it is.
+            JournalError: it is unreadable, locked, newer than this program, of another program, or of another agent; it
+                is left as it is.
         """
-        return cls(path, clock)
+        return cls(path, clock, agent=agent)
 
     # --- writing ---
 
-    def create(self, task: NewTask, events: Sequence[AgentEvent], owner: str, lease_seconds: float) -> Awaitable[Taken]:
+    def create(
+        self,
+        task: NewTask,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
+    ) -> Awaitable[Taken]:
         """See :meth:`isthmus.journal.base.Journal.create`."""
         now = self._clock()
         until = now + lease_seconds
         made = (task.task_id, task.context_id, task.workspace, task.title)
 
         def work(connection: sqlite3.Connection) -> Taken:
+            check_limits(connection, task.user, limits)
+            bodies = [encode_event(event) for event in events]
             try:
                 cursor = connection.execute(
                     "INSERT INTO tasks (id, context, workspace, title, state, seq, owner, epoch, lease_until, created,"
-                    " updated) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)",
-                    (*made, TaskState.SUBMITTED, len(events), owner, until, now, now),
+                    " updated, user) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)",
+                    (*made, TaskState.SUBMITTED, len(events), owner, until, now, now, task.user),
                 )
             except sqlite3.IntegrityError as error:
                 raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
-            deliveries = _insert(connection, cursor.lastrowid or 0, 0, now, events)
-            row = TaskRow(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now)
+            deliveries = insert_events(connection, cursor.lastrowid or 0, 0, now, events, bodies)
+            row = TaskRow(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now, user=task.user)
             return Taken(Lease(task.task_id, owner, 1), row, deliveries)
 
         return self._writer.submit(work)
@@ -92,9 +132,11 @@ class SqliteJournal:
     ) -> Awaitable[Sequence[Delivery]]:
         """See :meth:`isthmus.journal.base.Journal.append`."""
         now = self._clock()
-        return self._writer.submit(
-            lambda connection: _append(connection, lease, events, now), full_sync=full_sync, series=lease
+        written = self._writer.submit(
+            lambda connection: append_events(connection, lease, events, now), full_sync=full_sync, series=lease
         )
+        self.pushes.watch(events, written)
+        return written
 
     def finish(
         self,
@@ -106,37 +148,47 @@ class SqliteJournal:
     ) -> Awaitable[Finished]:
         """See :meth:`isthmus.journal.base.Journal.finish`."""
         now = self._clock()
-        questions = _JSON([to_json(call) for call in pending])
+        questions = JSON([to_json(call) for call in pending])
 
         def work(connection: sqlite3.Connection) -> Finished:
-            inbox = _inbox(connection, lease.task_id)
+            inbox = inbox_of(connection, lease.task_id)
             if inbox and not discard_inbox:
                 return Finished((), inbox)
-            deliveries = _append(connection, lease, events, now, at_end=questions)
+            deliveries = append_events(connection, lease, events, now, at_end=questions)
             if inbox:
-                _remove_from_inbox(connection, lease.task_id, len(inbox))
+                remove_from_inbox(connection, lease.task_id, len(inbox))
             return Finished(deliveries)
 
-        return self._writer.submit(work, series=lease)
+        written = self._writer.submit(work, series=lease)
+        self.pushes.watch(events, written)
+        return written
 
     def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
         """See :meth:`isthmus.journal.base.Journal.take`."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> Sequence[Delivery]:
-            deliveries = _append(connection, lease, events, now)
-            _remove_from_inbox(connection, lease.task_id, count)
+            deliveries = append_events(connection, lease, events, now)
+            remove_from_inbox(connection, lease.task_id, count)
             return deliveries
 
         return self._writer.submit(work, series=lease)
 
     def claim(
-        self, row: TaskRow, events: Sequence[AgentEvent], owner: str, lease_seconds: float
+        self,
+        row: TaskRow,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
     ) -> Awaitable[Taken | None]:
         """See :meth:`isthmus.journal.base.Journal.claim`."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> Taken | None:
+            check_limits(connection, row.user, limits, row.task_id)
+            for event in events:
+                encode_event(event)  # Before anything is written.
             changed = connection.execute(
                 "UPDATE tasks SET state = ?, owner = ?, epoch = epoch + 1, lease_until = ?, pending = '[]',"
                 " error = NULL, reason = NULL WHERE id = ? AND owner IS NULL AND epoch = ? RETURNING epoch",
@@ -145,8 +197,8 @@ class SqliteJournal:
             if changed is None:
                 return None
             lease = Lease(row.task_id, owner, changed[0])
-            deliveries = _append(connection, lease, events, now)
-            return Taken(lease, _row_of(connection, row.task_id), deliveries)
+            deliveries = append_events(connection, lease, events, now)
+            return Taken(lease, row_of(connection, row.task_id), deliveries)
 
         return self._writer.submit(work)
 
@@ -162,7 +214,7 @@ class SqliteJournal:
             ).fetchone()
             if changed is None:
                 return None
-            return Taken(Lease(row.task_id, owner, changed[0]), _row_of(connection, row.task_id), ())
+            return Taken(Lease(row.task_id, owner, changed[0]), row_of(connection, row.task_id), ())
 
         return self._writer.submit(work)
 
@@ -196,7 +248,8 @@ class SqliteJournal:
 
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
         """See :meth:`isthmus.journal.base.Journal.post`."""
-        bodies = [_encode(event) for event in events]
+        bodies = [encode_event(event) for event in events]
+        is_counted = any(isinstance(event, Prompt) for event in events)
         calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
         def work(connection: sqlite3.Connection) -> None:
@@ -205,8 +258,17 @@ class SqliteJournal:
             ).fetchone()
             if found is None:
                 raise StaleLease(f"task {row.task_id} is not running as it was; nobody would read the message")
-            if calls and not calls.isdisjoint(_answered(connection, row)):
+            if calls and not calls.isdisjoint(answered_calls(connection, row)):
                 raise StaleLease(f"a tool call of task {row.task_id} has got another answer meanwhile")
+            if is_counted:
+                count, size = connection.execute(
+                    "SELECT count(*), ifnull(sum(length(body)), 0) FROM inbox WHERE task = ?", found
+                ).fetchone()
+                if count + len(bodies) > INBOX_MESSAGES or size + sum(map(len, bodies)) > INBOX_CHARACTERS:
+                    raise LimitReached(
+                        f"{count} messages ({size} characters) wait until task {row.task_id} takes them up; at most"
+                        f" {INBOX_MESSAGES} messages and {INBOX_CHARACTERS} characters may. Send this one again later."
+                    )
             connection.executemany(
                 "INSERT INTO inbox (task, body) VALUES (?, ?)", [(found[0], body) for body in bodies]
             )
@@ -231,27 +293,50 @@ class SqliteJournal:
 
     async def task(self, task_id: str) -> TaskRow | None:
         """See :meth:`isthmus.journal.base.Journal.task`."""
-        rows = await self._read(f"SELECT {_COLUMNS} FROM tasks WHERE id = ?", (task_id,), _row)  # noqa: S608 - a constant
+        rows = await self._read(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,), row_from)
         return rows[0] if rows else None
 
-    async def tasks(self, limit: int, states: Sequence[TaskState] = ()) -> Sequence[TaskRow]:
+    async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
+        """See :meth:`isthmus.journal.base.Journal.find`."""
+        return await self._read(
+            f"SELECT {COLUMNS} FROM tasks WHERE substr(id, 1, ?) = ? AND state <> ? ORDER BY key LIMIT ?",
+            (len(beginning), beginning, DELETED, limit),
+            row_from,
+        )
+
+    async def tasks(self, limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> Sequence[TaskRow]:
         """See :meth:`isthmus.journal.base.Journal.tasks`."""
         wanted = states or tuple(TaskState)
         marks = ", ".join("?" * len(wanted))
+        # The plus keeps an index out of it: most tasks fit, and by their changes the first are found at once.
+        whose, values = ("", ()) if user is None else (f"{'' if states else '+'}user = ? AND ", (user,))
         return await self._read(
-            f"SELECT {_COLUMNS} FROM tasks WHERE state IN ({marks}) ORDER BY updated DESC, key DESC LIMIT ?",  # noqa: S608 - only question marks are put in
-            (*wanted, limit),
-            _row,
+            f"SELECT {COLUMNS} FROM tasks WHERE {whose}{'' if states else '+'}state IN ({marks})"
+            " ORDER BY updated DESC, key DESC LIMIT ?",
+            (*values, *wanted, limit),
+            row_from,
         )
+
+    async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
+        """See :meth:`isthmus.journal.base.Journal.list_tasks`."""
+        fits, values = task_conditions(query, user, roots)
+        after, place = after_condition(query)
+        found = await self._read(
+            f"SELECT {COLUMNS} FROM tasks WHERE {fits}{after} ORDER BY updated DESC, id LIMIT ?",
+            (*values, *place, query.limit),
+            row_from,
+        )
+        (total,) = await self._read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
+        return found, total
 
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
         """See :meth:`isthmus.journal.base.Journal.inbox`."""
-        return await self._read(_INBOX, (task_id,), lambda values: event_from_json(json.loads(values[0])))
+        return await self._read(INBOX, (task_id,), lambda values: event_from_json(json.loads(values[0])))
 
-    async def workspace_of(self, context_id: str) -> str | None:
+    async def workspace_of(self, context_id: str, user: str = "") -> str | None:
         """See :meth:`isthmus.journal.base.Journal.workspace_of`."""
-        query = "SELECT workspace FROM tasks WHERE context = ? ORDER BY key LIMIT 1"
-        found = await self._read(query, (context_id,), lambda values: str(values[0]))
+        query = "SELECT workspace FROM tasks WHERE context = ? AND user = ? ORDER BY key LIMIT 1"
+        found = await self._read(query, (context_id, user), lambda values: str(values[0]))
         return found[0] if found else None
 
     def now(self) -> float:
@@ -264,26 +349,36 @@ class SqliteJournal:
             "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
             " ORDER BY seq LIMIT ?",
             (task_id, after, limit),
-            _delivery,
+            delivery_of,
         )
 
     async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
         """See :meth:`isthmus.journal.base.Journal.messages`."""
         newest_first = await self._read(
-            "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type IN (?, ?)"
-            " AND seq < ? ORDER BY seq DESC LIMIT ?",
+            "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?)"
+            " AND type IN (?, ?, ?, ?) AND seq < ? ORDER BY seq DESC LIMIT ?",
             (task_id, *_MESSAGES, _LAST if before is None else before, limit),
-            _delivery,
+            delivery_of,
         )
         return newest_first[::-1]
 
-    async def session(self, context_id: str) -> Sequence[tuple[str, Delivery]]:
+    async def artifacts(self, task_id: str) -> Sequence[Delivery]:
+        """See :meth:`isthmus.journal.base.Journal.artifacts`."""
+        return await self._read(
+            "SELECT seq, at, body FROM events INDEXED BY artifact_events"
+            " WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = 'ArtifactUpdate' ORDER BY seq",
+            (task_id,),
+            delivery_of,
+        )
+
+    async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
         """See :meth:`isthmus.journal.base.Journal.session`."""
         return await self._read(
             "SELECT events.seq, events.at, events.body, tasks.id FROM tasks JOIN events ON events.task = tasks.key"
-            " WHERE tasks.context = ? AND events.type NOT IN (?, ?, ?) ORDER BY tasks.key, events.seq",
-            (context_id, *_NOT_IN_SESSION),
-            lambda values: (values[3], _delivery(values)),
+            " WHERE tasks.context = ? AND tasks.user = ? AND events.type NOT IN (?, ?, ?)"
+            " ORDER BY tasks.key, events.seq",
+            (context_id, user, *_NOT_IN_SESSION),
+            lambda values: (values[3], delivery_of(values)),
         )
 
     async def aclose(self) -> None:
@@ -300,83 +395,3 @@ class SqliteJournal:
             return await asyncio.get_running_loop().run_in_executor(self._reading, work)
         except (sqlite3.Error, RuntimeError) as error:
             raise JournalError(f"the journal could not be read ({error})") from error
-
-
-def _encode(event: AgentEvent) -> str:
-    return _JSON(event_to_json(event))
-
-
-def _append(
-    connection: sqlite3.Connection, lease: Lease, events: Sequence[AgentEvent], now: float, at_end: str | None = None
-) -> Sequence[Delivery]:
-    """Add events; ``at_end`` are the questions (JSON) of a task that is let go of with them.
-
-    One statement for the row and one for many events: at each the two threads may have to take turns.
-    """
-    changes = "seq = seq + ?, updated = ?"
-    values: list[Any] = [len(events), now]
-    change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
-    if change is not None:
-        changes += ", state = ?, error = ?, reason = ?"
-        values += [change.state, change.error, change.reason]
-    if at_end is not None:
-        changes += ", owner = NULL, lease_until = 0, pending = ?"
-        values.append(at_end)
-    found = connection.execute(
-        f"UPDATE tasks SET {changes} WHERE id = ? AND epoch = ? AND owner = ? RETURNING key, seq",  # noqa: S608 - of the constants above
-        (*values, lease.task_id, lease.epoch, lease.owner),
-    ).fetchone()
-    if found is None:
-        raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
-    key, seq = found
-    return _insert(connection, key, seq - len(events), now, events)
-
-
-def _insert(
-    connection: sqlite3.Connection, key: int, seq: int, now: float, events: Iterable[AgentEvent]
-) -> Sequence[Delivery]:
-    deliveries = [Delivery(number, now, event) for number, event in enumerate(events, seq + 1)]
-    for start in range(0, len(deliveries), _ROWS_AT_ONCE):
-        values: list[Any] = []
-        for item in deliveries[start : start + _ROWS_AT_ONCE]:
-            values += (key, item.seq, now, type(item.event).__name__, _encode(item.event))
-        rows = ", ".join(["(?, ?, ?, ?, ?)"] * (len(values) // 5))
-        connection.execute(f"INSERT INTO events (task, seq, at, type, body) VALUES {rows}", values)  # noqa: S608 - only question marks are put in
-    return deliveries
-
-
-def _inbox(connection: sqlite3.Connection, task_id: str) -> Sequence[AgentEvent]:
-    return [event_from_json(json.loads(body)) for (body,) in connection.execute(_INBOX, (task_id,))]
-
-
-def _remove_from_inbox(connection: sqlite3.Connection, task_id: str, count: int) -> None:
-    connection.execute(
-        "DELETE FROM inbox WHERE number IN (SELECT number FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?)"
-        " ORDER BY number LIMIT ?)",
-        (task_id, count),
-    )
-
-
-def _answered(connection: sqlite3.Connection, row: TaskRow) -> set[str]:
-    """The calls that were answered since the row was read, or whose answers wait in the inbox."""
-    bodies = connection.execute(
-        "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND type = ?",
-        (row.task_id, row.seq, ConfirmationAccepted.__name__),
-    )
-    events = [*(event_from_json(json.loads(body)) for (body,) in bodies), *_inbox(connection, row.task_id)]
-    return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
-
-
-def _row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
-    return _row(connection.execute(f"SELECT {_COLUMNS} FROM tasks WHERE id = ?", (task_id,)).fetchone())  # noqa: S608 - a constant
-
-
-def _row(values: Sequence[Any]) -> TaskRow:
-    task_id, context, workspace, title, state, seq, owner, epoch, until, created, updated, error, reason, calls = values
-    pending = tuple(from_json(ToolCall, call) for call in json.loads(calls))
-    ends = (created, updated, error, reason, pending)
-    return TaskRow(task_id, context, workspace, title, TaskState(state), seq, owner, epoch, until, *ends)
-
-
-def _delivery(values: Sequence[Any]) -> Delivery:
-    return Delivery(values[0], values[1], event_from_json(json.loads(values[2])))

@@ -1,0 +1,194 @@
+"""The push targets in the embedded journal. What each statement is for is said in :mod:`isthmus.journal.pushes`."""
+
+import json
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from isthmus.client import Delivery, LimitReached, PushTarget
+from isthmus.codec import from_json, to_json
+from isthmus.events import AgentEvent, StateChange
+from isthmus.journal.base import JournalError
+from isthmus.journal.pushes import PushRow, PushState
+from isthmus.journal.statements import JSON, delivery_of
+from isthmus.journal.writer import GroupWriter
+
+if TYPE_CHECKING:
+    import asyncio
+
+T = TypeVar("T")
+
+_KEY = "task = (SELECT key FROM tasks WHERE tasks.id = ?) AND pushes.id = ?"
+_COLUMNS = (
+    "tasks.id, pushes.target, pushes.wire, pushes.uri, pushes.seq, pushes.state, pushes.attempts,"
+    " pushes.next_attempt, pushes.owner, pushes.error, tasks.seq"
+)
+_BEHIND = "pushes.state = 'active' AND (pushes.owner IS NULL OR pushes.owner = ?) AND tasks.seq > pushes.seq"
+_CHANGE = StateChange.__name__
+
+
+class Reader(Protocol):
+    """Reads rows on the journal's reading thread."""
+
+    async def __call__(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
+        """The decoded rows."""
+        ...
+
+
+class SqlitePushes:
+    """A :class:`~isthmus.journal.pushes.PushJournal` on the threads of an SqliteJournal."""
+
+    def __init__(self, writer: GroupWriter, read: Reader, clock: Callable[[], float]) -> None:
+        self._writer = writer
+        self._read = read
+        self._clock = clock
+        self.on_change: Callable[[], None] | None = None
+        self._adds = 0
+        self._may_be_active = True
+        """False while there is certainly no target, so that events cost nothing."""
+
+    def watch(self, events: Sequence[AgentEvent], written: "asyncio.Future[Any]") -> None:
+        """Tell whoever listens when these events are in the journal, if they are news."""
+        if (
+            self._may_be_active
+            and self.on_change is not None
+            and any(isinstance(event, StateChange) for event in events)
+        ):
+            written.add_done_callback(self._tell)
+
+    def _tell(self, written: "asyncio.Future[Any]") -> None:
+        self._may_be_active = True
+        if self.on_change is not None and not written.cancelled() and written.exception() is None:
+            self.on_change()
+
+    # --- writing ---
+
+    def add(self, row: PushRow, limit: int) -> Awaitable[None]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.add`."""
+        target = JSON(to_json(row.target))
+        now = self._clock()
+
+        def work(connection: sqlite3.Connection) -> None:
+            found = connection.execute("SELECT key FROM tasks WHERE id = ?", (row.task_id,)).fetchone()
+            if found is None:
+                raise JournalError(f"task {row.task_id} is not there any more")
+            others = connection.execute(
+                "SELECT count(*) FROM pushes WHERE task = ? AND id <> ?", (found[0], row.target.id)
+            ).fetchone()
+            if others[0] >= limit:
+                raise LimitReached(
+                    f"task {row.task_id} has {others[0]} push notification configs, the most that one may have; "
+                    "delete one, or set one of their ids again"
+                )
+            connection.execute(
+                "INSERT INTO pushes (task, id, target, wire, uri, seq, created, next_attempt)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (task, id) DO UPDATE SET target = excluded.target, wire = excluded.wire,"
+                " uri = excluded.uri, state = 'active', attempts = 0, error = NULL,"
+                " next_attempt = excluded.next_attempt",
+                (found[0], row.target.id, target, row.wire_name, row.uri, row.seq, now, now),
+            )
+
+        self._adds += 1
+        self._may_be_active = True
+        written = self._writer.submit(work)
+        written.add_done_callback(self._tell)
+        return written
+
+    def remove(self, task_id: str, push_id: str) -> Awaitable[None]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.remove`."""
+        return self._write(f"DELETE FROM pushes WHERE {_KEY}", (task_id, push_id))
+
+    def claim(self, row: PushRow, owner: str) -> Awaitable[bool]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.claim`."""
+        target = JSON(to_json(row.target))
+
+        def work(connection: sqlite3.Connection) -> bool:
+            cursor = connection.execute(
+                f"UPDATE pushes SET owner = ? WHERE {_KEY} AND (owner IS NULL OR owner = ?) AND state = 'active'"
+                " AND seq = ? AND target = ?",
+                (owner, row.task_id, row.target.id, owner, row.seq, target),
+            )
+            return cursor.rowcount == 1
+
+        return self._writer.submit(work)
+
+    def delivered(self, row: PushRow, owner: str, seq: int) -> Awaitable[None]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.delivered`."""
+        return self._write(
+            f"UPDATE pushes SET seq = ?, attempts = 0, next_attempt = 0, error = NULL, owner = NULL WHERE {_KEY}"
+            " AND owner = ?",
+            (seq, row.task_id, row.target.id, owner),
+        )
+
+    def failed(self, row: PushRow, owner: str, error: str, next_attempt: float | None) -> Awaitable[None]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.failed`."""
+        state = PushState.ACTIVE if next_attempt is not None else PushState.GIVEN_UP
+        return self._write(
+            "UPDATE pushes SET attempts = attempts + 1, error = ?, next_attempt = ?, state = ?, owner = NULL"
+            f" WHERE {_KEY} AND owner = ?",
+            (error, next_attempt or 0, state, row.task_id, row.target.id, owner),
+        )
+
+    def release(self, owners: Sequence[str]) -> Awaitable[None]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.release`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("UPDATE pushes SET owner = NULL WHERE owner = ?", [(owner,) for owner in owners])
+
+        return self._writer.submit(work)
+
+    def _write(self, statement: str, values: Sequence[Any]) -> Awaitable[None]:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(statement, values)
+
+        return self._writer.submit(work)
+
+    # --- reading ---
+
+    async def of_task(self, task_id: str) -> Sequence[PushRow]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.of_task`."""
+        query = (
+            f"SELECT {_COLUMNS} FROM pushes JOIN tasks ON tasks.key = pushes.task WHERE tasks.id = ?"
+            " ORDER BY pushes.created, pushes.id"
+        )
+        return await self._read(query, (task_id,), _row)
+
+    async def owners(self) -> Sequence[str]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.owners`."""
+        query = "SELECT DISTINCT owner FROM pushes WHERE owner IS NOT NULL"
+        return await self._read(query, (), lambda values: str(values[0]))
+
+    async def behind(self, limit: int, since: float = 0, owner: str | None = None) -> Sequence[tuple[PushRow, int]]:
+        """See :meth:`isthmus.journal.pushes.PushJournal.behind`."""
+        # Two looks by an index each, as most targets belong to tasks that ended long ago; CROSS keeps the order.
+        query = (
+            f"SELECT {_COLUMNS} FROM tasks CROSS JOIN pushes ON pushes.task = tasks.key WHERE tasks.updated >= ?"
+            f" AND pushes.next_attempt = 0 AND {_BEHIND} UNION ALL SELECT {_COLUMNS} FROM pushes"
+            f" JOIN tasks ON tasks.key = pushes.task WHERE pushes.next_attempt > 0 AND {_BEHIND} ORDER BY 8 LIMIT ?"
+        )
+        return await self._read(query, (since, owner, owner, limit), lambda values: (_row(values), int(values[10])))
+
+    async def has_active(self) -> bool:
+        """See :meth:`isthmus.journal.pushes.PushJournal.has_active`."""
+        query = "SELECT 1 FROM pushes WHERE state = 'active' LIMIT 1"
+        adds = self._adds
+        found = bool(await self._read(query, (), lambda values: True))
+        # One that is being added may be there only after the look.
+        self._may_be_active = found or adds != self._adds
+        return self._may_be_active
+
+    async def next_change(self, task_id: str, after: int) -> Delivery | None:
+        """See :meth:`isthmus.journal.pushes.PushJournal.next_change`."""
+        query = (
+            "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
+            " AND type = ? ORDER BY seq LIMIT 1"
+        )
+        found = await self._read(query, (task_id, after, _CHANGE), delivery_of)
+        return found[0] if found else None
+
+
+def _row(values: Sequence[Any]) -> PushRow:
+    task_id, target, wire, uri, seq, state, attempts, next_attempt, owner, error = values[:10]
+    decoded = from_json(PushTarget, json.loads(target))
+    return PushRow(task_id, decoded, wire, uri, seq, PushState(state), attempts, next_attempt, owner, error)

@@ -1,0 +1,156 @@
+"""Removing tasks from the embedded journal. What each step is for is said in :class:`isthmus.journal.base.Removal`.
+
+A marked task keeps its row, under an id and a state that no query finds, so that its key is not given to another one
+while its events are removed.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from isthmus.events import TaskState
+from isthmus.journal.base import JournalError, TaskRow
+from isthmus.journal.schema import empty_log, open_reader
+from isthmus.journal.statements import COLUMNS, row_from
+from isthmus.journal.writer import GroupWriter
+
+T = TypeVar("T")
+
+DELETED = "deleted"
+"""The state of a marked task."""
+_MARK = DELETED + " "
+"""What stands before its id."""
+_ENDED = (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED)
+_OTHERS = (TaskState.SUBMITTED, TaskState.WORKING, TaskState.INPUT_REQUIRED)
+
+
+class Reader(Protocol):
+    """Reads rows on the journal's reading thread."""
+
+    async def __call__(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
+        """The decoded rows."""
+        ...
+
+
+class SqliteRemoval:
+    """A :class:`~isthmus.journal.base.Removal` on the threads of an SqliteJournal."""
+
+    def __init__(self, path: Path, writer: GroupWriter, read: Reader) -> None:
+        self._path = path
+        self._writer = writer
+        self._read = read
+
+    def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
+        """See :meth:`isthmus.journal.base.Removal.mark`."""
+        states = (*_ENDED, TaskState.INPUT_REQUIRED) if also_waiting else _ENDED
+        marks = ", ".join("?" * len(states))
+
+        def work(connection: sqlite3.Connection) -> Sequence[str]:
+            marked: list[str] = []
+            for task_id in task_ids:
+                found = connection.execute(
+                    "UPDATE tasks SET id = ? || id, context = ? || id, state = ?, workspace = '', title = '',"
+                    " user = '', pending = '[]', error = NULL, reason = NULL"
+                    f" WHERE id = ? AND owner IS NULL AND state IN ({marks}) RETURNING key",
+                    (_MARK, _MARK, DELETED, task_id, *states),
+                ).fetchone()
+                if found is not None:
+                    connection.execute("DELETE FROM inbox WHERE task = ?", found)
+                    connection.execute("DELETE FROM pushes WHERE task = ?", found)
+                    marked.append(task_id)
+            return marked
+
+        return self._writer.submit(work)
+
+    async def marked(self) -> Sequence[str]:
+        """See :meth:`isthmus.journal.base.Removal.marked`."""
+        query = "SELECT substr(id, ?) FROM tasks WHERE state = ? ORDER BY key"
+        return await self._read(query, (len(_MARK) + 1, DELETED), lambda values: str(values[0]))
+
+    def remove(self, task_id: str, rows: int) -> Awaitable[bool]:
+        """See :meth:`isthmus.journal.base.Removal.remove`."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            found = connection.execute("SELECT key FROM tasks WHERE id = ?", (_MARK + task_id,)).fetchone()
+            if found is None:
+                return True
+            last = connection.execute(
+                "SELECT max(seq) FROM (SELECT seq FROM events WHERE task = ? ORDER BY seq LIMIT ?)", (found[0], rows)
+            ).fetchone()[0]
+            if last is not None:
+                connection.execute("DELETE FROM events WHERE task = ? AND seq <= ?", (found[0], last))
+            if connection.execute("SELECT 1 FROM events WHERE task = ? LIMIT 1", found).fetchone() is not None:
+                return False
+            connection.execute("DELETE FROM tasks WHERE key = ?", found)
+            return True
+
+        return self._writer.submit(work)
+
+    async def ended(
+        self, limit: int, *, newest: int = 0, until: float | None = None, user: str | None = None
+    ) -> Sequence[TaskRow]:
+        """See :meth:`isthmus.journal.base.Removal.ended`."""
+        ended, others = (", ".join("?" * len(states)) for states in (_ENDED, _OTHERS))
+        but, kept = ("", ())
+        if newest:
+            last = f"SELECT key FROM tasks WHERE state IN ({ended}) ORDER BY updated DESC, key DESC LIMIT ?"
+            but = f" AND key NOT IN ({last})"
+            kept = (*_ENDED, newest)
+        values = (*_ENDED, *kept, until, until, user, user, *_OTHERS, limit)
+        # The plus keeps the index of the states out of it: by their changes the first rows are found at once.
+        return await self._read(
+            f"SELECT {COLUMNS} FROM tasks WHERE +state IN ({ended}){but}"
+            " AND (? IS NULL OR updated <= ?) AND (? IS NULL OR user = ?) AND NOT EXISTS"
+            " (SELECT 1 FROM tasks AS other WHERE other.context = tasks.context AND other.user = tasks.user"
+            f" AND other.state IN ({others})) ORDER BY updated, key LIMIT ?",
+            values,
+            row_from,
+        )
+
+    async def shares(self) -> Mapping[str, int]:
+        """See :meth:`isthmus.journal.base.Removal.shares`."""
+
+        def work() -> Mapping[str, int]:
+            # By a connection of its own: it takes long, and others are waiting to read.
+            with contextlib.closing(open_reader(self._path)) as connection:
+                rows = connection.execute(
+                    "SELECT tasks.user, sum(length(events.body)) FROM events JOIN tasks ON tasks.key = events.task"
+                    " WHERE tasks.state <> ? GROUP BY tasks.user",
+                    (DELETED,),
+                ).fetchall()
+            return {str(user): int(size) for user, size in rows}
+
+        try:
+            return await asyncio.to_thread(work)
+        except sqlite3.Error as error:
+            raise JournalError(f"the journal could not be read ({error})") from error
+
+    async def size(self) -> int:
+        """See :meth:`isthmus.journal.base.Removal.size`."""
+        query = (
+            "SELECT (pages.page_count - free.freelist_count) * page.page_size"
+            " FROM pragma_page_count AS pages, pragma_freelist_count AS free, pragma_page_size AS page"
+        )
+        return (await self._read(query, (), lambda values: int(values[0])))[0]
+
+    async def free_pages(self) -> int:
+        """See :meth:`isthmus.journal.base.Removal.free_pages`."""
+        return (await self._read("PRAGMA freelist_count", (), lambda values: int(values[0])))[0]
+
+    def give_back(self, pages: int) -> Awaitable[None]:
+        """See :meth:`isthmus.journal.base.Removal.give_back`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(f"PRAGMA incremental_vacuum({pages:d})").fetchall()
+
+        return self._writer.submit(work)
+
+    async def erase(self) -> bool:
+        """See :meth:`isthmus.journal.base.Removal.erase`."""
+        try:
+            return await asyncio.to_thread(empty_log, self._path)
+        except sqlite3.Error as error:
+            raise JournalError(f"the log beside {self._path} could not be emptied ({error})") from error

@@ -1,0 +1,193 @@
+"""The SQL that the steps of the embedded journal share: events in and out of their rows, the inbox.
+
+All of it runs inside the transaction of whoever calls it; nothing here opens, commits or waits.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from isthmus.client import Delivery, LimitReached, TaskQuery, UserLimits
+from isthmus.codec import from_json
+from isthmus.development_tool import ToolCall
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    StateChange,
+    TaskState,
+    event_from_json,
+    event_to_json,
+)
+from isthmus.journal.base import EVENT_CHARACTERS, Lease, StaleLease, TaskRow, UnkeepableEvent
+
+COLUMNS = (
+    "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending,"
+    " user"
+)
+INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
+ROWS_AT_ONCE = 16
+JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_event(event: AgentEvent) -> str:
+    """An event as its row holds it.
+
+    Raises:
+        UnkeepableEvent: it holds what is no JSON, or too much.
+    """
+    try:
+        body = JSON(event_to_json(event))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnkeepableEvent(f"an event ({type(event).__name__}) holds what is no JSON: {error}") from error
+    if len(body) > EVENT_CHARACTERS:
+        raise UnkeepableEvent(
+            f"an event ({type(event).__name__}) has {len(body)} characters as JSON; at most {EVENT_CHARACTERS} are"
+            " kept. Send it in pieces, or put it into a file"
+        )
+    return body
+
+
+def append_events(
+    connection: sqlite3.Connection, lease: Lease, events: Sequence[AgentEvent], now: float, at_end: str | None = None
+) -> Sequence[Delivery]:
+    """Add events; ``at_end`` are the questions (JSON) of a task that is let go of with them.
+
+    One statement for the row and one for many events: at each the two threads may have to take turns.
+    """
+    bodies = [encode_event(event) for event in events]  # First of all: it may fail.
+    changes = "seq = seq + ?, updated = ?"
+    values: list[Any] = [len(events), now]
+    change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
+    if change is not None:
+        changes += ", state = ?, error = ?, reason = ?"
+        values += [change.state, change.error, change.reason]
+    if at_end is not None:
+        changes += ", owner = NULL, lease_until = 0, pending = ?"
+        values.append(at_end)
+    found = connection.execute(
+        f"UPDATE tasks SET {changes} WHERE id = ? AND epoch = ? AND owner = ? RETURNING key, seq",
+        (*values, lease.task_id, lease.epoch, lease.owner),
+    ).fetchone()
+    if found is None:
+        raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
+    key, seq = found
+    return insert_events(connection, key, seq - len(events), now, events, bodies)
+
+
+def insert_events(
+    connection: sqlite3.Connection,
+    key: int,
+    seq: int,
+    now: float,
+    events: Iterable[AgentEvent],
+    bodies: Sequence[str],
+) -> Sequence[Delivery]:
+    """Add events after number ``seq`` of the task with this key, whose ``bodies`` :func:`encode_event` has made."""
+    deliveries = [Delivery(number, now, event) for number, event in enumerate(events, seq + 1)]
+    for start in range(0, len(deliveries), ROWS_AT_ONCE):
+        values: list[Any] = []
+        for item, body in zip(deliveries[start : start + ROWS_AT_ONCE], bodies[start:], strict=False):
+            values += (key, item.seq, now, type(item.event).__name__, body)
+        rows = ", ".join(["(?, ?, ?, ?, ?)"] * (len(values) // 5))
+        connection.execute(f"INSERT INTO events (task, seq, at, type, body) VALUES {rows}", values)
+    return deliveries
+
+
+def inbox_of(connection: sqlite3.Connection, task_id: str) -> Sequence[AgentEvent]:
+    """What is left for the owner of a task."""
+    return [event_from_json(json.loads(body)) for (body,) in connection.execute(INBOX, (task_id,))]
+
+
+def remove_from_inbox(connection: sqlite3.Connection, task_id: str, count: int) -> None:
+    """Remove the ``count`` oldest."""
+    connection.execute(
+        "DELETE FROM inbox WHERE number IN (SELECT number FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?)"
+        " ORDER BY number LIMIT ?)",
+        (task_id, count),
+    )
+
+
+def answered_calls(connection: sqlite3.Connection, row: TaskRow) -> set[str]:
+    """The calls that were answered since the row was read, or whose answers wait in the inbox."""
+    bodies = connection.execute(
+        "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND type = ?",
+        (row.task_id, row.seq, ConfirmationAccepted.__name__),
+    )
+    events = [*(event_from_json(json.loads(body)) for (body,) in bodies), *inbox_of(connection, row.task_id)]
+    return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
+
+
+def row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
+    """The row of a task that there is."""
+    return row_from(connection.execute(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,)).fetchone())
+
+
+def row_from(values: Sequence[Any]) -> TaskRow:
+    """A row from its COLUMNS."""
+    task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user = values
+    pending = tuple(from_json(ToolCall, call) for call in json.loads(calls))
+    ends += [pending, user]
+    return TaskRow(task_id, context, workspace, title, TaskState(state), seq, owner, epoch, until, *ends)
+
+
+def task_conditions(query: TaskQuery, user: str, roots: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
+    """What the rows that a query finds have in common, and its values. Tasks that are being removed are not there."""
+    states = tuple(TaskState) if query.state is None else (query.state,)
+    # The plus keeps the index of states, which most tasks fit, out of it.
+    conditions = [f"{'+' if query.state is None else ''}state IN ({', '.join('?' * len(states))})"]
+    values: list[Any] = list(states)
+    for condition, value in (
+        ("+user = ?", user),
+        ("context = ?", query.context_id),
+        ("updated >= ?", query.since),
+    ):
+        if value is not None:
+            conditions.append(condition)
+            values.append(value)
+    if roots:
+        below = [(root, root.rstrip("/\\") + os.sep) for root in roots]
+        conditions.append(f"({' OR '.join(['workspace = ? OR substr(workspace, 1, ?) = ?'] * len(below))})")
+        values += [value for root, beginning in below for value in (root, len(beginning), beginning)]
+    return " AND ".join(conditions), tuple(values)
+
+
+def after_condition(query: TaskQuery) -> tuple[str, tuple[Any, ...]]:
+    """What rows after the query's place have in common, and its values; nothing without a place."""
+    if query.after is None:
+        return "", ()
+    updated, task_id = query.after
+    return " AND updated <= ? AND (updated < ? OR id > ?)", (updated, updated, task_id)
+
+
+def delivery_of(values: Sequence[Any]) -> Delivery:
+    """An event from its number, time and body."""
+    return Delivery(values[0], values[1], event_from_json(json.loads(values[2])))
+
+
+def check_limits(connection: sqlite3.Connection, user: str, limits: UserLimits, but: str | None = None) -> None:
+    """Hold one more working task, or ``but`` as one, against what its user may have.
+
+    Raises:
+        LimitReached: it would be too many.
+    """
+    if limits.max_tasks is None and limits.max_running is None:
+        return
+    rows = connection.execute(
+        "SELECT state, count(*) FROM tasks WHERE user = ? AND state IN (?, ?, ?) AND id IS NOT ? GROUP BY state",
+        (user, TaskState.SUBMITTED, TaskState.WORKING, TaskState.INPUT_REQUIRED, but),
+    )
+    counts: dict[str, int] = dict(rows.fetchall())
+    unended = sum(counts.values())
+    running = unended - counts.get(TaskState.INPUT_REQUIRED, 0)
+    if limits.max_tasks is not None and unended >= limits.max_tasks:
+        raise LimitReached(
+            f"you have {unended} tasks that work or wait for an answer, and may have {limits.max_tasks}; answer or"
+            " cancel one of them, or wait until one has ended"
+        )
+    if limits.max_running is not None and running >= limits.max_running:
+        raise LimitReached(
+            f"{running} of your tasks are working, and {limits.max_running} may at once (those that wait for an answer"
+            " do not count); wait until one has ended, or cancel one"
+        )
