@@ -1,9 +1,12 @@
 """What a task is asked and shown as: answers held against its questions, its history, its title. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from isthmus.client import Delivery, HistoryMessage, InvalidRequest
-from isthmus.events import ModelReply, Prompt, ToolCall, ToolCallConfirmation
+from isthmus.development_tool import ToolCall, ToolCallConfirmation
+from isthmus.engine.commanding import typed
+from isthmus.events import AgentMessage, ArtifactUpdate, Command, ModelReply, Prompt
 from isthmus.journal.base import TaskRow
 from isthmus.models.base import text_of
 from isthmus.models.message import message_from_json
@@ -52,12 +55,28 @@ def history_of(deliveries: Sequence[Delivery]) -> tuple[HistoryMessage, ...]:
         match delivery.event:
             case Prompt(message_id, text):
                 messages.append(HistoryMessage(message_id, "user", text))
+            case Command(message_id):
+                messages.append(HistoryMessage(message_id, "user", typed(delivery.event)))
+            case AgentMessage(message_id, text):
+                messages.append(HistoryMessage(message_id, "agent", text))
             case ModelReply(message_id=message_id, message=message):
                 if text := text_of(message_from_json(message)):
                     messages.append(HistoryMessage(message_id, "agent", text))
             case _:
                 pass
     return tuple(messages)
+
+
+def artifacts_of(deliveries: Sequence[Delivery]) -> tuple[ArtifactUpdate, ...]:
+    """The artifacts as they are after these events, each whole, in the order in which they began."""
+    artifacts: dict[str, ArtifactUpdate] = {}
+    for delivery in deliveries:
+        if isinstance(update := delivery.event, ArtifactUpdate):
+            before = artifacts.get(update.artifact_id)
+            if update.append and before is not None:
+                update = replace(before, parts=(*before.parts, *update.parts), last_chunk=update.last_chunk)
+            artifacts[update.artifact_id] = replace(update, append=False)
+    return tuple(artifacts.values())
 
 
 def title_of(text: str) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
 from isthmus.client import AgentClient, TaskError
+from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCallConfirmation
 from isthmus.engine.questions import QuestionBoard, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
-from isthmus.events import FileDiff, ModifiedFileDetails, ToolCallConfirmation
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +34,17 @@ class EditorPeer(Protocol):
         ...
 
 
-FindEditor: TypeAlias = Callable[[Path], Awaitable[EditorPeer | None]]
-"""The editor that has a workspace open, or None."""
+FindEditor: TypeAlias = Callable[[QuestionOpened], Awaitable[EditorPeer | None]]
+"""The editor that a question is for: the one its session names, or that has the workspace open; or None."""
+AgentOf: TypeAlias = Callable[[str], AgentClient]
+"""The agent as a user has it."""
 
 
 class EditorSurface:
     """Reviews the file edits that wait in ``questions``; ``run`` it for as long as the agent lives."""
 
-    def __init__(self, agent: AgentClient, questions: QuestionBoard, find_editor: FindEditor) -> None:
-        self._agent = agent
+    def __init__(self, agent_of: AgentOf, questions: QuestionBoard, find_editor: FindEditor) -> None:
+        self._agent_of = agent_of
         self._questions = questions
         self._find_editor = find_editor
         self._reviews: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -85,7 +87,7 @@ class EditorSurface:
     async def _review(self, question: QuestionOpened, edit: FileDiff) -> None:
         call_id = question.tool_call.tool_call_id
         try:
-            editor = await self._find_editor(Path(question.workspace))
+            editor = await self._find_editor(question)
             if editor is None:
                 return
             content = await editor.review(Path(edit.file_path), edit.new_content)
@@ -100,7 +102,7 @@ class EditorSurface:
         key = (question.task_id, call_id)
         self._answering.add(key)
         try:
-            await self._agent.answer(question.task_id, [answer], answered_by=editor.name)
+            await self._agent_of(question.user).answer(question.task_id, [answer], answered_by=editor.name)
         except TaskError as error:
             log.info("the answer from %s came too late: %s", editor.name, error)
         finally:

@@ -30,6 +30,8 @@ class TaskFeed:
     def publish(self, deliveries: Sequence[Delivery]) -> None:
         """Add kept events, in order."""
         for delivery in deliveries:
+            if delivery.seq != self._last + 1:
+                self._recent.clear()  # What is remembered has no gaps: the rest is read from the journal.
             self._recent.append(delivery)
             self._last = delivery.seq or self._last
             if isinstance(delivery.event, ToolCallUpdate):

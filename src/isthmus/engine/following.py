@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-from isthmus.client import Delivery
+from isthmus.client import Delivery, TaskNotFound
 from isthmus.engine.feed import TaskFeed
 from isthmus.events import StateChange
 from isthmus.journal.base import Journal, JournalError, TaskRow
@@ -29,6 +29,7 @@ async def deliveries(
     ``feed_of`` gives the feed of a task that runs here. ``why_broken`` says why a task of ours does not go on now.
 
     Raises:
+        TaskNotFound: the task was deleted meanwhile.
         JournalError: the task cannot go on for now, or the journal cannot be read.
     """
     at, version = after, 0
@@ -58,7 +59,9 @@ async def deliveries(
                 await feed.changed(FEED_SECONDS)
             continue
         row = await journal.task(task_id)
-        if row is None or (row.seq <= at and row.state.ends_stream):
+        if row is None:
+            raise TaskNotFound(f"task {task_id} was deleted while it was followed; nothing more comes of it")
+        if row.seq <= at and row.state.ends_stream:
             return
         if row.seq <= at and feed_of(task_id) is None:
             if (why := why_broken(row)) is not None:

@@ -3,22 +3,51 @@
 import os
 import socket
 import uuid
-
-import psutil
+from pathlib import Path
 
 
 def new_owner() -> str:
-    """``name:host:pid:start``, unique; the start time tells the process from a later one with the same pid."""
+    """``name:host:pid:start``, unique; the start tells the process from a later one with the same pid."""
     pid = os.getpid()
-    return f"{uuid.uuid4().hex}:{socket.gethostname()}:{pid}:{psutil.Process(pid).create_time():.2f}"
+    return f"{uuid.uuid4().hex}:{_host()}:{pid}:{_start(pid)}"
 
 
 def is_gone(owner: str) -> bool:
     """The owner was a process of this machine that has ended. False when that cannot be known."""
     _, host, pid, start = owner.split(":", 3)
-    if host != socket.gethostname():
+    if host != _host():
         return False
     try:
-        return f"{psutil.Process(int(pid)).create_time():.2f}" != start
-    except psutil.NoSuchProcess:
+        return _start(int(pid)) != start
+    except ProcessLookupError:
         return True
+
+
+def _host() -> str:
+    """Where a process number means the same process: this machine, and this container of it."""
+    try:
+        space = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        return socket.gethostname()
+    return f"{socket.gethostname()}/{space.removeprefix('pid:')}"
+
+
+def _start(pid: int) -> str:
+    """When a process was started. On Linux by its ticks since boot: all else moves when the clock is set.
+
+    Raises:
+        ProcessLookupError: there is none.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        import psutil  # not at start: Linux does without
+
+        try:
+            return f"{psutil.Process(pid).create_time():.2f}"
+        except psutil.NoSuchProcess as error:
+            raise ProcessLookupError(pid) from error
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        raise ProcessLookupError(pid)
+    return fields[19]

@@ -5,10 +5,10 @@ A surface reads :meth:`QuestionBoard.changes` and answers like any other client.
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from isthmus.events import ToolCall
+from isthmus.development_tool import AgentSettings, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,10 @@ class QuestionOpened:
     context_id: str
     workspace: str
     tool_call: ToolCall
+    user: str = ""
+    """Whose task it is; empty for the local person."""
+    settings: AgentSettings | None = field(default=None, compare=False)
+    """Those of the session; None when they were not looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,20 @@ class QuestionBoard:
         self._open: dict[tuple[str, str], QuestionOpened] = {}
         self._readers: set[asyncio.Queue[QuestionChange]] = set()
 
-    def waiting(self, task_id: str, context_id: str, workspace: str, calls: Sequence[ToolCall]) -> None:
+    def waiting(
+        self,
+        task_id: str,
+        context_id: str,
+        workspace: str,
+        calls: Sequence[ToolCall],
+        *,
+        user: str = "",
+        settings: AgentSettings | None = None,
+    ) -> None:
         """A task waits with exactly these calls."""
         self.closed(task_id, [key for _, key in self._of(task_id) if all(call.tool_call_id != key for call in calls)])
         for call in calls:
-            question = QuestionOpened(task_id, context_id, workspace, call)
+            question = QuestionOpened(task_id, context_id, workspace, call, user, settings)
             if self._open.get(key := (task_id, call.tool_call_id)) != question:
                 self._open[key] = question
                 self._tell(question)

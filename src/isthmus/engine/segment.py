@@ -10,28 +10,33 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
-from isthmus.agent.calls import cancelled_calls, failed_calls
+from isthmus.agent.call_events import cancelled_calls, failed_calls, given_up_calls
 from isthmus.agent.session import Session
 from isthmus.client import Delivery
+from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
 from isthmus.engine.feed import TaskFeed
 from isthmus.events import (
     AgentEvent,
+    AgentMessage,
     ConfirmationAccepted,
+    ModelReply,
     Prompt,
     StateChange,
     TaskState,
     TextContent,
-    ToolCallStatus,
     ToolCallUpdate,
 )
-from isthmus.journal.base import Journal, JournalError, Lease
+from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
 
 TEXT_SECONDS = 0.03
 """How long text is gathered into one row."""
 TEXT_CHARACTERS = 1024
 """How much text is gathered into one row at the most."""
+MESSAGE_CHARACTERS = 1024 * 1024
+"""How much streamed text is gathered into one whole message; what is longer becomes several."""
 UNAWAITED_ROWS = 256
 """Rows that may be on their way to the journal before the agent waits for them."""
 
@@ -42,6 +47,18 @@ class Agent(Protocol):
     """What the engine runs: an async generator of events for a session, ending with a state that ends the stream."""
 
     def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]: ...
+
+
+@runtime_checkable
+class CommandAgent(Agent, Protocol):
+    """An agent with slash commands: ``run`` is given a session whose task is a Command, too.
+
+    It says WORKING first, unless the command waits for a person before it does anything.
+    """
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
+        """The commands that a user can execute in a workspace, as a tree; the empty name is the local person's."""
+        ...
 
 
 class Segment:
@@ -71,6 +88,9 @@ class Segment:
         self._text_size = 0
         self._text_of = ""
         self._timer: asyncio.TimerHandle | None = None
+        self._said: list[str] = []
+        """The streamed text of the message ``_text_of``, which no whole message holds yet."""
+        self._said_size = 0
         self._gathered: list[AgentEvent] = []
         self._rows_under_way = 0
 
@@ -90,7 +110,13 @@ class Segment:
                 break
             finally:
                 self._interruptible = None
-            inbox = await self._finish([end])
+            if self._cancelled:
+                break  # An agent may answer an interruption by an end of its own.
+            try:
+                inbox = await self._finish([end])
+            except UnkeepableEvent as error:
+                end = _failure_of(error)
+                inbox = await self._finish([end])
             if not inbox:
                 return end
             if not await self._take(inbox):
@@ -105,7 +131,7 @@ class Segment:
 
     async def _fold_once(self) -> None:
         if self._fold is not None:
-            self.session = await self._fold(Session(self.session.context_id))
+            self.session = await self._fold(Session(self.session.context_id, user=self.session.user))
             self._fold = None
 
     async def _run_agent(self) -> StateChange:
@@ -114,20 +140,29 @@ class Segment:
             await self._fold_once()
             async with aclosing(self._agent.run(self.session)) as events:
                 async for event in events:
+                    if self._cancelled:
+                        raise asyncio.CancelledError  # The agent goes on as if it had not been interrupted.
                     if isinstance(event, StateChange) and event.state.ends_stream:
                         end = event
                     else:
                         await self._keep(event)
+        except UnkeepableEvent as error:
+            log.exception("the agent failed on task %s", self.lease.task_id)
+            self._failure = None
+            end = _failure_of(error)
         except JournalError:
             raise
         except Exception as error:
-            log.exception("the agent failed on task %s", self.lease.task_id)
-            text = f"The agent failed: {type(error).__name__}: {error}. This is a bug; the log has the details."
-            for event in failed_calls(self.session, text):
+            if not self._cancelled:
+                log.exception("the agent failed on task %s", self.lease.task_id)
+            end = _failure_of(error)
+            for event in failed_calls(self.session, end.error or ""):
                 await self._keep(self.session.apply(event))
-            end = StateChange(TaskState.FAILED, text, "internal_error")
         finally:
             self._flush_text()
+        for event in given_up_calls(self.session):
+            await self._keep(self.session.apply(event))  # An agent need not do that itself.
+        self._end_message()
         if end is None:
             end = StateChange(TaskState.COMPLETED)
         return end
@@ -138,6 +173,7 @@ class Segment:
         if isinstance(event, TextContent):
             if event.message_id != self._text_of:
                 self._flush_text()
+                self._end_message()
             self._text_of = event.message_id
             self._text.append(event.text)
             self._text_size += len(event.text)
@@ -147,6 +183,11 @@ class Segment:
                 self._timer = asyncio.get_running_loop().call_later(TEXT_SECONDS, self._flush_text)
             return
         self._flush_text()
+        if isinstance(event, (ModelReply, AgentMessage)) and event.message_id == self._text_of:
+            self._said.clear()
+            self._said_size = 0
+        elif isinstance(event, (ModelReply, AgentMessage, StateChange)):
+            self._end_message()
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
             delivery = Delivery(None, time.time(), event)
             self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
@@ -166,6 +207,18 @@ class Segment:
             self._text.clear()
             self._text_size = 0
             self._gather(TextContent(self._text_of, text))
+            self._said.append(text)
+            self._said_size += len(text)
+            if self._said_size >= MESSAGE_CHARACTERS:
+                self._end_message()
+
+    def _end_message(self) -> None:
+        """Keep streamed text that is not in a message yet as one, so that the task's history has it."""
+        text = "".join(self._said)
+        self._said.clear()
+        self._said_size = 0
+        if text.strip():
+            self._gather(self.session.apply(AgentMessage(self._text_of, text, was_streamed=True)))
 
     def _gather(self, event: AgentEvent) -> None:
         """Write an event, together with the others of this turn of the event loop."""
@@ -198,11 +251,15 @@ class Segment:
 
     async def _finish(self, events: Sequence[AgentEvent], *, discard_inbox: bool = False) -> Sequence[AgentEvent]:
         if self._failure is not None:
-            raise self._failure
+            failure = self._failure
+            if isinstance(failure, UnkeepableEvent):
+                self._failure = None  # What comes after it can be kept.
+            raise failure
         gathered, self._gathered = self._gathered, []
-        finished = await self._journal.finish(
-            self.lease, [*gathered, *events], self.session.waiting, discard_inbox=discard_inbox
+        waiting = (
+            () if any(isinstance(event, StateChange) and event.error for event in events) else self.session.waiting
         )
+        finished = await self._journal.finish(self.lease, [*gathered, *events], waiting, discard_inbox=discard_inbox)
         if not finished.inbox:
             # Before anybody hears of the end, so that who answers at once finds the task at rest.
             self._on_end(self)
@@ -231,7 +288,13 @@ class Segment:
 
     async def _end_cancelled(self) -> StateChange:
         await self._fold_once()
+        self._end_message()
         end = StateChange(TaskState.CANCELED)
         events = [self.session.apply(event) for event in cancelled_calls(self.session)]
         await self._finish([*events, end], discard_inbox=True)
         return end
+
+
+def _failure_of(error: Exception) -> StateChange:
+    text = f"The agent failed: {type(error).__name__}: {error}. This is a bug; the log has the details."
+    return StateChange(TaskState.FAILED, text, "internal_error")

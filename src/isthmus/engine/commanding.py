@@ -1,0 +1,47 @@
+"""Slash commands as tasks: a command held against the tree, and how its execution began. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from isthmus.client import CommandMessage
+from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall
+from isthmus.events import Command, TaskState
+from isthmus.slash_commands import command_line, find, missing_argument, near
+
+
+def typed(command: CommandMessage | Command) -> str:
+    """The command as a person types it: ``/memory add ...``."""
+    return " ".join(["/" + " ".join(command.path), *([command.args] if command.args else [])])
+
+
+def settled(command: CommandMessage, tree: Sequence[SlashCommand]) -> CommandMessage:
+    """The command by its path in the tree, whatever its client calls it: an alias, ``git:commit``, ``/memory``."""
+    line = command_line(command.path, command.args, tree)
+    return replace(command, path=line.path, args=line.args)
+
+
+def why_not(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None:
+    """Why a settled command cannot be started, naming near matches; None when it can."""
+    if not command.path or not any(name.strip() for name in command.path):
+        return 'command_path is empty; expected the names of a command, such as ["memory", "show"].'
+    shown = "/" + " ".join(command.path)[:100].removeprefix("/")
+    found = find(command.path, tree)
+    if found is None:
+        likely = near(command.path, tree)
+        meant = f" Did you mean {' or '.join(likely)}?" if likely else ""
+        lists = find(("help",), tree) is not None
+        helped = " /help lists them, and names custom ones that cannot be used." if lists else ""
+        return f"There is no command {shown}.{meant}{helped if tree else ' This agent has no commands.'}"
+    if (missing := missing_argument(found, command.args)) is not None:
+        return f"{shown} needs {missing.name}: {missing.description}"
+    return None
+
+
+def began(state: TaskState, pending: Sequence[ToolCall]) -> CommandExecutionStatus:
+    """The status of an execution whose task entered ``state`` first of all."""
+    if state is not TaskState.INPUT_REQUIRED:
+        return CommandExecutionStatus.STARTED
+    requests = [call.confirmation_request for call in pending if call.confirmation_request is not None]
+    if any(request.execute_details is not None for request in requests):
+        return CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION
+    return CommandExecutionStatus.AWAITING_ACTION_CONFIRMATION

@@ -1,0 +1,119 @@
+"""What is kept of tasks, and for how long: deletes tasks with all that belongs to them, and holds the journal's size.
+
+The longest ended of who takes most go first, so that nobody displaces the tasks of others. Those that work or wait,
+and ended ones of their sessions, are never removed by themselves. Removing is done in small steps, so that running
+tasks do not wait for it, and is taken up again after a crash.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from isthmus.journal.base import Journal
+
+MAXIMUM_SIZE = 1024**3
+"""Bytes that the journal's tasks may take when no setting says otherwise."""
+TARGET = 0.9
+"""How much of the maximum is left filled once something must be removed."""
+ROWS = 500
+"""Events that one step removes."""
+PAGES = 256
+"""Pages that one step gives back."""
+TASKS = 20
+"""Tasks that are marked at a time when the journal is too large."""
+
+DeleteFiles: TypeAlias = Callable[[Sequence[str]], Awaitable[None]]
+"""Removes what lies outside the journal for the tasks with these ids; called again after a crash."""
+
+log = logging.getLogger(__name__)
+
+
+async def _nothing(task_ids: Sequence[str]) -> None:
+    """A journal whose tasks have no files."""
+
+
+class Retention:
+    """The removal of a journal's tasks. ``maximum_size`` is bytes; None is no maximum.
+
+    When that is passed, tasks are removed until ``target`` of it is filled.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        delete_files: DeleteFiles | None = None,
+        maximum_size: int | None = MAXIMUM_SIZE,
+        *,
+        target: float = TARGET,
+    ) -> None:
+        self._journal = journal
+        self._removal = journal.removal
+        self._delete_files = delete_files or _nothing
+        self._maximum_size = maximum_size
+        self._target = target
+        self.is_full = False
+        """The journal is over its maximum, and nothing more can be removed."""
+
+    @property
+    def maximum_size(self) -> int | None:
+        """The maximum in bytes."""
+        return self._maximum_size
+
+    async def delete(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Sequence[str]:
+        """Remove these tasks, as far as they have ended (or wait, when that is said); returns those removed.
+
+        Raises:
+            JournalError: not all could be removed; what was begun is finished by the next :meth:`finish`.
+        """
+        marked = await self._removal.mark(task_ids, also_waiting=also_waiting)
+        await self.finish()
+        return marked
+
+    async def finish(self) -> None:
+        """Finish removals that were begun, here or by a process that has ended."""
+        marked = await self._removal.marked()
+        if not marked:
+            return
+        await self._delete_files(marked)
+        for task_id in marked:
+            while not await self._removal.remove(task_id, ROWS):
+                pass
+        before = -1
+        while (size := await self._removal.free_pages()) and size != before:
+            before = size
+            await self._removal.give_back(PAGES)
+
+    async def hold_size(self) -> Sequence[str]:
+        """Remove ended tasks, the oldest first, when the journal is too large; returns those removed."""
+        removed: list[str] = []
+        if self._maximum_size is None:
+            return removed
+        size = before = await self._removal.size()
+        goal = self._maximum_size * self._target if size > self._maximum_size else self._maximum_size
+        shares = dict(await self._removal.shares()) if size > goal else {}
+        while size > goal and shares:
+            most = max(shares, key=lambda user: shares[user])
+            oldest = await self._removal.ended(TASKS, user=most)
+            gone = await self.delete([row.task_id for row in oldest])
+            if not gone:
+                del shares[most]  # What is left of these tasks is needed.
+                continue
+            removed += gone
+            freed, size = size, await self._removal.size()
+            shares[most] -= freed - size
+        was_full, self.is_full = self.is_full, size > self._maximum_size
+        if removed:
+            log.info(
+                "the journal was over its maximum of %d bytes: removed the %d tasks that ended first (%d -> %d bytes)",
+                self._maximum_size,
+                len(removed),
+                before,
+                size,
+            )
+        if self.is_full and not was_full:
+            log.warning(
+                "the journal takes %d bytes of %d with tasks that work or wait: no new ones are taken",
+                size,
+                self._maximum_size,
+            )
+        return removed

@@ -1,0 +1,301 @@
+"""Runs the segments of tasks in this process: takes leases, renews them, and goes on with what ended processes left.
+
+Deliberately not here: who may ask for what (:mod:`isthmus.engine.user_tasks`), what the agent does, and any wire.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from isthmus.agent.session import Session
+from isthmus.agent.session_policy import check_agent_settings
+from isthmus.client import Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
+from isthmus.codec import JsonObject
+from isthmus.engine.feed import TaskFeed
+from isthmus.engine.following import OTHERS_POLL_SECONDS, deliveries
+from isthmus.engine.owner import is_gone, new_owner
+from isthmus.engine.questions import QuestionBoard
+from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
+from isthmus.engine.segment import Agent, Segment
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.errors import IsthmusError
+from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState
+from isthmus.journal.base import NO_LIMITS, Journal, JournalError, NewTask, StaleLease, Taken, TaskRow
+
+BREAKS = 3
+"""How often a task that could not be kept is taken up again at once."""
+
+TakenT = TypeVar("TakenT", bound=Taken | None)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """``workspaces`` says where agents may work, and whose tasks are seen; ``model_name`` is shown with events.
+
+    With ``takes_over`` whatever an ended process left working goes on here by itself, and questions that wait are
+    shown in editors; without, only what is asked for. When the journal takes more than ``maximum_size`` bytes, ended
+    tasks are removed, the oldest first, with what ``delete_files`` removes. ``check_settings`` refuses AgentSettings,
+    as received, that the agent does not take, by an InvalidRequest that names the key; no task is made then.
+    ``on_task_end`` is told the id of each task whose work has ended here, well or not.
+    """
+
+    workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
+    model_name: Callable[[], str] = str
+    lease_seconds: float = 20.0
+    takes_over: bool = True
+    maximum_size: int | None = MAXIMUM_SIZE
+    delete_files: DeleteFiles | None = None
+    check_settings: Callable[[JsonObject], object] = check_agent_settings
+    on_task_end: Callable[[str], None] | None = None
+
+
+class Runner:
+    """The tasks that run in this process. ``questions`` are those of all users."""
+
+    def __init__(self, agent: Agent, journal: Journal, options: EngineOptions) -> None:
+        self.agent = agent
+        self.journal = journal
+        self.options = options
+        self.questions = QuestionBoard()
+        self._owner = new_owner()
+        self._segments: dict[str, Segment] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._broken: dict[str, str] = {}
+        """Tasks of ours whose segment broke off, and why. They are taken up again by the next look at the leases, or,
+        when that has not helped, when their lease has run out."""
+        self._breaks: Counter[str] = Counter()
+        self._upkeep: list[asyncio.Task[None]] = []
+        self.retention = Retention(journal, options.delete_files, options.maximum_size)
+
+    async def start(self) -> None:
+        """Take over what is to be taken over, and look after leases from now on."""
+        if self.options.takes_over:
+            for row in await self._rows(TaskState.INPUT_REQUIRED):
+                self._ask(row)
+        await self._sweep()
+        self._upkeep = [
+            asyncio.create_task(self._look_after_leases(), name="isthmus-leases"),
+            asyncio.create_task(self._look_after_size(), name="isthmus-journal-size"),
+        ]
+
+    async def aclose(self) -> None:
+        """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
+        leases = [segment.lease for segment in self._segments.values()]
+        tasks = [*self._running.values(), *self._upkeep]
+        self._upkeep = []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            await self.journal.release(leases)
+        except JournalError:
+            log.exception("what runs is taken over when its lease has run out")
+        finally:
+            await self.journal.aclose()
+
+    def segment(self, task_id: str) -> Segment | None:
+        """What runs of a task here."""
+        return self._segments.get(task_id)
+
+    # --- taking ---
+
+    async def create(
+        self, task: NewTask, event: AgentEvent, limits: UserLimits, *, is_whole_session: bool = False
+    ) -> Taken:
+        """Make a task and run it; ``is_whole_session``: its session is new. Raises LimitReached."""
+        if self.retention.is_full:
+            await self.retention.hold_size()  # What has ended meanwhile makes room.
+        if self.retention.is_full:
+            raise LimitReached(
+                f"the journal is at its maximum size ({self.retention.maximum_size} bytes), and no task that has ended"
+                " is left to remove: new tasks are not taken, those there are can go on. End some and delete them"
+                " (isthmus tasks delete), or raise isthmus.journal.maxSize in the settings."
+            )
+        write = self.journal.create(task, [event], self._owner, self.options.lease_seconds, limits)
+        return await self._run_taken(write, is_whole_session=is_whole_session)
+
+    async def claim(self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Taken | None:
+        """Take a task at rest and run it; None when somebody was faster. Raises LimitReached."""
+        write = self.journal.claim(row, events, self._owner, self.options.lease_seconds, limits)
+        taken = await self._run_taken(write)
+        if taken is not None:
+            answered = [event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)]
+            self.questions.closed(row.task_id, answered or None)
+        return taken
+
+    async def cancel(self, task_id: str) -> None:
+        """Stop a task wherever it runs; returns when that is recorded. Raises TaskNotCancelable."""
+        is_asked = False
+        while True:
+            row = await self.journal.task(task_id)
+            if row is None:
+                raise TaskNotFound(f"there is no task {task_id[:100]}")
+            if row.state is TaskState.CANCELED and is_asked:
+                return
+            is_asked = True
+            if row.state.is_terminal:
+                raise TaskNotCancelable(f"task {task_id} is {row.state}; only one that works or waits can be cancelled")
+            if (running := self._running.get(task_id)) is not None:
+                self._segments[task_id].cancel()
+                await asyncio.wait([running])
+            elif await self._take_idle(row, also_broken=True) is not None:
+                # It has not begun yet, and does not.
+                self._segments[task_id].cancel()
+            else:
+                # Another process runs it, and looks into the inbox when its segment ends or its lease is renewed.
+                stop = StateChange(TaskState.CANCELED)
+                with contextlib.suppress(StaleLease):
+                    if stop not in await self.journal.inbox(task_id):
+                        await self.journal.post(row, [stop])
+                await asyncio.sleep(OTHERS_POLL_SECONDS)
+
+    async def _take_idle(self, row: TaskRow, *, also_broken: bool) -> Taken | None:
+        """Take a task that waits, or whose process has ended, or that broke off here, and run it."""
+        if row.state is TaskState.INPUT_REQUIRED:
+            return await self.claim(row, [])
+        is_broken = row.owner == self._owner and row.task_id in self._broken
+        if (
+            (is_broken and also_broken)
+            or row.owner is None
+            or row.lease_until < self.journal.now()
+            or is_gone(row.owner)
+        ):
+            return await self._run_taken(self.journal.take_over(row, self._owner, self.options.lease_seconds))
+        return None
+
+    async def _run_taken(self, write: Awaitable[TakenT], *, is_whole_session: bool = False) -> TakenT:
+        """Run what a write takes for us, also when whoever asked for it does not wait to its end."""
+        future = asyncio.ensure_future(write)
+        try:
+            taken = await future  # a write is not taken back, also when this is cancelled
+        except asyncio.CancelledError:
+            future.add_done_callback(partial(self._run_unasked, is_whole_session))
+            raise
+        if taken is not None:
+            self._start_segment(taken, is_whole_session=is_whole_session)
+        return taken
+
+    def _run_unasked(self, is_whole_session: bool, future: "asyncio.Future[Any]") -> None:
+        if not future.cancelled() and future.exception() is None and future.result() is not None and self._upkeep:
+            self._start_segment(future.result(), is_whole_session=is_whole_session)
+
+    # --- running ---
+
+    def _start_segment(self, taken: Taken, *, is_whole_session: bool) -> None:
+        """Run what was taken. A whole session has no other events than those that were added with the lease."""
+        row = taken.row
+        # The feed is there before anything is written, so that nobody who follows misses the beginning.
+        feed = TaskFeed(row.seq)
+        session = Session(row.context_id, user=row.user)
+        if is_whole_session:
+            for delivery in taken.deliveries:
+                session.apply(delivery.event, row.task_id, delivery.at)
+        fold = None if is_whole_session else partial(self.fold, row)
+        segment = Segment(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
+        self._broken.pop(row.task_id, None)
+        self._segments[row.task_id] = segment
+        self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
+
+    async def _run(self, segment: Segment, row: TaskRow) -> None:
+        try:
+            await segment.run()
+        except StaleLease as error:
+            log.warning("%s", error)
+        except Exception as error:
+            log.exception("task %s cannot go on", row.task_id)
+            self._broken[row.task_id] = str(error) if isinstance(error, IsthmusError) else "internal error, see the log"
+            self._breaks[row.task_id] += 1
+        finally:
+            if self._segments.get(row.task_id) is segment:
+                self._forget(row.task_id)
+            segment.feed.close()
+
+    def _end(self, user: str, segment: Segment) -> None:
+        session = segment.session
+        task_id = segment.lease.task_id
+        self._forget(task_id)
+        self._breaks.pop(task_id, None)
+        self.questions.waiting(
+            task_id, session.context_id, session.workspace, session.waiting, user=user, settings=session.settings
+        )
+        if not session.waiting and self.options.on_task_end is not None:
+            self.options.on_task_end(task_id)
+
+    def _forget(self, task_id: str) -> None:
+        self._segments.pop(task_id, None)
+        self._running.pop(task_id, None)
+
+    async def fold(self, row: TaskRow, session: Session) -> Session:
+        """The conversation as a task of it goes on: what was said in other tasks comes first."""
+        kept = await self.journal.session(row.context_id, row.user)
+        for of_task, delivery in sorted(kept, key=lambda item: item[0] == row.task_id):
+            session.apply(delivery.event, of_task, delivery.at)
+        return session
+
+    async def _look_after_leases(self) -> None:
+        seconds = self.options.lease_seconds
+        while True:
+            await asyncio.sleep(seconds / 4)
+            try:
+                lost = await self.journal.renew([item.lease for item in self._segments.values()], seconds)
+                for lease in lost:
+                    if (running := self._running.get(lease.task_id)) is not None:
+                        running.cancel()
+                for task_id in await self.journal.cancelled([item.lease for item in self._segments.values()]):
+                    if (segment := self._segments.get(task_id)) is not None:
+                        segment.cancel()
+                await self._sweep()
+            except Exception:
+                log.exception("leases could not be looked after")
+
+    async def _look_after_size(self) -> None:
+        while True:
+            try:
+                await self.retention.finish()
+                await self.retention.hold_size()
+            except Exception:
+                log.exception("the size of the journal could not be looked after")
+            await asyncio.sleep(self.options.lease_seconds / 4)
+
+    async def _sweep(self) -> None:
+        if self.options.takes_over:
+            for row in await self._rows(TaskState.SUBMITTED, TaskState.WORKING):
+                await self.go_on(row, also_broken=self._breaks[row.task_id] <= BREAKS)
+
+    async def go_on(self, row: TaskRow, *, also_broken: bool = False) -> None:
+        """Go on with a task whose process has ended; show a question that waits to editors."""
+        if row.state is TaskState.INPUT_REQUIRED:
+            self._ask(row)
+            return
+        if row.state.is_terminal or row.task_id in self._segments:
+            return
+        if await self._take_idle(row, also_broken=also_broken) is not None:
+            log.info("task %s goes on after its process ended or could not keep it", row.task_id)
+
+    async def _rows(self, *states: TaskState) -> Sequence[TaskRow]:
+        rows = await self.journal.tasks(10_000, states)
+        return [row for row in rows if self.options.workspaces.allows(row.workspace)]
+
+    def _ask(self, row: TaskRow) -> None:
+        """Show the questions of a task to editors."""
+        self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending, user=row.user)
+
+    # --- following ---
+
+    def deliver(self, task_id: str, after: int, end_from: int) -> AsyncIterator[Delivery]:
+        """See :func:`isthmus.engine.following.deliveries`."""
+        return deliveries(self.journal, self._feed_of, self._why_broken, task_id, after, end_from)
+
+    def _feed_of(self, task_id: str) -> TaskFeed | None:
+        segment = self._segments.get(task_id)
+        return segment.feed if segment is not None else None
+
+    def _why_broken(self, row: TaskRow) -> str | None:
+        return self._broken.get(row.task_id) if row.owner == self._owner else None

@@ -1,0 +1,327 @@
+"""One user's tasks: an AgentClient in process that makes tasks as that user, and sees and touches no others.
+
+Deliberately not here: who a user is (the server knows), and how tasks run (:mod:`isthmus.engine.runner`).
+"""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from isthmus.agent.session import Session
+from isthmus.client import (
+    CommandMessage,
+    CommandScope,
+    Execution,
+    HistoryMessage,
+    InvalidRequest,
+    LimitReached,
+    PromptMessage,
+    TaskError,
+    TaskList,
+    TaskNotCancelable,
+    TaskNotFound,
+    TaskNotResumable,
+    TaskQuery,
+    TaskSnapshot,
+    Turn,
+    UserLimits,
+)
+from isthmus.codec import JsonObject, well_formed
+from isthmus.development_tool import (
+    CommandExecutionStatus,
+    SlashCommand,
+    ToolCall,
+    ToolCallConfirmation,
+    decode_agent_settings,
+)
+from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
+from isthmus.engine.commanding import began, settled, typed, why_not
+from isthmus.engine.runner import Runner
+from isthmus.engine.segment import CommandAgent
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, Command, ConfirmationAccepted, ModelReply, Prompt, StateChange, TaskState
+from isthmus.journal.base import NO_LIMITS, NewTask, StaleLease, TaskRow
+
+HISTORY_MESSAGES = 50
+"""Messages of a snapshot when the asker names no number."""
+HISTORY_LIMIT = 1000
+"""Messages of a snapshot at the most."""
+CANCEL_SECONDS = 20.0
+BEGIN_SECONDS = 2.0
+"""How long a command may take to say that it works or asks, until it is told to have started."""
+ATTEMPTS = 100
+"""How often a task may change between the look at it and the step that depends on it."""
+
+
+class UserTasks:
+    """The tasks of one user; implements :class:`isthmus.client.AgentClient`.
+
+    ``workspaces``, when given, stands in place of the engine's own rule. Closing it closes nothing: the engine goes on.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        user: str = "",
+        limits: UserLimits | None = None,
+        workspaces: WorkspaceRule | None = None,
+    ) -> None:
+        self._runner = runner
+        self._journal = runner.journal
+        self._user = user
+        self._limits = limits or NO_LIMITS
+        self._workspaces = workspaces or runner.options.workspaces
+
+    # --- AgentClient ---
+
+    async def prompt(self, message: PromptMessage) -> Turn:
+        """See :meth:`isthmus.client.AgentClient.prompt`."""
+        message = well_formed(message)
+        if not message.text.strip():
+            raise InvalidRequest("the message has no text; expected a prompt in a text part")
+        if message.task_id is not None:
+            return await self._continue(message.task_id, message)
+        if message.new_task_id is not None and await self._journal.task(message.new_task_id) is not None:
+            return await self._continue(message.new_task_id, message)  # another message came first
+        context_id = message.context_id or str(uuid.uuid4())
+        known = await self._journal.workspace_of(context_id, self._user) if message.context_id else None
+        workspace = self._workspaces.choose(message.settings, known, required=message.requires_settings)
+        self._check_settings(message.settings)
+        settings = {**(message.settings or {}), "workspace_path": workspace}
+        task_id = message.new_task_id or str(uuid.uuid4())
+        task = NewTask(task_id, context_id, workspace, title_of(message.text), self._user)
+        prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text, settings)
+        is_new_session = message.context_id is None
+        taken = await self._runner.create(task, prompt, self._limits, is_whole_session=is_new_session)
+        return self._turn(taken.row, taken.row.seq, is_new=True, history=history_of(taken.deliveries))
+
+    async def answer(
+        self,
+        task_id: str,
+        confirmations: Sequence[ToolCallConfirmation],
+        *,
+        answered_by: str,
+        context_id: str | None = None,
+    ) -> Turn:
+        """See :meth:`isthmus.client.AgentClient.answer`."""
+        confirmations = [well_formed(confirmation) for confirmation in confirmations]
+
+        async def check(row: TaskRow) -> None:
+            check_answers(row, await self._pending(row), confirmations)
+
+        events = [ConfirmationAccepted(confirmation, answered_by) for confirmation in confirmations]
+        return await self._add(task_id, context_id, events, check)
+
+    async def follow(self, task_id: str, after: int | None = None) -> Turn:
+        """See :meth:`isthmus.client.AgentClient.follow`."""
+        await self._runner.go_on(await self._row(task_id))
+        snapshot = await self.get(task_id)
+        if after is not None and not 0 <= after <= snapshot.seq:
+            raise InvalidRequest(f"event {after} of task {task_id} does not exist; it has events 1 to {snapshot.seq}")
+        start = snapshot.seq if after is None else after
+        snapshot = replace(snapshot, model=await self._model_at(task_id, start))
+        return Turn(snapshot, self._runner.deliver(task_id, start, snapshot.seq))
+
+    async def cancel(self, task_id: str) -> TaskSnapshot:
+        """See :meth:`isthmus.client.AgentClient.cancel`."""
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self._row(task_id)
+                await self._runner.cancel(task_id)
+        except TimeoutError as error:
+            raise TaskNotCancelable(f"task {task_id} did not stop within {CANCEL_SECONDS:g} s; try again") from error
+        return await self.get(task_id)
+
+    async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
+        """See :meth:`isthmus.client.AgentClient.get`."""
+        row = await self._row(task_id)
+        limit = HISTORY_MESSAGES if history_length is None else min(max(0, history_length), HISTORY_LIMIT)
+        snapshot = self._snapshot(row, await self._history(task_id, limit))
+        snapshot = replace(snapshot, artifacts=artifacts_of(await self._journal.artifacts(task_id)))
+        if row.state is TaskState.WORKING and (segment := self._runner.segment(task_id)) is not None:
+            # While one call runs, the others go on waiting.
+            return replace(snapshot, pending=segment.session.waiting)
+        return snapshot
+
+    async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
+        """See :meth:`isthmus.client.AgentClient.tasks`."""
+        rows = await self._journal.tasks(limit, user=self._user)
+        return [self._snapshot(row) for row in rows if self._workspaces.allows(row.workspace)]
+
+    async def list_tasks(self, query: TaskQuery) -> TaskList:
+        """See :meth:`isthmus.client.AgentClient.list_tasks`."""
+        rows, total = await self._journal.list_tasks(query, self._user, self._workspaces.resolved_roots)
+        return TaskList([self._snapshot(row) for row in rows], total)
+
+    async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
+        """See :meth:`isthmus.client.AgentClient.commands`."""
+        _, workspace = await self._place(scope)
+        return await self._commands(workspace, scope.settings)
+
+    async def execute(self, command: CommandMessage) -> Execution:
+        """See :meth:`isthmus.client.AgentClient.execute`."""
+        command = well_formed(command)
+        try:
+            context_id, workspace = await self._place(command.scope)
+        except TaskError as error:
+            return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
+        tree = await self._commands(workspace, command.scope.settings)
+        command = settled(command, tree)
+        if (problem := why_not(command, tree)) is not None:
+            return Execution(CommandExecutionStatus.FAILED_TO_START, problem)
+        settings = {**(command.scope.settings or {}), "workspace_path": workspace}
+        title = title_of(typed(command))
+        task = NewTask(str(uuid.uuid4()), context_id or str(uuid.uuid4()), workspace, title, self._user)
+        event = Command(command.message_id or str(uuid.uuid4()), command.path, command.args, settings)
+        try:
+            taken = await self._runner.create(task, event, self._limits, is_whole_session=context_id is None)
+        except LimitReached as error:
+            return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
+        turn = self._turn(taken.row, 0, is_new=True)
+        return Execution(await self._how_it_began(task.task_id), turn=turn)
+
+    async def aclose(self) -> None:
+        """See :meth:`isthmus.client.AgentClient.aclose`."""
+
+    # --- commands ---
+
+    async def _place(self, scope: CommandScope) -> tuple[str | None, str]:
+        """The session and the workspace of a command."""
+        if scope.task_id is not None:
+            row = await self._row(scope.task_id, scope.context_id)
+            context_id, known = row.context_id, row.workspace
+        else:
+            context_id = scope.context_id
+            known = await self._journal.workspace_of(context_id, self._user) if context_id is not None else None
+        workspace = self._workspaces.choose(scope.settings, known, required=False)
+        self._check_settings(scope.settings)
+        return context_id, workspace
+
+    async def _commands(self, workspace: str, settings: JsonObject | None) -> Sequence[SlashCommand]:
+        if not isinstance(self._runner.agent, CommandAgent):
+            return ()
+        told = decode_agent_settings({**(settings or {}), "workspace_path": workspace})
+        return await self._runner.agent.commands(Path(workspace), told, self._user)
+
+    async def _how_it_began(self, task_id: str) -> CommandExecutionStatus:
+        """The task's first state, waited for a little: what takes long has started."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BEGIN_SECONDS):
+                async for delivery in self._runner.deliver(task_id, 0, 1):
+                    event = delivery.event
+                    if isinstance(event, StateChange) and event.state is not TaskState.SUBMITTED:
+                        return began(event.state, (await self._row(task_id)).pending)
+        return CommandExecutionStatus.STARTED
+
+    # --- continuing ---
+
+    async def _continue(self, task_id: str, message: PromptMessage) -> Turn:
+        async def check(row: TaskRow) -> None:
+            if row.state is TaskState.COMPLETED and not message.may_continue_completed:
+                raise TaskNotResumable(f"task {task_id} is completed; start a new one in context {row.context_id}")
+            if row.state in (TaskState.FAILED, TaskState.CANCELED):
+                raise TaskNotResumable(f"task {task_id} is {row.state}; start a new one in context {row.context_id}")
+            if message.settings is not None:
+                self._workspaces.choose(message.settings, row.workspace, required=False)
+
+        row = await self._row(task_id, message.context_id)
+        self._check_settings(message.settings)
+        settings = None if message.settings is None else {**message.settings, "workspace_path": row.workspace}
+        prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text, settings)
+        return await self._add(task_id, message.context_id, [prompt], check)
+
+    def _check_settings(self, settings: JsonObject | None) -> None:
+        if settings is not None:
+            self._runner.options.check_settings(settings)
+
+    async def _add(
+        self,
+        task_id: str,
+        context_id: str | None,
+        events: Sequence[AgentEvent],
+        check: Callable[[TaskRow], Awaitable[None]],
+    ) -> Turn:
+        """Add a person's events to a task that ``check`` finds fit for them, and no other than that one."""
+        for _ in range(ATTEMPTS):
+            row = await self._row(task_id, context_id)
+            self._workspaces.require_inside(row.workspace)
+            await check(row)
+            if row.state.ends_stream:
+                if (taken := await self._runner.claim(row, events, self._limits)) is not None:
+                    return await self._next_turn(taken.row)
+                continue
+            await self._runner.go_on(row)
+            with contextlib.suppress(StaleLease):
+                await self._journal.post(row, events)
+                # The work under way must not look like the end of what was just sent.
+                return await self._next_turn(row)
+        raise InvalidRequest(f"task {task_id} changes all the time; look at it and try again")
+
+    async def _pending(self, row: TaskRow) -> Sequence[ToolCall]:
+        """The calls that wait for a person, without those whose answers are on their way."""
+        if row.state.ends_stream:
+            return row.pending
+        # In this order: an answer leaves the inbox when it is among the events.
+        inbox = await self._journal.inbox(row.task_id)
+        answered = {event.confirmation.tool_call_id for event in inbox if isinstance(event, ConfirmationAccepted)}
+        session = await self._runner.fold(row, Session(row.context_id))
+        return [call for call in session.waiting if call.tool_call_id not in answered]
+
+    # --- showing ---
+
+    def _turn(
+        self, row: TaskRow, after: int, *, is_new: bool = False, history: tuple[HistoryMessage, ...] = ()
+    ) -> Turn:
+        return Turn(self._snapshot(row, history), self._runner.deliver(row.task_id, after, after + 1), is_new)
+
+    async def _next_turn(self, row: TaskRow) -> Turn:
+        """What comes now in a task that has begun before."""
+        turn = self._turn(row, row.seq)
+        return replace(turn, snapshot=replace(turn.snapshot, model=await self._model_at(row.task_id, row.seq)))
+
+    async def _history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
+        """The last messages; read backwards, since what the model said may be calls alone, and no message then."""
+        messages: tuple[HistoryMessage, ...] = ()
+        rows, before = limit, None
+        while len(messages) < limit:
+            found = await self._journal.messages(task_id, rows, before)
+            messages = (*history_of(found), *messages)
+            if len(found) < rows:
+                break
+            rows, before = HISTORY_MESSAGES, found[0].seq
+        return messages[-limit:] if limit else ()
+
+    async def _model_at(self, task_id: str, seq: int) -> str:
+        """The model that was in use after event ``seq``: who follows from there is told the same as who was there."""
+        for delivery in reversed(await self._journal.messages(task_id, 3, seq + 1)):
+            if isinstance(delivery.event, ModelReply) and delivery.event.model:
+                return delivery.event.model
+        return self._runner.options.model_name()
+
+    async def _row(self, task_id: str, context_id: str | None = None) -> TaskRow:
+        row = await self._journal.task(task_id)
+        if row is None or row.user != self._user or not self._workspaces.allows(row.workspace):
+            raise TaskNotFound(f"there is no task {task_id[:100]}")
+        if context_id is not None and context_id != row.context_id:
+            raise InvalidRequest(f"task {task_id} belongs to another contextId than {context_id}")
+        return row
+
+    def _snapshot(self, row: TaskRow, history: tuple[HistoryMessage, ...] = ()) -> TaskSnapshot:
+        return TaskSnapshot(
+            row.task_id,
+            row.context_id,
+            row.state,
+            row.seq,
+            row.workspace,
+            row.created_at,
+            row.updated_at,
+            title=row.title,
+            model=self._runner.options.model_name(),
+            error=row.error,
+            reason=row.reason,
+            pending=row.pending,
+            history=history,
+        )
