@@ -5,13 +5,13 @@ each choice grants for the rest of the session. Deliberately not here: asking, a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from isthmus.agent.shell_command import ShellAnalysis, analyse
-from isthmus.events import ConfirmationOption
+from isthmus.development_tool import ConfirmationOption, McpDetails
 from isthmus.tools.base import ToolKind
 
 
@@ -42,7 +42,22 @@ class PrefixGrant:
     prefix: tuple[str, ...]
 
 
-Grant: TypeAlias = ToolGrant | PrefixGrant
+@dataclass(frozen=True, slots=True)
+class ServerGrant:
+    """Every tool of an MCP server may run without being asked."""
+
+    server_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolGrant:
+    """One tool of an MCP server may run without being asked, under whatever name the model has for it."""
+
+    server_name: str
+    tool_name: str
+
+
+Grant: TypeAlias = ToolGrant | PrefixGrant | ServerGrant | ServerToolGrant
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +92,33 @@ Decision: TypeAlias = Allow | Ask | Deny
 
 PROCEED_ONCE = "proceed_once"
 PROCEED_ALWAYS_TOOL = "proceed_always_tool"
+PROCEED_ALWAYS_SERVER = "proceed_always_server"
 PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
 CANCEL = "cancel"
+
+_ONCE = ConfirmationOption(PROCEED_ONCE, "Allow once")
+_REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told")
+
+_GUARDED_FOLDERS = frozenset({".gemini", ".claude", ".vscode"})
+_GUARDED_NAMES = frozenset({".geminiignore", ".mcp.json", ".env", ".envrc"})
 
 SHELL_NAMES = ("run_shell_command", "ShellTool")
 """The shell's name, and the one that older allow-lists of Gemini CLI have for it."""
 
 
 def decide(
-    policy: Policy, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any], *, is_guarded: bool = False
+    policy: Policy,
+    tool_name: str,
+    kind: ToolKind,
+    arguments: Mapping[str, Any],
+    *,
+    is_guarded: bool = False,
+    server: str | None = None,
 ) -> Decision:
-    """Whether the call may run now. ``is_guarded``: it edits what rules agents, so a person is asked each time."""
+    """Whether the call may run now. ``is_guarded``: it edits what rules agents, so a person is asked each time.
+
+    ``server`` is the MCP server whose tool it is.
+    """
     if kind is ToolKind.READ:
         return Allow()
     if policy.mode is ApprovalMode.PLAN:
@@ -96,23 +127,59 @@ def decide(
         return Allow()
     if kind is ToolKind.EDIT and policy.mode is ApprovalMode.AUTO_EDIT and not is_guarded:
         return Allow()
+    if server is not None and ServerGrant(server) in policy.grants and not is_guarded:
+        return Allow()
     analysis = analyse(_command(arguments)) if kind is ToolKind.EXECUTE else None
     if analysis is not None and _all_granted(analysis, policy.grants):
         return Allow()
     if not policy.may_ask:
         missing = _missing_prefixes(analysis, policy.grants)
         return Deny(_how_to_allow(tool_name, kind, missing, is_guarded=is_guarded))
-    options = _options(tool_name, kind, analysis)
+    options = _options(tool_name, kind, analysis, server)
     return Ask(tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL)))
 
 
+@dataclass(frozen=True, slots=True)
+class AskedEachTime:
+    """Why a person decides on a call whatever mode and earlier answers say; ``remedy`` is what would change that."""
+
+    why: str
+    remedy: str
+
+
+def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> Decision:
+    """Whether a call may run that somebody else than the person wrote."""
+    if policy.mode is ApprovalMode.PLAN:
+        return Deny(f"{tool_name} changes things, and plan mode is read-only.")
+    if not policy.may_ask:
+        return Deny(f"{asked.why}. Nobody can be asked here, so {tool_name} was not run. {asked.remedy}")
+    return Ask((replace(_ONCE, description=asked.why), _REJECT))
+
+
 def is_guarded(path: Path) -> bool:
-    """Whether a file says what agents may do or see: settings, ignore rules, secrets of the environment."""
-    return ".gemini" in path.parts or path.name in (".geminiignore", ".env") or path.name.startswith(".env.")
+    """Whether a file says what agents may do or see, or what programs start by themselves.
+
+    Those are settings, ignore rules, and the environment with its secrets, in whatever case: some disks know none.
+    """
+    name = path.name.casefold()
+    return (
+        not _GUARDED_FOLDERS.isdisjoint(part.casefold() for part in path.parts)
+        or name in _GUARDED_NAMES
+        or name.startswith(".env.")
+    )
 
 
-def grants_of(option_id: str, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any]) -> frozenset[Grant]:
-    """What the answer ``option_id`` to a call's question allows from now on."""
+def grants_of(
+    option_id: str, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any], mcp: McpDetails | None = None
+) -> frozenset[Grant]:
+    """What the answer ``option_id`` to a call's question allows from now on; ``mcp`` says whose tool it was."""
+    if mcp is not None:
+        # By the server's own name: the model's may be that of another server's tool tomorrow.
+        always: dict[str, Grant] = {
+            PROCEED_ALWAYS_SERVER: ServerGrant(mcp.server_name),
+            PROCEED_ALWAYS_TOOL: ServerToolGrant(mcp.server_name, mcp.tool_name),
+        }
+        return frozenset({always[option_id]}) if option_id in always else frozenset()
     if option_id == PROCEED_ALWAYS_TOOL:
         return frozenset({ToolGrant(tool_name)})
     if option_id == PROCEED_ALWAYS_PREFIX and kind is ToolKind.EXECUTE:
@@ -178,7 +245,9 @@ def _how_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str
     )
 
 
-def _options(tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None) -> tuple[ConfirmationOption, ...]:
+def _options(
+    tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None, server: str | None
+) -> tuple[ConfirmationOption, ...]:
     always: tuple[ConfirmationOption, ...] = ()
     if kind is ToolKind.EXECUTE:
         if analysis is not None and analysis.prefixes and not analysis.writes_files:
@@ -198,8 +267,12 @@ def _options(tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None) -> 
                 "For the rest of this session, this tool runs without asking",
             ),
         )
-    return (
-        ConfirmationOption(PROCEED_ONCE, "Allow once"),
-        *always,
-        ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told"),
-    )
+        if server is not None:
+            always += (
+                ConfirmationOption(
+                    PROCEED_ALWAYS_SERVER,
+                    f"Always allow all tools of {server}",
+                    "For the rest of this session, every tool of this MCP server runs without asking",
+                ),
+            )
+    return (_ONCE, *always, _REJECT)

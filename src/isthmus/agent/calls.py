@@ -5,17 +5,43 @@ follows such a call and needs no permission waits for it, since the model wrote 
 that was interrupted is never run again: its outcome is not known, and that is what is said.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never, cast
 
-from isthmus.agent.approval import CANCEL, Allow, Ask, Decision, Deny, Grant, decide, grants_of, is_guarded
+from isthmus.agent.approval import (
+    CANCEL,
+    Allow,
+    Ask,
+    AskedEachTime,
+    Decision,
+    Deny,
+    Grant,
+    ServerGrant,
+    ServerToolGrant,
+    ToolGrant,
+    decide,
+    decide_each_time,
+    grants_of,
+    is_guarded,
+)
+from isthmus.agent.call_events import (
+    announced_call,
+    cancelled,
+    failed,
+    given_up_calls,
+    interrupted,
+    refused,
+    result_of,
+)
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import OpenCall, Session
-from isthmus.events import (
-    AgentEvent,
+from isthmus.agent.session_policy import policy_for
+from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
+from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationRequest,
     ErrorDetails,
@@ -25,9 +51,9 @@ from isthmus.events import (
     McpDetails,
     ToolCall,
     ToolCallStatus,
-    ToolCallUpdate,
-    ToolResultRecorded,
 )
+from isthmus.events import AgentEvent, Checkpoint, ToolCallUpdate, ToolResultRecorded
+from isthmus.models.base import ToolRequest
 from isthmus.tools.base import (
     Approved,
     LiveContent,
@@ -42,8 +68,7 @@ from isthmus.tools.base import (
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 
-INTERRUPTED = "interrupted"
-"""The error type of a call whose outcome is not known after a crash."""
+ABOUT_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +84,44 @@ class _Ready:
 class CallRunner:
     """Runs the tool calls of one session. Events it yields are applied to the session already."""
 
-    def __init__(self, tools: ToolSet, options: AgentOptions, session: Session) -> None:
+    def __init__(
+        self,
+        tools: ToolSet,
+        options: AgentOptions,
+        session: Session,
+        checkpoints: Checkpoints | None = None,
+        *,
+        is_permitted: bool = False,
+        asked_each_time: AskedEachTime | None = None,
+    ) -> None:
+        """``is_permitted``: the person asked for just these calls, so the policy is not.
+
+        ``asked_each_time``: why a person is asked for each of these calls, whatever the policy allows.
+        """
         self._tools = tools
         self._options = options
         self._session = session
+        self._checkpoints = checkpoints
+        self._is_permitted = is_permitted
+        self._asked_each_time = asked_each_time
+        self._granted: frozenset[Grant] = frozenset()
+        self._answers_seen = 0
+
+    async def begin(self, request: ToolRequest) -> AsyncGenerator[AgentEvent, None]:
+        """Announce a call that a command makes, and run it when that needs no permission; not one that is known.
+
+        After an answer, and after a crash, :meth:`settle` goes on with it.
+        """
+        if request.id in self._session.calls:
+            return
+        async with aclosing(self._settle_one(OpenCall(request, is_models=False), blocked=False)) as events:
+            async for event in events:
+                yield self._session.apply(event)
 
     async def settle(self) -> AsyncGenerator[AgentEvent, None]:
         """Settle every open call that can be; afterwards ``session.waiting`` says what a person must decide."""
         session = self._session
-        for event in _given_up_calls(session):
+        for event in given_up_calls(session):
             yield session.apply(event)
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
@@ -81,20 +135,20 @@ class CallRunner:
                 asked_paths.add(proposal.file_path)
 
     async def _settle_one(
-        self, item: OpenCall, blocked: bool, asked_paths: set[str]
+        self, item: OpenCall, blocked: bool, asked_paths: Collection[str] = ()
     ) -> AsyncGenerator[AgentEvent, None]:
         call = item.call
         tool = self._tools.tools.get(item.request.name)
         if call is not None and call.status.is_final:
             # The result was on its way to the journal when the process ended.
-            yield _result_of(call)
+            yield result_of(call)
             return
         if (
             call is not None
             and call.status is ToolCallStatus.EXECUTING
             and (tool is None or tool.kind is not ToolKind.READ)
         ):
-            for event in _interrupted(call):
+            for event in interrupted(call):
                 yield event
             return
         if item.is_waiting or item.confirmation is not None:
@@ -103,13 +157,13 @@ class CallRunner:
                     yield event
             return
         if tool is None or item.request.invalid is not None:
-            for event in _refused(_announce(item, ""), _why_not_callable(item, self._tools)):
+            for event in refused(announced_call(item, ""), _why_not_callable(item, self._tools)):
                 yield event
             return
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
-            for event in _failed(_announce(item, _description(tool, item)), failure):
+            for event in failed(announced_call(item, _description(tool, item)), failure):
                 yield event
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
@@ -127,7 +181,7 @@ class CallRunner:
                 request = _with_details(ConfirmationRequest(options), ready)
                 yield ToolCallUpdate(replace(ready.announced, confirmation_request=request))
             case Deny(reason):
-                for event in _refused(ready.announced, ErrorDetails(reason, "permission_denied")):
+                for event in refused(ready.announced, ErrorDetails(reason, "permission_denied")):
                     yield event
             case Allow():
                 yield ToolCallUpdate(ready.announced)
@@ -143,11 +197,11 @@ class CallRunner:
         if call is None:
             return
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
-            yield ToolCallUpdate(_cancelled(call, "Rejected by the user"))
+            yield ToolCallUpdate(cancelled(call, "Rejected by the user"))
             yield ToolResultRecorded(call.tool_call_id, "The person rejected this call; it was not run.", is_error=True)
             return
         if tool is None:
-            for event in _refused(replace(call, confirmation_request=None), _why_not_callable(item, self._tools)):
+            for event in refused(replace(call, confirmation_request=None), _why_not_callable(item, self._tools)):
                 yield event
             return
         if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
@@ -163,26 +217,65 @@ class CallRunner:
         context = self._context(item)
         arguments = item.request.arguments
         proposal = await tool.propose(arguments, context)
-        return _Ready(tool, context, proposal, _announce(item, tool.describe(arguments)))
+        return _Ready(tool, context, proposal, announced_call(item, tool.describe(arguments)))
 
     def _context(self, item: OpenCall) -> ToolContext:
         workspace = Path(self._session.workspace)
         return ToolContext(
-            Workspace(workspace), item.request.id, self._options.output_folder, self._options.environment
+            Workspace(workspace),
+            item.request.id,
+            self._options.output_folder / self._session.task_id,
+            self._options.environment_of(self._session.user),
         )
 
     def _decide(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Decision:
-        policy = self._options.policy
-        granted: set[Grant] = set(policy.grants)
-        for call, option in self._session.answered:
-            if (answered := self._tools.tools.get(call.tool_name)) is not None:
-                granted |= grants_of(option, call.tool_name, answered.kind, call.input_parameters)
+        if self._is_permitted:
+            return Allow()
+        base = self._options.policy
+        if isinstance(proposal, McpDetails) and proposal.server_name in self._tools.foreign_servers:
+            base = replace(base, grants=frozenset())
+        policy = policy_for(base, self._session.settings, self._options.settings_rule)
+        if self._asked_each_time is not None:
+            return decide_each_time(policy, tool.name, self._asked_each_time)
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path))
-        now = replace(policy, grants=frozenset(granted))
-        return decide(now, tool.name, tool.kind, item.request.arguments, is_guarded=guarded)
+        trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
+        now = replace(policy, grants=policy.grants | self._grants() | trusted)
+        server = proposal.server_name if isinstance(proposal, McpDetails) else None
+        if isinstance(proposal, McpDetails):
+            named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name)}
+            if proposal.server_name not in self._tools.tools:
+                # As allow-lists name a server's tools: all of them, or one by the server's own name for it.
+                named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
+            if not named.isdisjoint(now.grants):
+                now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
+        return decide(now, tool.name, tool.kind, item.request.arguments, is_guarded=guarded, server=server)
+
+    def _grants(self) -> frozenset[Grant]:
+        """What the person's answers allow; each answer is looked at once."""
+        answered = self._session.answered
+        for call, option in answered[self._answers_seen :]:
+            asked, tool = call.confirmation_request, self._tools.tools.get(call.tool_name)
+            mcp = asked.mcp_details if asked is not None else None
+            if tool is not None or mcp is not None:
+                kind = tool.kind if tool is not None else ToolKind.OTHER
+                self._granted |= grants_of(option, call.tool_name, kind, call.input_parameters, mcp)
+        self._answers_seen = len(answered)
+        return self._granted
 
     async def _execute(self, ready: _Ready, approved: Approved) -> AsyncGenerator[AgentEvent, None]:
         call = replace(ready.announced, status=ToolCallStatus.EXECUTING)
+        checkpoint_id: str | None = None
+        if self._checkpoints is not None and isinstance(approved.details, FileDiff):
+            try:
+                checkpoint_id = await self._checkpoints.take(
+                    self._checkpoint_for(call), [Path(approved.details.file_path)]
+                )
+            except CheckpointError as error:
+                message = f"{error}. Without a checkpoint nothing is edited, so nothing was."
+                for event in refused(ready.announced, ErrorDetails(message, "checkpoint_failure")):
+                    yield event
+                return
+            yield Checkpoint(checkpoint_id, call.tool_call_id)
         yield ToolCallUpdate(call)
         try:
             # Tools are async generators, so that leaving early stops what they run.
@@ -193,6 +286,7 @@ class CallRunner:
                         case LiveContent(text):
                             yield ToolCallUpdate(replace(call, live_content=text))
                         case ToolSucceeded(output, for_model):
+                            await self._edited(checkpoint_id)
                             yield ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output))
                             yield ToolResultRecorded(call.tool_call_id, for_model)
                             return
@@ -203,20 +297,28 @@ class CallRunner:
                         case _:
                             assert_never(item)
         except ToolFailure as failure:
-            for event in _failed(call, failure):
+            for event in failed(call, failure):
                 yield event
             return
         raise RuntimeError(f"the tool {ready.tool.name} ended without a result")
 
+    def _checkpoint_for(self, call: ToolCall) -> CheckpointFor:
+        session = self._session
+        first = next((line.strip() for line in session.prompt.splitlines() if line.strip()), "")
+        about = first if len(first) <= ABOUT_CHARACTERS else first[: ABOUT_CHARACTERS - 1] + "…"
+        return CheckpointFor(
+            session.checkpoint_scope, session.task_id, call.tool_call_id, Path(session.workspace), about
+        )
+
+    async def _edited(self, checkpoint_id: str | None) -> None:
+        if self._checkpoints is None or checkpoint_id is None:
+            return
+        # Only to tell later whether somebody else changed the file since: the edit itself is made.
+        with contextlib.suppress(CheckpointError):
+            await self._checkpoints.edited(checkpoint_id)
+
     def _start(self, ready: _Ready, approved: Approved) -> AsyncIterator[ToolItem]:
         return ready.tool.run(ready.announced.input_parameters, ready.context, approved)
-
-
-def _announce(item: OpenCall, description: str) -> ToolCall:
-    request = item.request
-    return ToolCall(
-        request.id, ToolCallStatus.PENDING, request.name, request.arguments, description=description or None
-    )
 
 
 def _description(tool: Tool, item: OpenCall) -> str:
@@ -246,81 +348,13 @@ def _why_not_callable(item: OpenCall, tools: ToolSet) -> ErrorDetails:
     if item.request.invalid is not None:
         message = f"The arguments of {item.request.name} are not a JSON object: {item.request.invalid}"
         return ErrorDetails(message, "invalid_arguments")
+    gone = item.proposal
+    if isinstance(gone, McpDetails):
+        message = (
+            f"The MCP server {gone.server_name!r} does not offer {gone.tool_name} any more, or is not connected; "
+            "nothing was called. /mcp says how it stands."
+        )
+        return ErrorDetails(message, "unknown_tool")
     return ErrorDetails(
         f"There is no tool {item.request.name!r}. The tools are: {', '.join(tools.tools)}.", "unknown_tool"
     )
-
-
-def _refused(announced: ToolCall, error: ErrorDetails) -> tuple[AgentEvent, ...]:
-    """A call that never ran: announced, failed, and said to the model."""
-    return (
-        ToolCallUpdate(announced),
-        ToolCallUpdate(replace(announced, status=ToolCallStatus.FAILED, error=error)),
-        ToolResultRecorded(announced.tool_call_id, error.message, is_error=True),
-    )
-
-
-def _failed(call: ToolCall, failure: ToolFailure) -> tuple[AgentEvent, ...]:
-    error = ErrorDetails(str(failure), failure.category)
-    if call.status is ToolCallStatus.PENDING:
-        return _refused(call, error)
-    return (
-        ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error, live_content=None)),
-        ToolResultRecorded(call.tool_call_id, error.message, is_error=True),
-    )
-
-
-def _cancelled(call: ToolCall, why: str) -> ToolCall:
-    return _ended(call, ToolCallStatus.CANCELLED, ErrorDetails(why, "cancelled"))
-
-
-def _ended(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCall:
-    return replace(call, status=status, error=error, confirmation_request=None, live_content=None, output=None)
-
-
-def _interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
-    message = (
-        f"{call.tool_name} was interrupted when the agent's process ended; its outcome is not known. "
-        "It was not run again: look at what it did before you go on."
-    )
-    failed = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
-    return (ToolCallUpdate(failed), ToolResultRecorded(call.tool_call_id, message, is_error=True))
-
-
-def _result_of(call: ToolCall) -> ToolResultRecorded:
-    if call.error is not None:
-        return ToolResultRecorded(call.tool_call_id, call.error.message, is_error=True)
-    output = call.output
-    if output is not None and output.diff is not None:
-        text = f"Wrote {output.diff.file_path}. Its content is now:\n{output.diff.new_content}"
-    else:
-        text = (output.text if output is not None else None) or "The call succeeded."
-    return ToolResultRecorded(call.tool_call_id, text)
-
-
-def _given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
-    why = "Not run: a new message came instead of an answer"
-    return tuple(ToolCallUpdate(_cancelled(call, why)) for call in session.given_up)
-
-
-def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
-    """What is recorded for the open calls of a session whose task is cancelled."""
-    error = ErrorDetails("Cancelled by the user", "cancelled")
-    return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The person cancelled the turn.")
-
-
-def failed_calls(session: Session, why: str) -> tuple[AgentEvent, ...]:
-    """What is recorded for the open calls of a session whose task failed by a bug."""
-    return _closed_calls(session, ToolCallStatus.FAILED, ErrorDetails(why, "internal_error"), why)
-
-
-def _closed_calls(
-    session: Session, status: ToolCallStatus, error: ErrorDetails, for_model: str
-) -> tuple[AgentEvent, ...]:
-    events: list[AgentEvent] = [*_given_up_calls(session)]
-    for item in session.unsettled:
-        call = item.call or _announce(item, "")
-        if not call.status.is_final:
-            events.append(ToolCallUpdate(_ended(call, status, error)))
-        events.append(ToolResultRecorded(call.tool_call_id, for_model, is_error=True))
-    return tuple(events)

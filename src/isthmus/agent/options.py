@@ -1,10 +1,14 @@
 """How a coding agent is set up: what holds for all its sessions."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from isthmus.agent.approval import Policy
+from isthmus.agent.session_policy import SettingsRule
+
+COMPACTION_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,12 +16,24 @@ class AgentOptions:
     """How a coding agent is set up.
 
     ``output_folder`` keeps tool outputs that are too long to show; ``environment`` is what commands get.
+    ``settings_rule`` is how far the AgentSettings of sessions may go. A conversation is compacted by itself when the
+    next request would take more than ``compaction_share`` of the model's context window.
+    ``context_files`` are the names of the files that instruct the agent; empty for the usual ones. ``roots`` are the
+    folders that a server's users may work in: nothing above them instructs their agents.
     """
 
     output_folder: Path
     environment: Mapping[str, str]
     policy: Policy = field(default_factory=Policy)
     max_model_turns: int = 100
+    settings_rule: SettingsRule = field(default_factory=SettingsRule)
+    compaction_share: float = COMPACTION_SHARE
+    context_files: tuple[str, ...] = ()
+    roots: tuple[Path, ...] = ()
+
+    def environment_of(self, user: str) -> Mapping[str, str]:
+        """What a user's commands get: those of others than the local person none of that person's secrets."""
+        return environment_for_strangers(self.environment) if user else self.environment
 
 
 OWN_SECRETS = frozenset(
@@ -37,3 +53,22 @@ OWN_SECRETS = frozenset(
 def environment_for_commands(environment: Mapping[str, str]) -> Mapping[str, str]:
     """The environment without the agent's own keys and tokens; what else is there, a person's commands may need."""
     return {name: value for name, value in environment.items() if name not in OWN_SECRETS}
+
+
+_SECRET_NAME = re.compile(
+    r"SECRET|PASSWORD|PASSWD|PASSPHRASE|TOKEN|CREDENTIAL|API_?KEY|(^|_)(KEY|PASS|PAT|AUTH|COOKIE)(_|\d|$)"
+    r"|^(SSH_AUTH_SOCK|GPG_AGENT_INFO)$",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(r"://[^\s/@]*:[^\s/@]+@")
+"""A URL with a password in it, such as that of a database or a proxy."""
+
+
+def environment_for_strangers(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment without what is named like a secret, or holds one: other people's commands are no errand of
+    the person who runs the server."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if not _SECRET_NAME.search(name) and not _SECRET_VALUE.search(value)
+    }

@@ -8,27 +8,51 @@ that is worked out, for a running turn as for one that is resumed after a crash.
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from isthmus.codec import well_formed
+from isthmus.agent.statistics import Statistics
+from isthmus.codec import JsonObject, well_formed
+from isthmus.development_tool import (
+    AgentSettings,
+    ConfirmationDetails,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    merge_agent_settings,
+)
 from isthmus.events import (
     AgentEvent,
+    AgentMessage,
+    AgentRecord,
+    ArtifactUpdate,
+    Checkpoint,
+    Command,
+    CommandPrompt,
+    Compacted,
     ConfirmationAccepted,
-    ConfirmationDetails,
     EditorContext,
+    ModelChosen,
     ModelReply,
     Prompt,
+    Restored,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
     ToolResultRecorded,
 )
-from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, Usage, requests_of
+from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, Usage, requests_of, text_of
 from isthmus.models.message import message_from_json
+
+SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
+"""How the message begins that stands for what was compacted."""
+SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
+"""Stands between a summary and the person's next message: the sides take turns."""
+
+
+def is_summary(message: Message) -> bool:
+    """Whether a message stands for what was compacted."""
+    return message.role == "user" and text_of(message).startswith(SUMMARY_HEADING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +68,8 @@ class OpenCall:
     proposal: ConfirmationDetails | None = None
     confirmation: ToolCallConfirmation | None = None
     result: ToolResult | None = None
+    is_models: bool = True
+    """The model asked for it; otherwise a command, or an agent without a model."""
 
     @property
     def is_waiting(self) -> bool:
@@ -67,6 +93,8 @@ class Session:
     answered: list[tuple[ToolCall, str]] = field(default_factory=list[tuple[ToolCall, str]])
     """Every call with the option that the person chose for it; what is granted follows from these."""
     task_id: str = ""
+    user: str = ""
+    """Whose session it is; the empty name is the local person's."""
     state: TaskState = TaskState.SUBMITTED
     """The state last announced; ``submitted`` after a prompt that no work was announced for."""
     workspace: str = ""
@@ -75,15 +103,56 @@ class Session:
     has_editor_context: bool = False
     """The last prompt has its editor context."""
     usage: Usage = field(default_factory=Usage)
+    command: Command | None = None
+    """The slash command that the task runs; None while it works on a prompt."""
+    command_texts: set[str] = field(default_factory=set[str])
+    """The message ids of the texts that the command said."""
+    has_command_prompt: bool = False
+    """The command handed the task over to the model."""
+    settings: AgentSettings | None = None
+    """The last AgentSettings that a prompt or a command brought."""
+    model: str | None = None
+    """The model that was chosen last, by AgentSettings or by a command; None: the agent's own."""
+    statistics: Statistics = field(default_factory=Statistics)
+    """What every task of the session used."""
+    prompt: str = ""
+    """The text of the last prompt."""
+    record: JsonObject | None = None
+    """The last AgentRecord of the session."""
+    checkpoints: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
+    """The conversation before each call that a checkpoint was taken for, by checkpoint id: so many of these messages.
 
-    def apply(self, event: AgentEvent, task_id: str | None = None) -> AgentEvent:
-        """Fold one event in, and return it, its texts made well-formed."""
+    The list goes on to grow; what stands before the message of a model is never changed.
+    """
+    call_ids: set[str] = field(default_factory=set[str])
+    """The ids of all calls that models asked for, also of those that a compaction or a restore took away."""
+    measured_tokens: int = 0
+    """The tokens of the first ``measured_messages`` messages with prompt and tools, as the provider counted them."""
+    measured_messages: int = 0
+    """0 where nothing was measured since the conversation was last cut or restored."""
+
+    @property
+    def checkpoint_scope(self) -> str:
+        """Whose checkpoints and of which session: two users may have chosen the same contextId."""
+        return f"{self.user}\0{self.context_id}" if self.user else self.context_id
+
+    def apply(self, event: AgentEvent, task_id: str | None = None, at: float | None = None) -> AgentEvent:
+        """Fold one event in, and return it, its texts made well-formed.
+
+        ``at`` is when it was kept, in Unix seconds, when it was.
+        """
         event = well_formed(event)
         if task_id is not None and task_id != self.task_id:
             self._enter_task(task_id)
+        self.statistics.take(event, self.task_id, at)
         match event:
             case Prompt():
                 self._take_prompt(event)
+            case Command():
+                self._take_command(event)
+            case CommandPrompt(text):
+                self.has_command_prompt = True
+                self._add_user_parts(Text(text))
             case EditorContext(text):
                 self.has_editor_context = True
                 self._add_user_parts(Text(text))
@@ -97,7 +166,23 @@ class Session:
                 self._take_confirmation(confirmation)
             case ToolResultRecorded(call_id, content, is_error):
                 self._take_result(call_id, content, is_error)
-            case TextContent() | Thought() | RetryNotice():
+            case AgentMessage(text=text):
+                if self.command is None:
+                    self.messages.append(Message("assistant", (Text(text),)))
+            case Compacted():
+                self._compact(event)
+            case Checkpoint(checkpoint_id, call_id):
+                self._take_checkpoint(checkpoint_id, call_id)
+            case Restored(checkpoint_id):
+                self._restore(checkpoint_id)
+            case AgentRecord(data):
+                self.record = data
+            case ModelChosen(model):
+                self.model = model
+            case TextContent(message_id):
+                if self.command is not None and not self.has_command_prompt:
+                    self.command_texts.add(message_id)
+            case Thought() | RetryNotice() | ArtifactUpdate():
                 pass
             case _:
                 assert_never(event)
@@ -131,20 +216,63 @@ class Session:
             self._take_result(item.request.id, NOT_RUN, is_error=True)
 
     def _take_prompt(self, prompt: Prompt) -> None:
+        self._begin_work(prompt.settings)
+        self.command = None
+        self.prompt = prompt.text
+        self._add_user_parts(Text(prompt.text))
+
+    def _take_command(self, command: Command) -> None:
+        self._begin_work(command.settings)
+        self.command = command
+        self.command_texts = set()
+        self.has_command_prompt = False
+
+    def _begin_work(self, settings: JsonObject | None) -> None:
         self._give_up_calls()
         self.model_turns = 0
         self.has_editor_context = False
         self.state = TaskState.SUBMITTED
-        workspace = (prompt.settings or {}).get("workspace_path")
-        if isinstance(workspace, str):
-            self.workspace = workspace
-        self._add_user_parts(Text(prompt.text))
+        if settings is not None:
+            self.settings = merge_agent_settings(self.settings, settings)
+            self.workspace = self.settings.workspace_path
+            if "model" in settings:
+                self.model = self.settings.model or None
+
+    def _compact(self, compacted: Compacted) -> None:
+        rest = self.messages[max(0, len(self.messages) - compacted.kept) :]
+        summary = [Message("user", (Text(compacted.summary),))]
+        if not rest or rest[0].role == "user":
+            summary.append(SUMMARY_SEEN)
+        # A list of its own: the checkpoints before it need the old one.
+        self.messages = [*summary, *rest]
+        self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
+
+    def _take_checkpoint(self, checkpoint_id: str, call_id: str) -> None:
+        item = self.calls.get(call_id)
+        if item is not None and not item.is_models:
+            # Of a command: the conversation as it stands.
+            self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages))
+            return
+        # Before the message that asked for the call.
+        asked = next((at for at in range(len(self.messages), 0, -1) if self.messages[at - 1].role == "user"), 0)
+        self.checkpoints[checkpoint_id] = (self.messages, asked)
+
+    def _restore(self, checkpoint_id: str) -> None:
+        if (kept := self.checkpoints.get(checkpoint_id)) is None:
+            return
+        messages, length = kept
+        self.messages = messages[:length]
+        self.measured_tokens = self.measured_messages = 0
 
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)
         self.messages.append(message)
         self.model_turns += 1
         self.calls = {request.id: OpenCall(request) for request in requests_of(message)}
+        self.call_ids.update(self.calls)
+        if reply.input_tokens:
+            self.measured_tokens = reply.input_tokens + reply.output_tokens
+            self.measured_messages = len(self.messages)
         self.usage += Usage(
             reply.input_tokens, reply.output_tokens, cached=reply.cached_tokens, thoughts=reply.thought_tokens
         )
@@ -152,7 +280,8 @@ class Session:
     def _take_call(self, call: ToolCall) -> None:
         item = self.calls.get(call.tool_call_id)
         if item is None:
-            return
+            request = ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters)
+            item = OpenCall(request, is_models=False)
         asked = call.confirmation_request
         proposal = asked.details if asked is not None else item.proposal
         self.calls[call.tool_call_id] = replace(item, call=call, proposal=proposal)
@@ -170,9 +299,12 @@ class Session:
             return
         result = ToolResult(call_id, item.request.name, content, is_error)
         self.calls[call_id] = replace(item, result=result)
+        if not item.is_models:
+            return
         # The model gets all results of its message at once, in the order of its requests.
-        results = [item.result for item in self.calls.values() if item.result is not None]
-        if len(results) == len(self.calls):
+        asked = [item.result for item in self.calls.values() if item.is_models]
+        results = [result for result in asked if result is not None]
+        if len(results) == len(asked):
             self._add_user_parts(*results)
 
     def _add_user_parts(self, *parts: Part) -> None:

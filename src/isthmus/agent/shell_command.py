@@ -107,13 +107,22 @@ class _NotAnalysableError(Exception):
 
 def analyse(command: str) -> ShellAnalysis | None:
     """What `command`, given to ``bash -c``, would run; None when that cannot be said for certain."""
-    if not command.strip() or len(command) > MAXIMUM_LENGTH or "\0" in command or "\r" in command:
+    if not command.strip() or "\r" in command:
         return None
     try:
-        source = command.encode()
-        tree = _parser().parse(source)
-        return _analysis(tree.root_node)
-    except (UnicodeEncodeError, _NotAnalysableError):
+        root = parse_shell(command)
+        return None if root is None else _analysis(root)
+    except _NotAnalysableError:
+        return None
+
+
+def parse_shell(command: str) -> "Node | None":
+    """The syntax tree of `command`; None when it is no text that a shell can be given."""
+    if len(command) > MAXIMUM_LENGTH or "\0" in command:
+        return None
+    try:
+        return _parser().parse(command.encode()).root_node
+    except UnicodeEncodeError:
         return None
 
 

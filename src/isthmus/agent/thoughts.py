@@ -2,7 +2,7 @@
 
 import re
 
-from isthmus.events import AgentThought
+from isthmus.development_tool import AgentThought
 
 _BOLD_SUBJECT = re.compile(r"\s*\*\*(?P<subject>[^*\n]+)\*\*\s*(?P<description>.*)", re.DOTALL)
 _SUBJECT_LENGTH = 80

@@ -7,15 +7,24 @@ leases, subscribers, and who answers.
 """
 
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from isthmus.agent.call_events import failed_calls
 from isthmus.agent.calls import CallRunner
+from isthmus.agent.context_keeping import ContextKeeper, still_too_long
+from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.prompt import system_prompt
+from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
+from isthmus.agent.session_policy import policy_for
 from isthmus.agent.thoughts import thought_of
+from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import (
     AgentEvent,
     EditorContext,
@@ -30,47 +39,88 @@ from isthmus.models.base import (
     ChatModel,
     Done,
     Finish,
+    Message,
     ModelError,
+    ModelErrorKind,
     ModelRequest,
     Retrying,
     TextDelta,
     ThoughtDelta,
+    ToolRequest,
     ToolRequestStarted,
     ToolSpec,
     requests_of,
 )
 from isthmus.models.message import message_to_json
-from isthmus.tools.base import ToolSet
+from isthmus.tools.base import ToolScope, ToolSet
+from isthmus.tools.failure import ToolFailure
+
+if TYPE_CHECKING:
+    from isthmus.agent.commands.runner import CommandRunner
 
 TURN_LIMIT = "turn_limit"
 """The ``reason`` of a task that failed because the model wanted too many turns."""
-
-ContextSource = Callable[[Path], Awaitable[str | None]]
-"""Gives what the person's editor shows, as text for the model, or None."""
 
 
 class CodingAgent:
     """An agent with a model and tools, as the engine runs it."""
 
-    def __init__(
-        self,
-        open_model: Callable[[], Awaitable[ChatModel]],
-        tools: ToolSet,
-        options: AgentOptions,
-        editor_context: ContextSource | None = None,
-    ) -> None:
-        self._open_model = open_model
-        self._tools = tools
+    def __init__(self, resources: AgentResources, options: AgentOptions) -> None:
+        self._resources = resources
         self._options = options
-        self._editor_context = editor_context
+        self._memory = Memory(options.roots)
+
+    @cached_property
+    def _commands(self) -> "CommandRunner":
+        """Made when it is first wanted: most sessions have no commands."""
+        from isthmus.agent.commands.runner import CommandRunner
+
+        return CommandRunner(self._resources, self._memory)
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
+        """See :meth:`isthmus.engine.segment.CommandAgent.commands`."""
+        return await self._commands.commands(workspace, self._resources.home_of(user))
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         """The next segment of the session's task; ends with a StateChange that ends the stream."""
-        calls = CallRunner(self._tools, self._options, session)
+        scope = _scope(session)
+        try:
+            try:
+                tools = await self._resources.tools.tools(scope)
+            except ToolFailure as failure:
+                if session.state is TaskState.SUBMITTED:
+                    yield session.apply(StateChange(TaskState.WORKING))
+                for event in failed_calls(session, str(failure)):
+                    yield session.apply(event)
+                yield session.apply(StateChange(TaskState.FAILED, str(failure), failure.category))
+                return
+            async with aclosing(self._run(session, tools)) as running:
+                async for event in running:
+                    yield event
+        finally:
+            await self._resources.tools.release(scope)
+
+    async def _run(self, session: Session, tools: ToolSet) -> AsyncGenerator[AgentEvent, None]:
+        if session.command is not None and not session.has_command_prompt:
+            async with aclosing(self._commands.run(session, tools, _scope(session), self._options)) as running:
+                async for event in running:
+                    yield event
+            if not session.has_command_prompt:
+                return
+        calls = CallRunner(tools, self._options, session, self._resources.checkpoints)
+        keeper = ContextKeeper(session, self._options.compaction_share)
         if session.state is TaskState.SUBMITTED:
             yield session.apply(StateChange(TaskState.WORKING))
-        if not session.has_editor_context and self._editor_context is not None and not session.unsettled:
-            shown = await self._editor_context(Path(session.workspace))
+        if not session.unsettled:
+            try:
+                await self._resources.open_model(session.model)
+            except ModelError as error:
+                # Before anything runs.
+                yield session.apply(_model_failure(error))
+                return
+        editor_context = self._resources.editor_context
+        if not session.has_editor_context and editor_context is not None and not session.unsettled:
+            shown = await editor_context(_scope(session))
             if shown is not None:
                 yield session.apply(EditorContext(shown))
         while True:
@@ -87,60 +137,121 @@ class CodingAgent:
                 return
             end: StateChange | None = None
             try:
-                async with aclosing(self._ask_model(session)) as asking:
-                    async for event in asking:
+                async with aclosing(self._step(session, tools, keeper)) as step:
+                    async for event in step:
                         if isinstance(event, StateChange):
                             end = event
                         else:
                             yield session.apply(event)
             except ModelError as error:
-                end = StateChange(TaskState.FAILED, str(error), f"model_{error.kind}")
+                end = _model_failure(error)
             if end is not None:
                 yield session.apply(end)
                 return
 
-    async def _ask_model(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        """One model message as it comes, the ModelReply, and a StateChange when it is the last of the turn."""
-        model = await self._open_model()
-        workspace = Path(session.workspace)
-        request = ModelRequest(
-            system=system_prompt(workspace, self._options.policy.mode),
+    async def _step(self, session: Session, tools: ToolSet, keeper: ContextKeeper) -> AsyncGenerator[AgentEvent, None]:
+        """The model's next message, the conversation compacted before it where that is needed."""
+        model = await self._resources.open_model(session.model)
+        request = await self._request(session, tools)
+        async with aclosing(keeper.before(model, request)) as keeping:
+            async for event in keeping:
+                yield event
+        try:
+            request = replace(request, messages=tuple(session.messages))
+            async with aclosing(_ask(model, request, session.call_ids)) as asking:
+                async for event in asking:
+                    yield event
+            return
+        except ModelError as error:
+            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
+                raise
+            too_long = error
+        async with aclosing(keeper.after(model, too_long)) as keeping:
+            async for event in keeping:
+                yield event
+        try:
+            request = replace(request, messages=tuple(session.messages))
+            async with aclosing(_ask(model, request, session.call_ids)) as asking:
+                async for event in asking:
+                    yield event
+        except ModelError as error:
+            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
+                raise
+            raise still_too_long(error, "What is left after its older part was summarised is too long, too.") from error
+
+    async def _request(self, session: Session, tools: ToolSet) -> ModelRequest:
+        settings, workspace = session.settings, Path(session.workspace)
+        mode = policy_for(self._options.policy, settings, self._options.settings_rule).mode
+        names = (settings.context_files if settings is not None else ()) or self._options.context_files
+        home = self._resources.home_of(session.user)
+        instructions = await self._memory.instructions(workspace, home, names)
+        is_trusted = await self._resources.trusts_project(session.user, workspace)
+        return ModelRequest(
+            system=system_prompt(workspace, mode, instructions.text, is_trusted=is_trusted),
             messages=tuple(session.messages),
-            tools=tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in self._tools.tools.values()),
+            tools=tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in tools.tools.values()),
         )
-        message_id = str(uuid.uuid4())
-        thinking: list[str] = []
-        done: Done | None = None
-        async with aclosing(model.stream(request)) as stream:
-            async for item in stream:
-                if thinking and not isinstance(item, ThoughtDelta):
-                    yield Thought(thought_of("".join(thinking)))
-                    thinking.clear()
-                match item:
-                    case TextDelta(text):
-                        yield TextContent(message_id, text)
-                    case ThoughtDelta(text):
-                        thinking.append(text)
-                    case Retrying(attempt, attempts, delay, reason):
-                        yield RetryNotice(attempt, attempts, delay, reason)
-                    case ToolRequestStarted():
-                        pass
-                    case Done():
-                        done = item
-        if done is None:
-            raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
-        usage = done.usage
-        yield ModelReply(
-            message_id,
-            model.name,
-            message_to_json(done.message),
-            input_tokens=usage.input,
-            output_tokens=usage.output,
-            cached_tokens=usage.cached,
-            thought_tokens=usage.thoughts,
-        )
-        if (end := _end_of_turn(done)) is not None:
-            yield end
+
+
+async def _ask(model: ChatModel, request: ModelRequest, used_ids: Collection[str]) -> AsyncGenerator[AgentEvent, None]:
+    """One model message as it comes, the ModelReply, and a StateChange when it is the last of the turn.
+
+    Calls get ids other than ``used_ids``: a model knows only those that are still in its conversation.
+    """
+    message_id = str(uuid.uuid4())
+    thinking: list[str] = []
+    done: Done | None = None
+    async with aclosing(model.stream(request)) as stream:
+        async for item in stream:
+            if thinking and not isinstance(item, ThoughtDelta):
+                yield Thought(thought_of("".join(thinking)))
+                thinking.clear()
+            match item:
+                case TextDelta(text):
+                    yield TextContent(message_id, text)
+                case ThoughtDelta(text):
+                    thinking.append(text)
+                case Retrying(attempt, attempts, delay, reason):
+                    yield RetryNotice(attempt, attempts, delay, reason)
+                case ToolRequestStarted():
+                    pass
+                case Done():
+                    done = item
+    if done is None:
+        raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
+    usage = done.usage
+    yield ModelReply(
+        message_id,
+        model.name,
+        message_to_json(_with_new_ids(done.message, used_ids)),
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cached_tokens=usage.cached,
+        thought_tokens=usage.thoughts,
+    )
+    if (end := _end_of_turn(done)) is not None:
+        yield end
+
+
+def _with_new_ids(message: Message, used_ids: Collection[str]) -> Message:
+    if not any(request.id in used_ids for request in requests_of(message)):
+        return message
+    parts = tuple(
+        replace(part, id=f"call_{uuid.uuid4().hex[:16]}")
+        if isinstance(part, ToolRequest) and part.id in used_ids
+        else part
+        for part in message.parts
+    )
+    return replace(message, parts=parts)
+
+
+def _model_failure(error: ModelError) -> StateChange:
+    return StateChange(TaskState.FAILED, str(error), f"model_{error.kind}")
+
+
+def _scope(session: Session) -> ToolScope:
+    servers = session.settings.mcp_servers if session.settings is not None else ()
+    return ToolScope(Path(session.workspace), session.context_id, session.task_id, servers)
 
 
 def _end_of_turn(done: Done) -> StateChange | None:

@@ -1,0 +1,102 @@
+"""The events of tool calls that end without their tool: refused, failed, cancelled, given up, interrupted.
+
+Pure. Deliberately not here: deciding and running (:mod:`isthmus.agent.calls`).
+"""
+
+from dataclasses import replace
+
+from isthmus.agent.session import OpenCall, Session
+from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallStatus
+from isthmus.events import AgentEvent, ToolCallUpdate, ToolResultRecorded
+from isthmus.tools.failure import ToolFailure
+
+INTERRUPTED = "interrupted"
+"""The error type of a call whose outcome is not known after a crash."""
+
+
+def announced_call(item: OpenCall, description: str) -> ToolCall:
+    """The call that the model asks for, as it is first told of."""
+    request = item.request
+    return ToolCall(
+        request.id, ToolCallStatus.PENDING, request.name, request.arguments, description=description or None
+    )
+
+
+def refused(announced: ToolCall, error: ErrorDetails) -> tuple[AgentEvent, ...]:
+    """A call that never ran: announced, failed, and said to the model."""
+    return (
+        ToolCallUpdate(announced),
+        ToolCallUpdate(replace(announced, status=ToolCallStatus.FAILED, error=error)),
+        ToolResultRecorded(announced.tool_call_id, error.message, is_error=True),
+    )
+
+
+def failed(call: ToolCall, failure: ToolFailure) -> tuple[AgentEvent, ...]:
+    """A call that its tool gave up, before it began or while it ran."""
+    error = ErrorDetails(str(failure), failure.category)
+    if call.status is ToolCallStatus.PENDING:
+        return refused(call, error)
+    return (
+        ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error, live_content=None)),
+        ToolResultRecorded(call.tool_call_id, error.message, is_error=True),
+    )
+
+
+def cancelled(call: ToolCall, why: str) -> ToolCall:
+    """A call that is not run, or not further."""
+    return _ended(call, ToolCallStatus.CANCELLED, ErrorDetails(why, "cancelled"))
+
+
+def _ended(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCall:
+    return replace(call, status=status, error=error, confirmation_request=None, live_content=None, output=None)
+
+
+def interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
+    """What is recorded for a call with an effect that was under way when its process ended."""
+    message = (
+        f"{call.tool_name} was interrupted when the agent's process ended; its outcome is not known. "
+        "It was not run again: look at what it did before you go on."
+    )
+    failed = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
+    return (ToolCallUpdate(failed), ToolResultRecorded(call.tool_call_id, message, is_error=True))
+
+
+def result_of(call: ToolCall) -> ToolResultRecorded:
+    """What the model is told of a call that has ended."""
+    if call.error is not None:
+        return ToolResultRecorded(call.tool_call_id, call.error.message, is_error=True)
+    output = call.output
+    if output is not None and output.diff is not None:
+        text = f"Wrote {output.diff.file_path}. Its content is now:\n{output.diff.new_content}"
+    else:
+        text = (output.text if output is not None else None) or "The call succeeded."
+    return ToolResultRecorded(call.tool_call_id, text)
+
+
+def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
+    """What is recorded for calls that waited when a message came instead of an answer."""
+    why = "Not run: a new message came instead of an answer"
+    return tuple(ToolCallUpdate(cancelled(call, why)) for call in session.given_up)
+
+
+def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
+    """What is recorded for the open calls of a session whose task is cancelled."""
+    error = ErrorDetails("Cancelled by the user", "cancelled")
+    return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The person cancelled the turn.")
+
+
+def failed_calls(session: Session, why: str) -> tuple[AgentEvent, ...]:
+    """What is recorded for the open calls of a session whose task failed by a bug."""
+    return _closed_calls(session, ToolCallStatus.FAILED, ErrorDetails(why, "internal_error"), why)
+
+
+def _closed_calls(
+    session: Session, status: ToolCallStatus, error: ErrorDetails, for_model: str
+) -> tuple[AgentEvent, ...]:
+    events: list[AgentEvent] = [*given_up_calls(session)]
+    for item in session.unsettled:
+        call = item.call or announced_call(item, "")
+        if not call.status.is_final:
+            events.append(ToolCallUpdate(_ended(call, status, error)))
+        events.append(ToolResultRecorded(call.tool_call_id, for_model, is_error=True))
+    return tuple(events)

@@ -1,0 +1,28 @@
+"""/about: what answers here, and in which versions."""
+
+from isthmus import __version__
+from isthmus.agent.commands.base import CommandContext, CommandNode, Say, Steps
+from isthmus.agent.session_policy import policy_for
+from isthmus.development_tool import EXTENSION_URI
+
+
+async def about(context: CommandContext) -> Steps:
+    """Version, model, workspace, approval mode, and the extension of the protocol."""
+    model = await context.resources.open_model(context.session.model)
+    options = context.options
+    policy = policy_for(options.policy, context.session.settings, options.settings_rule)
+    yield Say(
+        "\n".join(
+            (
+                f"Isthmus {__version__}",
+                f"Model: {model.name} ({model.provider})",
+                f"Workspace: {context.workspace}",
+                f"Approval mode: {policy.mode}",
+                f"Extension: development-tool {EXTENSION_URI.rpartition('/')[0].rpartition('/')[2]} ({EXTENSION_URI})",
+                f"Session: {context.session.context_id}",
+            )
+        )
+    )
+
+
+COMMAND = CommandNode("about", "Show the version, the model, the workspace and the protocol extension", about)

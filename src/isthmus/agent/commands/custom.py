@@ -1,0 +1,95 @@
+"""Custom commands: a prompt in a TOML file, run by handing it to the model.
+
+What it runs first (``!{...}``) goes through the shell tool and the approval policy; a refusal ends the command.
+Deliberately not here: finding the files (``custom_files``).
+"""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from isthmus.agent.approval import AskedEachTime
+from isthmus.agent.commands.base import (
+    AskModel,
+    Calls,
+    CommandContext,
+    CommandNode,
+    Fail,
+    Refused,
+    Say,
+    Steps,
+    ToolUse,
+    argument,
+)
+from isthmus.agent.commands.injecting import injected
+from isthmus.agent.commands.template import Template
+from isthmus.development_tool import ToolCallStatus
+
+SHELL = "run_shell_command"
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCommand:
+    """A custom command: its names from the top folder down, and the file that it stands in.
+
+    ``is_of_project``: that file came with the project, and is not the person's own.
+    """
+
+    path: tuple[str, ...]
+    description: str
+    template: Template
+    file: Path
+    is_of_project: bool = False
+
+    @property
+    def name(self) -> str:
+        """As Gemini CLI has it: ``/git:commit``."""
+        return "/" + ":".join(self.path)
+
+
+def node_of(command: CustomCommand, sub_commands: tuple[CommandNode, ...] = ()) -> CommandNode:
+    """The command in the tree, under the last of its names."""
+    taken = argument("args", "Put into the prompt" if command.template.takes_args else "Put behind the prompt")
+    return CommandNode(command.path[-1], command.description, partial(run_custom, command), (taken,), sub_commands)
+
+
+async def run_custom(command: CustomCommand, context: CommandContext) -> Steps:
+    """Read and run what the prompt needs, then hand it to the model."""
+    template, args = command.template, context.args
+    contents = {
+        path: await asyncio.to_thread(injected, context.workspace, path) for path in dict.fromkeys(template.files(args))
+    }
+    outputs: list[str] = []
+    wanted = template.shell_commands(args)
+    if wanted:
+        tool = context.tools.tools.get(SHELL)
+        if tool is None:
+            yield Fail(f"{command.name} runs shell commands, and this session has no {SHELL}.", "no_shell")
+            return
+        why = f"asked for by the command {command.name} in {command.file}"
+        uses = tuple(ToolUse(tool, {"command": line, "description": why}) for line in wanted)
+        calls = yield Calls(uses, asked_each_time=await _asked_each_time(command, context))
+        for call, line in zip(calls, wanted, strict=True):
+            match call.status:
+                case ToolCallStatus.SUCCEEDED:
+                    outputs.append((call.output.text if call.output is not None else None) or "")
+                case ToolCallStatus.CANCELLED:
+                    yield Say(f"{command.name} was cancelled: `{line}` was not allowed.")
+                    yield Refused()
+                    return
+                case _:
+                    problem = call.error.message if call.error is not None else f"`{line}` failed."
+                    yield Fail(f"{command.name} was not run: {problem}", "shell_command_failed")
+                    return
+    yield AskModel(template.rendered(args, f"{command.name} {args}".rstrip(), outputs, contents))
+
+
+async def _asked_each_time(command: CustomCommand, context: CommandContext) -> AskedEachTime | None:
+    """Why the person is asked for each shell command of a project that they do not trust; None where they need not."""
+    if not command.is_of_project or await context.resources.trusts_project(context.session.user, context.workspace):
+        return None
+    return AskedEachTime(
+        f"{command.name} comes with the project, and its folder is not trusted",
+        f'"{context.workspace}": "TRUST_FOLDER" in ~/.gemini/trustedFolders.json trusts it.',
+    )

@@ -1,0 +1,133 @@
+"""Finds custom commands: ``commands/**/*.toml`` in the person's folder and in the project's ``.gemini``.
+
+Sub-folders are namespaces. The project's counts more than the person's of the same name; a built-in one more than
+both, and then the custom one has another name. A file that cannot be used is named, and hurts no other.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.custom import CustomCommand, node_of
+from isthmus.agent.commands.template import TemplateError, parse
+from isthmus.files import read_regular
+
+MAXIMUM_FILES = 500
+"""Files of one folder of commands, with its sub-folders."""
+MAXIMUM_FOLDERS = 500
+MAXIMUM_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCommands:
+    """What was found, as nodes for the tree; ``problems`` name what could not be used or was renamed."""
+
+    nodes: tuple[CommandNode, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[CommandNode]) -> CustomCommands:
+    """The custom commands for a workspace; ``home`` is the person's ``~/.gemini``. Blocks: for a thread."""
+    problems: list[str] = []
+    found: dict[tuple[str, ...], CustomCommand] = {}
+    own = home / "commands" if home is not None else None
+    projects = workspace / ".gemini" / "commands"
+    folders: list[tuple[str, Path, Path | None]] = [("user", own, None)] if own is not None else []
+    if own is None or _real(projects) != _real(own):
+        folders.append(("project", projects, _real(workspace)))
+    taken = {node.name for node in built_in}
+    for whose, folder, root in folders:
+        for path in _files(folder, root, problems):
+            command = _read(path, folder, problems, is_of_project=root is not None)
+            if command is None:
+                continue
+            if command.path[0] in taken:
+                renamed = replace(command, path=(f"{whose}.{command.path[0]}", *command.path[1:]))
+                problems.append(f"{path}: {command.name} is named {renamed.name}, since /{command.path[0]} is built in")
+                command = renamed
+            found[command.path] = command
+    return CustomCommands(_tree(found.values()), tuple(problems))
+
+
+def _files(folder: Path, root: Path | None, problems: list[str]) -> Iterator[Path]:
+    """The TOML files below a folder by name; with ``root`` none that lead out of it."""
+    count = 0
+    for visited, (current, folders, names) in enumerate(os.walk(folder)):
+        folders.sort()
+        if visited >= MAXIMUM_FOLDERS:
+            problems.append(f"{folder}: only the first {MAXIMUM_FOLDERS} folders are looked into")
+            return
+        for name in sorted(names):
+            path = Path(current) / name
+            if not name.endswith(".toml"):
+                continue
+            count += 1
+            if count > MAXIMUM_FILES:
+                problems.append(f"{folder}: only the first {MAXIMUM_FILES} commands are used")
+                return
+            if root is not None and not _real(path).is_relative_to(root):
+                problems.append(f"{path} leads out of the project; it is not used")
+                continue
+            yield path
+
+
+def _real(path: Path) -> Path:
+    """The path without links; of links that lead in a circle, whatever there is (Path.resolve fails there)."""
+    return Path(os.path.realpath(path))
+
+
+def _read(path: Path, folder: Path, problems: list[str], *, is_of_project: bool) -> CustomCommand | None:
+    try:
+        values = tomllib.loads(read_regular(path, MAXIMUM_BYTES).decode("utf-8"))
+        prompt, description = _text(values, "prompt"), _text(values, "description")
+        if prompt is None or not prompt.strip():
+            raise ValueError('expected a text under "prompt"')
+        template = parse(prompt)
+    except (OSError, ValueError, TemplateError) as error:
+        reason = error.strerror or error if isinstance(error, OSError) else error
+        problems.append(f"{path} is not used: {reason}")
+        return None
+    parts = path.relative_to(folder).with_suffix("").parts
+    names = tuple(re.sub(r"[\s:/\x00-\x1f]", "_", part) for part in parts)
+    told = description or f"Custom command from {path.name}"
+    shown = " ".join("".join(letter if letter.isprintable() else " " for letter in told).split())
+    return CustomCommand(names, shown, template, path, is_of_project)
+
+
+def _text(values: dict[str, Any], key: str) -> str | None:
+    value: object = values.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f'expected a text under "{key}", found {type(value).__name__}')
+    return value
+
+
+@dataclass(slots=True)
+class _Place:
+    command: CustomCommand | None = None
+    below: "dict[str, _Place]" = field(default_factory=dict[str, "_Place"])
+
+
+def _tree(commands: Iterable[CustomCommand]) -> tuple[CommandNode, ...]:
+    top = _Place()
+    for command in commands:
+        place = top
+        for name in command.path:
+            place = place.below.setdefault(name, _Place())
+        place.command = command
+    return _nodes(top)
+
+
+def _nodes(place: _Place) -> tuple[CommandNode, ...]:
+    nodes: list[CommandNode] = []
+    for name, inner in sorted(place.below.items()):
+        below = _nodes(inner)
+        if inner.command is not None:
+            nodes.append(node_of(inner.command, below))
+        else:
+            nodes.append(CommandNode(name, f"Custom commands in {name}", None, (), below))
+    return tuple(nodes)

@@ -1,0 +1,47 @@
+"""/help: the commands, or one of them in detail."""
+
+from collections.abc import Iterator
+
+from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps, argument
+from isthmus.development_tool import SlashCommand
+from isthmus.slash_commands import SUBCOMMAND, all_commands, find, near, resolve
+
+
+async def show_help(context: CommandContext) -> Steps:
+    """All commands, and what is wrong with those that cannot be used; or the one that is named."""
+    wanted = context.args.split()
+    if not wanted:
+        lines = [line for path, command in all_commands(context.tree) for line in _lines(path, command)]
+        if context.problems:
+            lines += ["", "Custom commands that cannot be used as they are:"]
+            lines += [f"- {problem}" for problem in context.problems]
+        yield Say("Commands:\n" + "\n".join(lines))
+        return
+    path = resolve(wanted, context.tree)
+    command = find(path, context.tree) if path is not None else None
+    if path is None or command is None:
+        likely = near(wanted, context.tree)
+        meant = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists the commands."
+        yield Fail(f"There is no command /{' '.join(wanted)[:100]}. {meant}", "unknown_command")
+        return
+    lines = [f"/{' '.join(path)}{_usage(command)}", command.description]
+    lines += [
+        f"  {item.name}{'' if item.is_required else ' (optional)'}: {item.description}" for item in command.arguments
+    ]
+    for below, inner in all_commands(command.sub_commands, path):
+        lines += _lines(below, inner)
+    yield Say("\n".join(lines))
+
+
+def _lines(path: tuple[str, ...], command: SlashCommand) -> Iterator[str]:
+    yield f"{'  ' * len(path)}/{' '.join(path)}{_usage(command)}  {command.description}"
+
+
+def _usage(command: SlashCommand) -> str:
+    shown = [item for item in command.arguments if item.name != SUBCOMMAND]
+    return "".join(f" {item.name.upper()}" if item.is_required else f" [{item.name.upper()}]" for item in shown)
+
+
+COMMAND = CommandNode(
+    "help", "List the commands, or describe one", show_help, (argument("command", "The command to describe"),)
+)

@@ -1,0 +1,69 @@
+"""/init: lets the model study the project and write its file of instructions."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from isthmus.agent.commands.base import AskModel, Calls, CommandContext, CommandNode, Fail, Refused, Say, Steps, ToolUse
+from isthmus.agent.memory import DEFAULT_CONTEXT_FILES
+from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolCallStatus, ToolOutput
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+
+PROMPT = """\
+Study the project in the workspace and write the file {path}: the instructions for coding agents that will work here.
+
+First explore: list the top folder, read the README and the build and configuration files, then a few files that show
+how the code is made. Do not guess what you have not seen.
+
+Then write {path} with `write_file`. For a project of code it has, briefly and exactly:
+- what the project is, and its main technologies;
+- how to build, run, test and lint it: the very commands (mark what you could not find);
+- how it is laid out: the folders and files that matter, and what depends on what;
+- the conventions that you saw: style, naming, tests, how changes are made.
+For a folder of other things: what is in it, how it is ordered, and how it is used.
+
+Leave out what every agent knows anyway. {existing}"""
+EXISTING = "The file exists: keep what is still true and was plainly written by a person."
+
+
+class ReplaceInstructions:
+    """The question before an existing file is written anew; the writing itself is the model's, and asked again."""
+
+    name = "init"
+    description = "Lets the model write the project's file of instructions anew."
+    parameters: Mapping[str, Any] = {"type": "object", "properties": {"file_path": {"type": "string"}}}
+    kind = ToolKind.OTHER
+
+    def describe(self, arguments: Arguments) -> str:
+        """Which file."""
+        return f"Write {arguments['file_path']} anew"
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """The file."""
+        return GenericDetails(
+            f"{arguments['file_path']} exists already. Let the model study the project and write it anew?"
+        )
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        """Nothing is to be done yet."""
+        text = f"{arguments['file_path']} may be written anew."
+        yield ToolSucceeded(ToolOutput(text=text), text)
+
+
+async def init(context: CommandContext) -> Steps:
+    """Ask when the file exists, then hand over to the model."""
+    name = (context.context_files or DEFAULT_CONTEXT_FILES)[0]
+    path = context.workspace / name
+    exists = context.has_called or (path.is_file() and path.stat().st_size > 0)
+    if exists:
+        (call,) = yield Calls((ToolUse(ReplaceInstructions(), {"file_path": str(path)}),))
+        if call.status is ToolCallStatus.CANCELLED:
+            yield Say(f"{path} stays as it is.")
+            yield Refused()
+            return
+        if call.status is not ToolCallStatus.SUCCEEDED:
+            yield Fail(call.error.message if call.error is not None else f"{path} stays as it is.", "not_permitted")
+            return
+    yield AskModel(PROMPT.format(path=path, existing=EXISTING if exists else "").rstrip())
+
+
+COMMAND = CommandNode("init", "Let the model study the project and write GEMINI.md", init)

@@ -1,0 +1,69 @@
+"""Reads what ``@{path}`` in a custom command stands for: a text file of the workspace, or the listing of a folder.
+
+Ignore files count, what leads out of the workspace is refused, and only text is taken. Blocks: for a thread.
+"""
+
+import os
+from itertools import islice
+from pathlib import Path
+
+from isthmus.files import read_regular
+from isthmus.text import BinaryContentError, decode_text
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.workspace import Workspace
+
+MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
+MAXIMUM_CHARACTERS = 256 * 1024
+"""Of one file; what is cut is said."""
+MAXIMUM_ENTRIES = 1_000
+"""Files of a listing."""
+
+
+def injected(root: Path, shown: str) -> str:
+    """The text for ``@{shown}`` in the workspace ``root``.
+
+    Raises:
+        ToolFailure: there is no such file, it is closed or ignored, or it is no text.
+    """
+    workspace = Workspace(root)
+    path = workspace.open_path(shown)
+    if path != workspace.root and _is_ignored(workspace, path):
+        raise ToolFailure(f"@{{{shown}}}: an ignore file of the project names it, so it is not read", "ignored_file")
+    if path.is_dir():
+        return _listing(workspace, path, shown)
+    try:
+        data = read_regular(path, MAXIMUM_FILE_BYTES, through_links=False)
+        text = decode_text(data).text
+    except FileNotFoundError as error:
+        raise ToolFailure(f"@{{{shown}}}: there is no such file in {workspace.root}", "file_not_found") from error
+    except OSError as error:
+        message = f"@{{{shown}}} cannot be read: {error.strerror or error}"
+        raise ToolFailure(message, "read_content_failure") from error
+    except BinaryContentError as error:
+        message = f"@{{{shown}}} is not text (an image, or another binary file); only text can be put into a prompt"
+        raise ToolFailure(message, "binary_file") from error
+    if len(text) > MAXIMUM_CHARACTERS:
+        return f"{text[:MAXIMUM_CHARACTERS]}\n[{shown} is cut here: {MAXIMUM_CHARACTERS} of {len(text)} characters]"
+    return text
+
+
+def _listing(workspace: Workspace, folder: Path, shown: str) -> str:
+    found = [file.path for file in islice(workspace.walk(folder), MAXIMUM_ENTRIES + 1)]
+    lines = found[:MAXIMUM_ENTRIES]
+    if len(found) > MAXIMUM_ENTRIES:
+        lines.append(f"[more than {MAXIMUM_ENTRIES} files; the rest of {shown} is not listed]")
+    return "\n".join(lines) or f"[{shown} has no files]"
+
+
+def _is_ignored(workspace: Workspace, path: Path) -> bool:
+    visible = workspace.visibility(workspace.root)
+    current, relative = workspace.root, ""
+    for part in path.relative_to(workspace.root).parts:
+        names = frozenset(name for name in (".git", ".gitignore", ".geminiignore") if os.path.lexists(current / name))
+        visible = visible.inside(current, relative, names)
+        current /= part
+        slash = "/" if current.is_dir() else ""
+        if visible.hides(f"{relative}{part}{slash}", part + slash):
+            return True
+        relative += f"{part}/"
+    return False

@@ -1,0 +1,83 @@
+"""/memory: what GEMINI.md and AGENTS.md tell the model, and a way to add to it."""
+
+from isthmus.agent.commands.base import Calls, CommandContext, CommandNode, Fail, Say, Steps, ToolUse, argument
+from isthmus.agent.instructions import Instructions, is_markdown
+from isthmus.agent.memory import DEFAULT_CONTEXT_FILES
+from isthmus.agent.memory_adding import SaveMemory
+from isthmus.amounts import show_count
+from isthmus.development_tool import ToolCallStatus
+
+
+async def show(context: CommandContext) -> Steps:
+    """Exactly what the model gets."""
+    instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
+    yield Say(instructions.text or _nothing(context))
+
+
+async def paths(context: CommandContext) -> Steps:
+    """The files, and what each imports."""
+    instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
+    lines = [line for file in instructions.files for line in (str(file.path), *(f"  @{item}" for item in file.imports))]
+    notes = [f"Note: {problem}" for problem in instructions.problems]
+    yield Say("\n".join([*lines, *notes]) or _nothing(context))
+
+
+async def add(context: CommandContext) -> Steps:
+    """Append a fact to the person's own file."""
+    if context.home is None:
+        yield Fail("This agent has no folder of your own, so nothing can be remembered.", "no_memory")
+        return
+    # A project's settings may name any file; what is written to is Markdown of the person's.
+    names = (*context.options.context_files, *DEFAULT_CONTEXT_FILES)
+    name = next(name for name in names if is_markdown(name))
+    tool = SaveMemory(context.home / name)
+    (call,) = yield Calls((ToolUse(tool, {"fact": context.args}),), is_permitted=True)
+    if call.status is ToolCallStatus.SUCCEEDED and call.output is not None:
+        yield Say(call.output.text or "")
+    else:
+        yield Fail(call.error.message if call.error is not None else "Nothing was added.", "memory_write_failure")
+
+
+async def refresh(context: CommandContext) -> Steps:
+    """Read the files anew and say what changed."""
+    before = context.memory.known(context.workspace, context.home, context.context_files)
+    now = await context.memory.instructions(context.workspace, context.home, context.context_files)
+    size = f"{show_count(len(now.files), 'file')}, {show_count(len(now.text), 'character')}"
+    if before is None:
+        yield Say(f"The instructions were read: {size}.")
+        return
+    changes = _changes(before, now)
+    yield Say("\n".join((f"The instructions were read again: {size}.", *(changes or ("Nothing changed.",)))))
+
+
+def _changes(before: Instructions, now: Instructions) -> tuple[str, ...]:
+    old = {file.path: file for file in before.files}
+    new = {file.path: file for file in now.files}
+    return (
+        *(f"+ {file.shown}" for path, file in new.items() if path not in old),
+        *(f"~ {file.shown}" for path, file in new.items() if path in old and old[path].text != file.text),
+        *(f"- {file.shown}" for path, file in old.items() if path not in new),
+    )
+
+
+def _nothing(context: CommandContext) -> str:
+    names = " or ".join(context.context_files or DEFAULT_CONTEXT_FILES)
+    return f"There are no instructions: no {names} in ~/.gemini or the project. /init writes one, /memory add too."
+
+
+COMMAND = CommandNode(
+    "memory",
+    "Show and add to what GEMINI.md and AGENTS.md tell the model",
+    show,
+    sub_commands=(
+        CommandNode("show", "Show the instructions exactly as the model gets them", show),
+        CommandNode("list", "List the files that they come from", paths),
+        CommandNode(
+            "add",
+            "Remember a fact in all sessions, from the next model request on",
+            add,
+            (argument("fact", "What to remember, as one sentence", is_required=True),),
+        ),
+        CommandNode("refresh", "Read the files again and say what changed", refresh),
+    ),
+)

@@ -1,0 +1,18 @@
+"""The slash commands that are built in. A new one: copy ``about.py``, and list it here."""
+
+from isthmus.agent.commands import about, compress, helping, init, mcp, memory, model, restore, stats, tasks, tools
+from isthmus.agent.commands.base import CommandNode
+
+BUILT_IN: tuple[CommandNode, ...] = (
+    helping.COMMAND,
+    about.COMMAND,
+    model.COMMAND,
+    tools.COMMAND,
+    mcp.COMMAND,
+    memory.COMMAND,
+    init.COMMAND,
+    compress.COMMAND,
+    restore.COMMAND,
+    stats.COMMAND,
+    tasks.COMMAND,
+)

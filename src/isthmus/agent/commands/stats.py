@@ -1,0 +1,52 @@
+"""/stats: what the session and its last task that worked used."""
+
+from isthmus.agent.commands.base import CommandContext, CommandNode, Say, Steps
+from isthmus.agent.statistics import TaskUse, ToolUse
+from isthmus.amounts import show_count
+
+
+async def stats(context: CommandContext) -> Steps:
+    """Tokens by model, tool calls, and time; of the session, and of the last task that used anything."""
+    statistics = context.session.statistics
+    others = {task_id: use for task_id, use in statistics.tasks.items() if task_id != context.session.task_id}
+    if not others:
+        yield Say("This session has not used anything yet.")
+        return
+    total = TaskUse()
+    for use in others.values():
+        total += use
+    parts = [f"Session {context.session.context_id}: {show_count(len(others), 'task')}", *_told(total)]
+    used = [(task_id, use) for task_id, use in others.items() if use.prompts or use.models or use.tools]
+    if used and len(others) > 1:
+        task_id, last = used[-1]
+        parts += ["", f"Last task {task_id}", *_told(last)]
+    yield Say("\n".join(parts))
+
+
+def _told(use: TaskUse) -> list[str]:
+    lines = [f"  prompts: {use.prompts}, worked {_seconds(use.seconds)}"]
+    for name, model in use.models.items():
+        requests = show_count(model.requests, "request")
+        lines.append(
+            f"  {name}: {requests}, {model.input:,} input tokens ({model.cached:,} cached), "
+            f"{model.output:,} output tokens ({model.thoughts:,} thoughts)"
+        )
+    calls = ToolUse()
+    for tool in use.tools.values():
+        calls += tool
+    lines.append(f"  tool calls: {_calls(calls)}")
+    lines += [f"    {name}: {_calls(tool)}" for name, tool in use.tools.items()]
+    return lines
+
+
+def _calls(use: ToolUse) -> str:
+    cancelled = f", {use.cancelled} rejected or cancelled" if use.cancelled else ""
+    return f"{use.succeeded} succeeded, {use.failed} failed{cancelled}, {_seconds(use.seconds)}"
+
+
+def _seconds(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes)} min {rest:.0f} s" if minutes else f"{seconds:.1f} s"
+
+
+COMMAND = CommandNode("stats", "Show the tokens, tool calls and time that this session used", stats)

@@ -1,0 +1,122 @@
+"""The prompt of a custom command: text with ``{{args}}``, ``!{shell command}`` and ``@{file}`` in it. Pure.
+
+What is put in is never looked at for further marks. Deliberately not here: running and reading.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from isthmus.agent.shell_quoting import with_text
+from isthmus.errors import IsthmusError
+
+ARGS = "{{args}}"
+
+
+class TemplateError(IsthmusError):
+    """A prompt has a mark that does not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text as it is; ``{{args}}`` in it stands for the arguments."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """``!{command}``: the output of a shell command; ``{{args}}`` in it is quoted for the shell."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """``@{path}``: the content of a file of the workspace, or the listing of a folder."""
+
+    path: str
+
+
+Segment: TypeAlias = Literal | Shell | File
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A prompt, in its pieces."""
+
+    segments: tuple[Segment, ...]
+    takes_args: bool
+
+    def shell_commands(self, args: str) -> tuple[str, ...]:
+        """The commands to run, with the arguments in place, each as often as it stands there.
+
+        Raises:
+            UnquotableError: the arguments stand where they cannot be quoted.
+        """
+        return tuple(with_text(item.command, ARGS, args) for item in self.segments if isinstance(item, Shell))
+
+    def files(self, args: str) -> tuple[str, ...]:
+        """The paths to read, with the arguments in place."""
+        return tuple(_with(item.path, args) for item in self.segments if isinstance(item, File))
+
+    def rendered(self, args: str, invocation: str, outputs: Sequence[str], contents: Mapping[str, str]) -> str:
+        """The whole prompt.
+
+        ``outputs`` are those of :meth:`shell_commands`, ``contents`` those of :meth:`files`. Where the prompt has no
+        place for arguments, ``invocation`` (``/git:commit all of it``) is put behind it, as in Gemini CLI.
+        """
+        text = "".join(self._pieces(args, iter(outputs), contents))
+        return text if self.takes_args or not args else f"{text}\n\n{invocation}"
+
+    def _pieces(self, args: str, outputs: Iterator[str], contents: Mapping[str, str]) -> Iterator[str]:
+        for item in self.segments:
+            match item:
+                case Literal(text):
+                    yield _with(text, args)
+                case Shell():
+                    yield next(outputs)
+                case File(path):
+                    yield contents[_with(path, args)]
+                case _:
+                    assert_never(item)
+
+
+def parse(text: str) -> Template:
+    """Take a prompt apart.
+
+    Raises:
+        TemplateError: ``!{`` or ``@{`` without the brace that ends it.
+    """
+    segments: list[Segment] = []
+    end = at = 0
+    while (at := _next_mark(text, at)) >= 0:
+        stop = _closing(text, at + 2)
+        inner = text[at + 2 : stop].strip()
+        if inner:
+            segments.append(Literal(text[end:at]))
+            segments.append(Shell(inner) if text[at] == "!" else File(inner))
+            end = stop + 1
+        at = stop + 1
+    segments.append(Literal(text[end:]))
+    return Template(tuple(item for item in segments if item != Literal("")), ARGS in text)
+
+
+def _with(text: str, args: str) -> str:
+    return text.replace(ARGS, args)
+
+
+def _next_mark(text: str, start: int) -> int:
+    found = [at for mark in ("!{", "@{") if (at := text.find(mark, start)) >= 0]
+    return min(found, default=-1)
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the brace is that ends what begins at ``start``; braces inside are balanced."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    line = text.count("\n", 0, start) + 1
+    raise TemplateError(f"line {line} of the prompt: {text[start - 2 : start + 30]!r} has no brace that ends it")

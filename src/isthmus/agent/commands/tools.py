@@ -1,0 +1,25 @@
+"""/tools: what the model may call in this session."""
+
+from isthmus.agent.commands.base import CommandContext, CommandNode, Say, Steps
+
+
+async def names(context: CommandContext) -> Steps:
+    """The names alone."""
+    yield Say("\n".join(("Tools:", *(f"- {name}" for name in context.tools.tools))))
+
+
+async def descriptions(context: CommandContext) -> Steps:
+    """The names and what the model is told about each."""
+    lines = (f"- {tool.name}: {tool.description.strip()}" for tool in context.tools.tools.values())
+    yield Say("\n".join(("Tools:", *lines)))
+
+
+COMMAND = CommandNode(
+    "tools",
+    "List the tools that the model has in this session",
+    names,
+    sub_commands=(
+        CommandNode("list", "List their names", names),
+        CommandNode("desc", "List them with their descriptions", descriptions),
+    ),
+)

@@ -1,0 +1,60 @@
+"""Keeps a conversation inside its model's context window: compacts before it is full, and once when it was too long.
+
+One keeper serves one segment of a task. Deliberately not here: how compaction is done (``isthmus.agent.compaction``).
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from isthmus.agent.compaction import WORTH_SHARE, NotCompactedError, compact
+from isthmus.agent.context_size import context_window, request_tokens
+from isthmus.agent.session import Session
+from isthmus.events import AgentEvent
+from isthmus.models.base import ChatModel, ModelError, ModelRequest
+
+AGAIN_SHARE = 1.1
+"""After a compaction by itself came to nothing, how much the conversation grows until the next try."""
+
+
+class ContextKeeper:
+    """For one segment. What its methods yield is not applied to the session yet."""
+
+    def __init__(self, session: Session, share: float) -> None:
+        self._session = session
+        self._share = share
+        self._failed_at = 0
+
+    async def before(self, model: ChatModel, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
+        """Compact when ``request``, the next one, would take more than its share of the model's context window.
+
+        What cannot be compacted stays as it is: the provider has the last word.
+        """
+        window = context_window(model)
+        tokens = request_tokens(self._session, request)
+        if tokens <= max(window * self._share, self._failed_at * AGAIN_SHARE):
+            return
+        try:
+            async with aclosing(compact(self._session, model, window, is_worth_it=WORTH_SHARE)) as compacting:
+                async for event in compacting:
+                    yield event
+        except (NotCompactedError, ModelError):
+            self._failed_at = tokens
+
+    async def after(self, model: ChatModel, error: ModelError) -> AsyncGenerator[AgentEvent, None]:
+        """Compact since the provider said that the last request was too long.
+
+        Raises:
+            ModelError: it cannot be made shorter; with both reasons in its text.
+        """
+        try:
+            async with aclosing(compact(self._session, model, context_window(model))) as compacting:
+                async for event in compacting:
+                    yield event
+        except (NotCompactedError, ModelError) as why:
+            raise still_too_long(error, str(why)) from error
+
+
+def still_too_long(error: ModelError, why: str) -> ModelError:
+    """The error of a conversation that is too long and cannot be made shorter."""
+    advice = "Start a new session, or ask for less at once."
+    return ModelError(error.kind, f"{error} It could not be made short enough: {why} {advice}", status=error.status)

@@ -1,0 +1,88 @@
+"""How large a conversation is for a model, in tokens: measured by the provider where it can be, else estimated.
+
+A token is taken for four bytes of UTF-8: a little too many for English, about right for code, and not too few for
+Chinese. Deliberately not here: what is done when it gets too large.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import assert_never
+
+from isthmus.agent.session import Session
+from isthmus.models.base import (
+    ChatModel,
+    Message,
+    ModelRequest,
+    Opaque,
+    Part,
+    ProviderState,
+    Text,
+    Thought,
+    ToolRequest,
+    ToolResult,
+)
+
+BYTES_PER_TOKEN = 4
+DEFAULT_WINDOW = 128_000
+_WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"(models/)?gemini-", re.IGNORECASE), 1_048_576),
+    (re.compile(r"(models/)?gemma-", re.IGNORECASE), 128_000),
+    (re.compile(r"claude-", re.IGNORECASE), 200_000),
+    (re.compile(r"gpt-4\.1", re.IGNORECASE), 1_047_576),
+    (re.compile(r"(gpt-5|o\d)", re.IGNORECASE), 200_000),
+    (re.compile(r"gpt-3\.5", re.IGNORECASE), 16_385),
+)
+
+
+def context_window(model: ChatModel) -> int:
+    """The tokens that a model takes at once: what it says itself, else by its name, else a careful guess."""
+    if (told := model.capabilities.context_window) is not None:
+        return told
+    return next((window for pattern, window in _WINDOWS if pattern.match(model.name)), DEFAULT_WINDOW)
+
+
+def estimate_tokens(text: str) -> int:
+    """The tokens of a text, at least one unless it is empty."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+
+
+def message_tokens(message: Message) -> int:
+    """The tokens of a message, with what the provider wants back of it."""
+    return sum(map(_part_tokens, message.parts))
+
+
+def messages_tokens(messages: Iterable[Message]) -> int:
+    """The tokens of messages together."""
+    return sum(map(message_tokens, messages))
+
+
+def request_tokens(session: Session, request: ModelRequest) -> int:
+    """The tokens of the session's next request: what the last one was measured as, and what came since.
+
+    Where nothing was measured since the conversation was last cut, all of it is estimated, prompt and tools too.
+    """
+    if session.measured_messages:
+        return session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+    tools = sum(
+        estimate_tokens(tool.name + tool.description + json.dumps(dict(tool.parameters))) for tool in request.tools
+    )
+    return estimate_tokens(request.system) + tools + messages_tokens(session.messages)
+
+
+def _part_tokens(part: Part) -> int:
+    match part:
+        case Text(text, state) | Thought(text, state):
+            return estimate_tokens(text) + _state_tokens(state)
+        case ToolRequest(_, name, arguments, state):
+            return estimate_tokens(name + json.dumps(dict(arguments), ensure_ascii=False)) + _state_tokens(state)
+        case ToolResult(_, name, content):
+            return estimate_tokens(name + content)
+        case Opaque(_, raw):
+            return estimate_tokens(json.dumps(dict(raw), ensure_ascii=False))
+        case _:
+            assert_never(part)
+
+
+def _state_tokens(state: ProviderState | None) -> int:
+    return 0 if state is None else estimate_tokens(json.dumps(dict(state.data)))

@@ -1,0 +1,196 @@
+"""An agent of somebody else, made safe to run: what its author may leave out is put in here.
+
+The author writes an async generator of events; the engine keeps every event before the generator goes on. Here each
+event is folded into the session, texts get their ids, and the work its first and its last state. A call that was
+EXECUTING when the process ended is closed as interrupted and never run again. Deliberately not here: what the agent
+does, and how it is served (``isthmus.a2a.hosting``).
+"""
+
+import inspect
+import json
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from isthmus.agent.approval import CANCEL, PROCEED_ONCE
+from isthmus.agent.call_events import failed_calls, interrupted
+from isthmus.agent.session import Session
+from isthmus.codec import JsonObject
+from isthmus.development_tool import (
+    AgentSettings,
+    ConfirmationDetails,
+    ConfirmationOption,
+    ConfirmationRequest,
+    ExecuteDetails,
+    FileDiff,
+    GenericDetails,
+    McpDetails,
+    SlashCommand,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+)
+from isthmus.errors import DecodeError
+from isthmus.events import (
+    EVENT_TYPES,
+    AgentEvent,
+    AgentMessage,
+    StateChange,
+    TaskState,
+    TextContent,
+    ToolCallUpdate,
+    ToolResultRecorded,
+    event_from_json,
+    event_to_json,
+)
+
+SHOWN_CHARACTERS = 200
+"""How much of a wrong value an error shows."""
+OPTIONS = (
+    ConfirmationOption(PROCEED_ONCE, "Allow once"),
+    ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told"),
+)
+
+
+class AgentPort(Protocol):
+    """What an author writes: the events of the session's task, from where the session stands.
+
+    ``run`` is called when a message came and when a person has answered; it may be called in another process than
+    before, so all that it knows is in ``session``. It ends after the work, or after it has asked.
+    """
+
+    def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]: ...
+
+
+@runtime_checkable
+class WithCommands(Protocol):
+    """An agent that also has slash commands; then ``session.command`` may be set when it runs."""
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None) -> Sequence[SlashCommand]: ...
+
+
+class HostedAgent:
+    """Runs an :class:`AgentPort` as the engine expects it."""
+
+    def __init__(self, agent: AgentPort) -> None:
+        self._agent = agent
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
+        """The agent's slash commands, if it has any."""
+        return await self._agent.commands(workspace, settings) if isinstance(self._agent, WithCommands) else ()
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """The next segment of the session's task."""
+        for item in session.unsettled:
+            if item.call is not None and item.call.status is ToolCallStatus.EXECUTING:
+                for event in interrupted(item.call):
+                    yield session.apply(event)
+        if session.state is TaskState.SUBMITTED:
+            yield session.apply(StateChange(TaskState.WORKING))
+        text_id = str(uuid.uuid4())
+        run = self._agent.run(session)
+        _check_generator(run)
+        async with aclosing(run) as events:
+            async for event in events:
+                event = _checked(event)
+                if isinstance(event, StateChange) and event.state.ends_stream:
+                    for closing in _left_open(session) if event.state.is_terminal else ():
+                        yield session.apply(closing)
+                    yield session.apply(event)
+                    return
+                match event:
+                    case TextContent("") | AgentMessage(""):
+                        event = replace(event, message_id=text_id)
+                    case TextContent() | AgentMessage():
+                        pass
+                    case _:
+                        text_id = str(uuid.uuid4())
+                yield session.apply(event)
+        if session.waiting:
+            yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
+            return
+        for closing in _left_open(session):
+            yield session.apply(closing)
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+def _check_generator(run: object) -> None:
+    if isinstance(run, AsyncGenerator):
+        return
+    if inspect.iscoroutine(run):
+        run.close()
+    raise TypeError(
+        f"run() gave {_short(run)}; expected an async generator: `async def run(self, session)` with a `yield` in it"
+    )
+
+
+def _checked(event: object) -> AgentEvent:
+    """The event as it is read again from the journal.
+
+    Raises:
+        TypeError: it is none, or a field holds something else than it should.
+    """
+    if isinstance(event, TextContent) and isinstance(event.message_id, str) and isinstance(event.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a stranger's agent made it
+        return event
+    if (kind := EVENT_TYPES.get(type(event).__name__)) is None or not isinstance(event, kind):
+        raise TypeError(f"run() yielded {_short(event)}; expected an event of isthmus.events: {', '.join(EVENT_TYPES)}")
+    try:
+        return event_from_json(json.loads(json.dumps(event_to_json(event), allow_nan=False)))
+    except (DecodeError, TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"run() yielded {_short(event)}, which cannot be kept: {error}") from error
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def _left_open(session: Session) -> Sequence[AgentEvent]:
+    """What is recorded for calls that the agent leaves open at the end of its work."""
+    is_left = {
+        item.call.tool_call_id for item in session.unsettled if item.call is not None and not item.call.status.is_final
+    }
+    closed = failed_calls(session, "The agent ended its work without a result of this call.")
+    return [
+        event
+        for event in closed
+        if (isinstance(event, ToolCallUpdate) and event.tool_call.tool_call_id in is_left)
+        or (isinstance(event, ToolResultRecorded) and event.tool_call_id in is_left)
+    ]
+
+
+def ask(
+    tool_call_id: str,
+    tool_name: str,
+    arguments: JsonObject,
+    details: ConfirmationDetails,
+    *,
+    options: Sequence[ConfirmationOption] = OPTIONS,
+) -> ToolCallUpdate:
+    """The event that asks a person for permission to make a call; afterwards :func:`decision` tells the answer."""
+    request = ConfirmationRequest(tuple(options))
+    match details:
+        case ExecuteDetails():
+            request = replace(request, execute_details=details)
+        case FileDiff():
+            request = replace(request, file_edit_details=details)
+        case McpDetails():
+            request = replace(request, mcp_details=details)
+        case GenericDetails():
+            request = replace(request, generic_details=details)
+    call = ToolCall(tool_call_id, ToolCallStatus.PENDING, tool_name, arguments, confirmation_request=request)
+    return ToolCallUpdate(call)
+
+
+def decision(session: Session, tool_call_id: str) -> ToolCallConfirmation | None:
+    """How a person answered the question about a call; None while it waits, or when there is none."""
+    item = session.calls.get(tool_call_id)
+    return item.confirmation if item is not None else None
+
+
+def is_allowed(confirmation: ToolCallConfirmation) -> bool:
+    """The person lets the call run."""
+    return confirmation.selected_option_id != CANCEL

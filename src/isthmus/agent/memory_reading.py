@@ -1,0 +1,237 @@
+"""Finds and reads the files that instruct the agent: the person's own, those above the workspace, and those below.
+
+The person's own come first, then each folder from the top of the git repository (without one: the workspace) down to
+the workspace, then its sub-folders, nearest first, without what ignore files name. Files of the project may link and
+import inside the project and, for Markdown, the person's own folder; nowhere else. What is left out or cut is said.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isthmus.agent.instructions import InstructionFile, Instructions, Stamp, is_markdown, stamp_of
+from isthmus.agent.memory_imports import with_imports
+from isthmus.files import read_regular
+from isthmus.text import BinaryContentError, decode_text
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.workspace import Visibility, Workspace
+
+MAXIMUM_FOLDERS = 200
+"""Sub-folders that are looked into, the nearest first; as in Gemini CLI."""
+MAXIMUM_FILES = 100
+MAXIMUM_FILE_BYTES = 1024 * 1024
+"""A larger file is left out."""
+MAXIMUM_TOTAL_CHARACTERS = 256 * 1024
+"""Of all files together, with what they import."""
+
+MAXIMUM_LOOKUPS = 1_000
+"""Paths behind an ``@`` that are looked for on the disk, in all files together."""
+MAXIMUM_PROBLEMS = 50
+MAXIMUM_PROBLEM_CHARACTERS = 2_000
+
+_MADE_FOLDERS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__"})
+"""Never looked into: what is in them was fetched or made."""
+_IGNORE_FILES = (".gitignore", ".geminiignore")
+
+
+def read_instructions(
+    workspace: Path, names: Sequence[str], home: Path | None, bounds: Sequence[Path] = ()
+) -> tuple[Instructions, tuple[tuple[Path, Stamp], ...]]:
+    """The instructions for a workspace, and every path that they depend on as it was before it was read.
+
+    With ``bounds`` nothing is read that is in none of these folders, though the repository may be larger.
+    """
+    reader = _Reader(workspace.resolve(), home, tuple(bound.resolve() for bound in bounds))
+    usable = [name for name in names if name and name not in (".", "..") and Path(name).name == name]
+    for name in names:
+        if name not in usable:
+            reader.problems.append(f"{name!r} is no name for files of instructions: expected one without folders")
+    reader.read_all(usable)
+    instructions = Instructions(tuple(reader.files), _some_of(tuple(dict.fromkeys(reader.problems))))
+    return instructions, tuple(reader.stamps.items())
+
+
+def _some_of(problems: tuple[str, ...]) -> tuple[str, ...]:
+    """As many of the problems as a person, and a model, can make use of."""
+    shown = tuple(problem[:MAXIMUM_PROBLEM_CHARACTERS] for problem in problems[:MAXIMUM_PROBLEMS])
+    more = len(problems) - len(shown)
+    return (*shown, f"{more} more notes of this kind are left out") if more else shown
+
+
+@dataclass(slots=True)
+class _Reader:
+    workspace: Path
+    home: Path | None
+    bounds: tuple[Path, ...] = ()
+    files: list[InstructionFile] = field(default_factory=list[InstructionFile])
+    problems: list[str] = field(default_factory=list[str])
+    stamps: dict[Path, Stamp] = field(default_factory=dict[Path, Stamp])
+    _seen: set[Path] = field(default_factory=set[Path])
+    _looked_up: int = 0
+    _room: int = MAXIMUM_TOTAL_CHARACTERS
+    _project: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        above = [
+            folder
+            for folder in (self.workspace, *self.workspace.parents)
+            if not self.bounds or any(folder.is_relative_to(bound) for bound in self.bounds)
+        ]
+        top = next((folder for folder in above if os.path.lexists(folder / ".git")), None)
+        is_cut = (
+            top is None
+            and bool(self.bounds)
+            and any(os.path.lexists(folder / ".git") for folder in self.workspace.parents)
+        )
+        # Of a repository that begins above what may be read, as much as may be read.
+        self._project = top or (above[-1] if is_cut and above else self.workspace)
+
+    def read_all(self, names: Sequence[str]) -> None:
+        if self.home is not None:
+            for name in names:
+                self._take(self.home / name, self._shown_own(name), is_own=True)
+        for folder in self._folders_down():
+            for name in names:
+                self._take(folder / name, self._shown(folder / name))
+        for path in self._below(names):
+            if len(self.files) >= MAXIMUM_FILES:
+                self.problems.append(f"only the first {MAXIMUM_FILES} files of instructions are used")
+                break
+            self._take(path, self._shown(path))
+
+    def _folders_down(self) -> Iterator[Path]:
+        """From the top of the git repository, without one the workspace, down to the workspace."""
+        top = self._project
+        yield top
+        current = top
+        for part in self.workspace.relative_to(top).parts:
+            current /= part
+            yield current
+
+    def _below(self, names: Sequence[str]) -> Iterator[Path]:
+        """The files of these names in the sub-folders, nearest first."""
+        workspace = Workspace(self.workspace)
+        waiting: deque[tuple[Path, str, Visibility]] = deque()
+        waiting.append((self.workspace, "", workspace.visibility(self.workspace)))
+        looked_into = 0
+        while waiting:
+            folder, relative, visible = waiting.popleft()
+            if looked_into > MAXIMUM_FOLDERS:
+                self.problems.append(
+                    f"only the nearest {MAXIMUM_FOLDERS} sub-folders were searched for instructions; deeper ones may "
+                    "hold more of them"
+                )
+                return
+            looked_into += 1
+            self._look(folder)
+            entries = _entries(folder)
+            present = frozenset(entry.name for entry in entries)
+            for name in present.intersection(_IGNORE_FILES):
+                self._look(folder / name)
+            visible = visible.inside(folder, relative, present)
+            if relative:
+                for name in names:
+                    if name in present and not visible.hides(relative + name, name):
+                        yield folder / name
+            for entry in entries:
+                inner = f"{relative}{entry.name}/"
+                if (
+                    entry.name not in _MADE_FOLDERS
+                    and entry.is_dir(follow_symlinks=False)
+                    and not visible.hides(inner, f"{entry.name}/")
+                ):
+                    waiting.append((folder / entry.name, inner, visible))
+
+    def _take(self, path: Path, shown: str, *, is_own: bool = False) -> None:
+        """Read a file of instructions, if there is one, with what it imports."""
+        self._look(path)
+        if not os.path.lexists(path):
+            return
+        target = path if is_own else self._allowed(path)
+        if is_own and not is_markdown(path.name):
+            self.problems.append(f"{shown} is left out: only Markdown is taken from the person's own folder")
+            return
+        if target is None:
+            self.problems.append(f"{shown} leads out of the project, or is closed by .geminiignore; left out")
+            return
+        resolved = Path(os.path.realpath(target))  # Of one's own it may lead in a circle.
+        if resolved in self._seen:
+            return
+        text = self._read(resolved, shown)
+        if text is None:
+            return
+        self._seen.add(resolved)
+        found = with_imports(text, resolved, self._locate, lambda imported: self._read(imported, str(imported)))
+        self.problems += found.problems
+        self.files.append(InstructionFile(resolved, shown, found.text, tuple(found.files)))
+
+    def _read(self, path: Path, shown: str) -> str | None:
+        self._look(path)
+        try:
+            text = decode_text(read_regular(path, MAXIMUM_FILE_BYTES, through_links=False)).text.replace("\r\n", "\n")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self.problems.append(f"{shown} cannot be read and is left out: {error.strerror or error}")
+            return None
+        except BinaryContentError as error:
+            self.problems.append(f"{shown} is not text and is left out: {error}")
+            return None
+        if len(text) > self._room:
+            self.problems.append(
+                f"{shown} is cut: instructions have {MAXIMUM_TOTAL_CHARACTERS} characters together at the most"
+            )
+            text = text[: self._room]
+        self._room -= len(text)
+        return text
+
+    def _locate(self, written: str, folder: Path) -> Path | None:
+        """The file that an import means; only regular files inside the project, or Markdown of the person's own."""
+        self._looked_up += 1
+        if self._looked_up > MAXIMUM_LOOKUPS:
+            if self._looked_up == MAXIMUM_LOOKUPS + 1:
+                self.problems.insert(0, f"only the first {MAXIMUM_LOOKUPS} paths behind an @ are looked for")
+            return None
+        home = Path.home()
+        path = home / written[2:] if written.startswith("~/") else folder / written
+        self._look(path)
+        try:
+            target = self._allowed(path)
+            return target if target is not None and target.is_file() else None
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+    def _allowed(self, path: Path) -> Path | None:
+        """The path without links, when a project's file may lead there; else None."""
+        try:
+            target = path.resolve()
+            if self.home is not None and target.is_relative_to(self.home.resolve()):
+                return target if is_markdown(target.name) else None
+            return Workspace(self._project).open_path(str(path))
+        except (ToolFailure, OSError, ValueError, RuntimeError):
+            return None
+
+    def _look(self, path: Path) -> None:
+        """Note how a path is before it is used, so that a later change is seen."""
+        if path not in self.stamps:
+            self.stamps[path] = stamp_of(path)
+
+    def _shown_own(self, name: str) -> str:
+        home = Path.home()
+        path = (self.home or home) / name
+        return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+    def _shown(self, path: Path) -> str:
+        if path.is_relative_to(self.workspace):
+            return path.relative_to(self.workspace).as_posix()
+        return Path(os.path.relpath(path, self.workspace)).as_posix()
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []

@@ -1,0 +1,55 @@
+"""What a coding agent works with: its model, tools, instructions and editor, each found anew for a session.
+
+Ports and functions only: ``isthmus.cli`` fills them in. Deliberately not here: how the agent uses them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from isthmus.checkpoints.base import Checkpoints
+from isthmus.client import TaskSnapshot
+from isthmus.models.base import ChatModel
+from isthmus.tools.base import ToolScope, ToolSource
+from isthmus.tools.servers import ToolServers
+
+ContextSource: TypeAlias = Callable[[ToolScope], Awaitable[str | None]]
+"""Gives what the person's editor shows, as text for the model, or None: the editor that the session names, or that has
+the workspace open."""
+ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
+"""Opens the model of this name (as in ``--model``), or the agent's own for None; raises ModelError."""
+FolderTrust: TypeAlias = Callable[[Path], bool]
+"""Whether the local person trusts a folder; reads a file, so it is for a thread."""
+TaskSource: TypeAlias = Callable[[str], Awaitable[Sequence[TaskSnapshot]]]
+"""Lists the tasks of the person whose task has this id, the last changed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResources:
+    """What is None is not there: no servers, no editor, and so on.
+
+    ``home`` is the folder of the local person's own files (GEMINI.md, commands), ``~/.gemini``; other users of a
+    server have none. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
+    ``tasks`` is asked by the command that lists them. ``trusts`` tells which projects' files speak for the person.
+    """
+
+    open_model: ModelSource
+    tools: ToolSource
+    servers: ToolServers | None = None
+    editor_context: ContextSource | None = None
+    home: Path | None = None
+    checkpoints: Checkpoints | None = None
+    tasks: TaskSource | None = None
+    trusts: FolderTrust | None = None
+
+    async def trusts_project(self, user: str, workspace: Path) -> bool:
+        """Whether a project's files speak for a user: only the local person can have said so."""
+        if user or self.trusts is None:
+            return False
+        return await asyncio.to_thread(self.trusts, workspace)
+
+    def home_of(self, user: str) -> Path | None:
+        """The folder of a user's own files: the local person's alone has one."""
+        return None if user else self.home

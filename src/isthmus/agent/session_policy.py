@@ -1,0 +1,155 @@
+"""What the AgentSettings of a session may say, and what they make of the agent's own approval policy. Pure.
+
+A server may set a ceiling that no client lifts. Deliberately not here: MCP servers' addresses, which are looked up
+when they are connected to, and workspaces (``isthmus.engine.workspaces``).
+"""
+
+import re
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
+from isthmus.client import InvalidRequest
+from isthmus.codec import JsonObject
+from isthmus.development_tool import AgentSettings, McpServerSettings, decode_agent_settings
+from isthmus.errors import DecodeError
+
+FREEDOM = (ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
+"""The modes, the strictest first."""
+MAXIMUM_ENTRIES = 200
+MAXIMUM_CHARACTERS = 1000
+_TOOL_NAME = re.compile(r"[\w.-]+")
+_FILE_NAME = re.compile(r"[^/\\\x00-\x1f]+")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsRule:
+    """How far AgentSettings may go. ``max_approval_mode`` is the freest mode that they may name.
+
+    Below ``yolo`` they may not allow tools either. Without ``may_widen`` they may only make the agent's own policy
+    stricter: no tools, no model, no freer mode than its own.
+    """
+
+    max_approval_mode: ApprovalMode = ApprovalMode.YOLO
+    may_widen: bool = True
+
+
+def wrong_entry(entry: str) -> str | None:
+    """What is wrong with an entry of an allow-list; None when nothing is."""
+    if _TOOL_NAME.fullmatch(entry) or ("(" in entry and grants_from_settings([entry])):
+        return None
+    return (
+        "expected the name of a tool, or run_shell_command(WORDS) with the words that the allowed commands begin with,"
+        f" received {entry[:200]!r}"
+    )
+
+
+def check_agent_settings(value: JsonObject) -> AgentSettings:
+    """AgentSettings as received, whose form is right; the workspace is looked at elsewhere.
+
+    Raises:
+        InvalidRequest: a field has another type; the text names it.
+    """
+    try:
+        return decode_agent_settings({"workspace_path": "/", **value})
+    except DecodeError as error:
+        raise InvalidRequest(str(error)) from error
+
+
+def check_settings(value: JsonObject, rule: SettingsRule, own: ApprovalMode = ApprovalMode.DEFAULT) -> None:
+    """Hold AgentSettings, as received, against their form and the rule; ``own`` is the agent's own mode.
+
+    Raises:
+        InvalidRequest: a field does not fit or is not allowed here; the text begins with its name.
+    """
+    for problem in _problems(check_agent_settings(value), rule, own):
+        raise InvalidRequest(problem)
+
+
+def policy_for(base: Policy, settings: AgentSettings | None, rule: SettingsRule) -> Policy:
+    """The policy of a session: the agent's own, with what its settings say, never freer than the rule has it."""
+    if settings is None:
+        return base
+    mode = _mode(settings.approval_mode) or base.mode
+    if _is_freer(mode, base.mode) and (not rule.may_widen or _is_freer(mode, rule.max_approval_mode)):
+        mode = base.mode
+    allowed = settings.allowed_tools if _may_allow_tools(rule) else ()
+    return replace(base, mode=mode, grants=base.grants | grants_from_settings(allowed))
+
+
+def _problems(settings: AgentSettings, rule: SettingsRule, own: ApprovalMode) -> list[str]:
+    problems: list[str] = []
+    if settings.approval_mode:
+        mode = _mode(settings.approval_mode)
+        ceiling = rule.max_approval_mode if rule.may_widen else own
+        if mode is None:
+            known = ", ".join(FREEDOM)
+            problems.append(f"approval_mode is {settings.approval_mode[:100]!r}; expected one of {known}")
+        elif _is_freer(mode, ceiling) and _is_freer(mode, own):
+            allowed = ", ".join(item for item in FREEDOM if not _is_freer(item, ceiling))
+            problems.append(f"approval_mode {mode} is not allowed on this server; allowed are {allowed}")
+    if settings.allowed_tools and not _may_allow_tools(rule):
+        problems.append("allowed_tools is not taken on this server: a person is asked for each tool; leave it out")
+    problems += _list_problems("allowed_tools", settings.allowed_tools)
+    problems += [f"allowed_tools: {wrong}" for item in settings.allowed_tools if (wrong := wrong_entry(item.strip()))]
+    if settings.model and not rule.may_widen:
+        problems.append("model is not taken on this server, which has its own; leave it out")
+    if settings.model and len(settings.model) > MAXIMUM_CHARACTERS:
+        problems.append(f"model: expected at most {MAXIMUM_CHARACTERS} characters")
+    problems += _list_problems("context_files", settings.context_files)
+    problems += [
+        f"context_files: expected the name of a file without its folder, received {name[:200]!r}"
+        for name in settings.context_files
+        if _FILE_NAME.fullmatch(name) is None or name in (".", "..")
+    ]
+    problems += _list_problems("mcp_servers", [server.name for server in settings.mcp_servers])
+    for server in settings.mcp_servers:
+        problems += _server_problems(server)
+    return problems
+
+
+def _list_problems(key: str, items: "list[str] | tuple[str, ...]") -> list[str]:
+    if len(items) > MAXIMUM_ENTRIES:
+        return [f"{key}: expected at most {MAXIMUM_ENTRIES} entries, received {len(items)}"]
+    if any(len(item) > MAXIMUM_CHARACTERS for item in items):
+        return [f"{key}: expected entries of at most {MAXIMUM_CHARACTERS} characters"]
+    if key == "mcp_servers" and len(set(items)) < len(items):
+        return [f"{key}: expected each name once"]
+    return []
+
+
+def _server_problems(server: McpServerSettings) -> list[str]:
+    if not server.name.strip():
+        return ["mcp_servers: expected a name for each server"]
+    if not server.name.isprintable():
+        return [f"mcp_servers: the name {server.name[:100]!r} has characters that cannot be shown"]
+    if server.url is None:
+        if server.headers:
+            return [f"mcp_servers: {server.name} has headers without a url; they go with a client's own server only"]
+        return []
+    try:
+        parts = urlsplit(server.url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return [f"mcp_servers: the url of {server.name} is none"]
+    if not usable or parts.username is not None or parts.password is not None or not server.url.isprintable():
+        return [f"mcp_servers: the url of {server.name} is no http(s) address without a user in it"]
+    wrong = [name for name, text in (server.headers or {}).items() if not _is_header(name, text)]
+    return [f"mcp_servers: the headers of {server.name} are no texts: {', '.join(wrong)[:200]}"] if wrong else []
+
+
+def _is_header(name: str, text: object) -> bool:
+    return _HEADER_NAME.fullmatch(name) is not None and isinstance(text, str) and text.isascii() and text.isprintable()
+
+
+def _mode(name: str | None) -> ApprovalMode | None:
+    return next((mode for mode in FREEDOM if mode == name), None)
+
+
+def _is_freer(mode: ApprovalMode, other: ApprovalMode) -> bool:
+    return FREEDOM.index(mode) > FREEDOM.index(other)
+
+
+def _may_allow_tools(rule: SettingsRule) -> bool:
+    return rule.may_widen and rule.max_approval_mode is ApprovalMode.YOLO

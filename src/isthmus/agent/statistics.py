@@ -1,0 +1,140 @@
+"""What the tasks of a session used: model requests and tokens, tool calls, time. A fold of their events.
+
+Times are only known of events that were kept. Deliberately not here: prices, and how it is shown.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.events import (
+    AgentEvent,
+    Command,
+    Compacted,
+    ConfirmationAccepted,
+    ModelReply,
+    Prompt,
+    StateChange,
+    ToolCallUpdate,
+)
+
+K = TypeVar("K")
+
+COMPACTION = "(summaries of the conversation)"
+"""Stands for the model in the count of what compaction cost."""
+
+
+@dataclass(slots=True)
+class ModelUse:
+    """Requests to one model, and their tokens: ``input`` includes ``cached``, ``output`` includes ``thoughts``."""
+
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    thoughts: int = 0
+
+    def __iadd__(self, other: "ModelUse") -> "ModelUse":
+        self.requests += other.requests
+        self.input += other.input
+        self.output += other.output
+        self.cached += other.cached
+        self.thoughts += other.thoughts
+        return self
+
+
+@dataclass(slots=True)
+class ToolUse:
+    """Calls of one tool by how they ended; ``seconds`` is how long those that ran took together."""
+
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    seconds: float = 0.0
+
+    def __iadd__(self, other: "ToolUse") -> "ToolUse":
+        self.succeeded += other.succeeded
+        self.failed += other.failed
+        self.cancelled += other.cancelled
+        self.seconds += other.seconds
+        return self
+
+
+@dataclass(slots=True)
+class TaskUse:
+    """What one task used. ``seconds`` is how long it worked, without the time in which it waited for a person."""
+
+    models: dict[str, ModelUse] = field(default_factory=dict[str, ModelUse])
+    tools: dict[str, ToolUse] = field(default_factory=dict[str, ToolUse])
+    prompts: int = 0
+    seconds: float = 0.0
+
+    def __iadd__(self, other: "TaskUse") -> "TaskUse":
+        for model, use in other.models.items():
+            self.models.setdefault(model, ModelUse()).__iadd__(use)
+        for tool, calls in other.tools.items():
+            self.tools.setdefault(tool, ToolUse()).__iadd__(calls)
+        self.prompts += other.prompts
+        self.seconds += other.seconds
+        return self
+
+
+@dataclass(slots=True)
+class Statistics:
+    """The fold. ``tasks`` are in the order in which they began."""
+
+    tasks: dict[str, TaskUse] = field(default_factory=dict[str, TaskUse])
+    _working_since: dict[str, float] = field(default_factory=dict[str, float])
+    _executing_since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
+        """Count one event of a task; ``at`` is when it was kept, in Unix seconds, if it was."""
+        use = self.tasks.setdefault(task_id, TaskUse())
+        match event:
+            case Prompt() | Command() | ConfirmationAccepted():
+                use.prompts += isinstance(event, Prompt)
+                if at is not None:
+                    self._working_since.setdefault(task_id, at)
+            case StateChange(state):
+                if state.ends_stream:
+                    use.seconds += _since(self._working_since, task_id, at)
+            case ModelReply():
+                found = use.models.setdefault(event.model, ModelUse())
+                found += ModelUse(1, event.input_tokens, event.output_tokens, event.cached_tokens, event.thought_tokens)
+            case Compacted():
+                found = use.models.setdefault(COMPACTION, ModelUse())
+                found += ModelUse(1, event.input_tokens, event.output_tokens)
+            case ToolCallUpdate(call):
+                self._take_call(use, call, task_id, at)
+            case _:
+                pass
+
+    def total(self) -> TaskUse:
+        """What all tasks used together."""
+        whole = TaskUse()
+        for use in self.tasks.values():
+            whole += use
+        return whole
+
+    def _take_call(self, use: TaskUse, call: ToolCall, task_id: str, at: float | None) -> None:
+        key = (task_id, call.tool_call_id)
+        if call.status is ToolCallStatus.EXECUTING and at is not None:
+            self._executing_since.setdefault(key, at)
+        if not call.status.is_final or key in self._ended:
+            return
+        self._ended.add(key)
+        found = use.tools.setdefault(call.tool_name, ToolUse())
+        found.seconds += _since(self._executing_since, key, at)
+        match call.status:
+            case ToolCallStatus.SUCCEEDED:
+                found.succeeded += 1
+            case ToolCallStatus.CANCELLED:
+                found.cancelled += 1
+            case _:
+                found.failed += 1
+
+
+def _since(times: dict[K, float], key: K, at: float | None) -> float:
+    begun = times.pop(key, None)
+    return max(0.0, at - begun) if begun is not None and at is not None else 0.0
