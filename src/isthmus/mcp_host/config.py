@@ -1,0 +1,335 @@
+"""The configuration of one MCP server, as settings files write it (spec 4, "Configuration Properties"), decoded.
+
+Pure: takes parsed JSON and variables, returns frozen data or says what is wrong with which key. Deliberately not
+here: which files there are and which wins (:mod:`isthmus.mcp_host.configuration`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from isthmus.errors import IsthmusError
+from isthmus.mcp_host.variables import expand
+
+
+class ServerConfigError(IsthmusError):
+    """A server's configuration cannot be used; the text names the file, the key, what was expected and what came."""
+
+
+class Origin(Enum):
+    """Where a server is configured. A project's files are only as trusted as its folder."""
+
+    USER = "user"
+    PROJECT = "project"
+    MCP_JSON = ".mcp.json"
+    CLIENT = "client"
+    """Named by URL in a client's AgentSettings, for one task."""
+
+    @property
+    def is_of_project(self) -> bool:
+        """Whether whoever wrote the project's files wrote it."""
+        return self in (Origin.PROJECT, Origin.MCP_JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class StdioEndpoint:
+    """A program that speaks MCP on its standard streams. ``env`` is what is added to the minimal environment."""
+
+    command: str
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+
+    @property
+    def transport(self) -> str:
+        """``stdio``."""
+        return "stdio"
+
+
+class HttpKind(Enum):
+    """How a URL is spoken to."""
+
+    STREAMABLE = "http"
+    SSE = "sse"
+    PROBE = "http or sse"
+    """Streamable HTTP is tried once, then SSE."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpEndpoint:
+    """A URL that speaks MCP; ``headers`` go with every request."""
+
+    url: str
+    kind: HttpKind
+    headers: Mapping[str, str]
+
+    @property
+    def transport(self) -> str:
+        """``http``, ``sse``, or both while that is not known."""
+        return self.kind.value
+
+
+Endpoint: TypeAlias = StdioEndpoint | HttpEndpoint
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """``oauth`` of a server. What is None is discovered."""
+
+    enabled: bool = False
+    client_id: str | None = None
+    client_secret: str | None = None
+    authorization_url: str | None = None
+    token_url: str | None = None
+    scopes: tuple[str, ...] = ()
+    redirect_uri: str | None = None
+    token_param_name: str | None = None
+    audiences: tuple[str, ...] = ()
+
+
+AUTH_PROVIDERS = ("dynamic_discovery", "google_credentials", "service_account_impersonation")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """One server. ``timeout`` is in seconds; None: 30 s to connect and to list, 600 s of silence in a call.
+
+    ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``warnings`` are
+    for the person. ``source`` is the file; None for a client's.
+    """
+
+    name: str
+    origin: Origin
+    endpoint: Endpoint
+    source: Path | None = None
+    timeout: float | None = None
+    trust: bool = False
+    include_tools: tuple[str, ...] | None = None
+    exclude_tools: tuple[str, ...] = ()
+    description: str = ""
+    lazy: bool = False
+    oauth: OAuthSettings = field(default_factory=OAuthSettings)
+    auth_provider: str = AUTH_PROVIDERS[0]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def connect_seconds(self) -> float:
+        """How long connecting may take, and each listing."""
+        return self.timeout or 30.0
+
+    @property
+    def silence_seconds(self) -> float:
+        """How long a call may show no sign of life."""
+        return self.timeout or 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigContext:
+    """What a configuration is read with: whose file it is, the folder that work is done in, and the variables."""
+
+    origin: Origin
+    source: Path
+    workspace: Path
+    variables: Mapping[str, str]
+
+
+def decode_server(name: str, value: object, context: ConfigContext) -> ServerConfig:
+    """The server `name` as the entry `value` of ``mcpServers`` says.
+
+    Raises:
+        ServerConfigError: a property has the wrong type, none of command, url, httpUrl is there, or a variable that
+            the endpoint needs is not set.
+    """
+    entry = _Entry(name, value, context)
+    endpoint = _endpoint(entry)
+    timeout = entry.number("timeout")
+    if timeout is not None and timeout <= 0:
+        raise entry.error("timeout", "a number of milliseconds above 0", timeout)
+    trust = entry.boolean("trust")
+    if trust and context.origin is not Origin.USER:
+        entry.warnings.append("trust counts in your own settings file only; its tools are asked about")
+    provider = entry.string("authProviderType") or AUTH_PROVIDERS[0]
+    if provider not in AUTH_PROVIDERS:
+        raise entry.error("authProviderType", f"one of {', '.join(AUTH_PROVIDERS)}", provider)
+    oauth = _oauth(entry)
+    if provider == "google_credentials" and not oauth.scopes:
+        raise entry.error("oauth.scopes", "the scopes that google_credentials needs", None)
+    if provider != AUTH_PROVIDERS[0]:
+        raise ServerConfigError(
+            f"{entry.where}.authProviderType: {provider} is not supported yet; leave it out, or send a token by headers"
+        )
+    include = entry.strings("includeTools")
+    return ServerConfig(
+        name=name,
+        origin=context.origin,
+        endpoint=endpoint,
+        source=context.source,
+        timeout=None if timeout is None else timeout / 1000,
+        trust=trust and context.origin is Origin.USER,
+        include_tools=include,
+        exclude_tools=entry.strings("excludeTools") or (),
+        description=entry.string("description") or "",
+        lazy=entry.boolean("lazy"),
+        oauth=oauth,
+        auth_provider=provider,
+        warnings=tuple(entry.warnings),
+    )
+
+
+def _endpoint(entry: "_Entry") -> Endpoint:
+    kind = entry.string("type")
+    command, url, http_url = entry.string("command"), entry.string("url"), entry.string("httpUrl")
+    match kind:
+        case None:
+            pass
+        case "stdio" if not command:
+            raise entry.error("command", 'a program, since type is "stdio"', None)
+        case "stdio":
+            url = http_url = None
+        case "http" | "streamable-http" | "streamableHttp" | "sse" if not (url or http_url):
+            raise entry.error("url", f"a URL, since type is {kind!r}", None)
+        case "http" | "streamable-http" | "streamableHttp":
+            return _http(entry, "httpUrl" if http_url else "url", HttpKind.STREAMABLE)
+        case "sse":
+            return _http(entry, "url" if url else "httpUrl", HttpKind.SSE)
+        case _:
+            raise entry.error("type", "one of stdio, http, sse", kind)
+    if http_url:
+        return _http(entry, "httpUrl", HttpKind.STREAMABLE)
+    if url:
+        return _http(entry, "url", HttpKind.PROBE)
+    if command:
+        return _stdio(entry)
+    raise ServerConfigError(
+        f"{entry.where}: expected one of command (a program), url (an endpoint) and httpUrl (a streamable HTTP "
+        "endpoint); none of them is there"
+    )
+
+
+def _stdio(entry: "_Entry") -> StdioEndpoint:
+    context = entry.context
+    cwd = Path(entry.required("cwd") if entry.string("cwd") else ".").expanduser()
+    # A project's file: relative to the folder that holds .gemini, which is the workspace. The user's: to where work
+    # is done, the workspace again.
+    return StdioEndpoint(
+        command=entry.required("command"),
+        args=tuple(
+            entry.expanded(f"args[{index}]", item, is_error=False)
+            for index, item in enumerate(entry.strings("args") or ())
+        ),
+        env={name: entry.expanded(f"env.{name}", item, is_error=False) for name, item in entry.texts("env").items()},
+        cwd=context.workspace / cwd,
+    )
+
+
+def _http(entry: "_Entry", key: str, kind: HttpKind) -> HttpEndpoint:
+    url = entry.required(key)
+    if not url.lower().startswith(("http://", "https://")):
+        raise entry.error(key, "a URL that begins with http:// or https://", url)
+    headers = {
+        name: entry.expanded(f"headers.{name}", item, is_error=True) for name, item in entry.texts("headers").items()
+    }
+    for name, item in headers.items():
+        if any(character in name + item for character in "\r\n\0"):
+            raise ServerConfigError(f"{entry.where}.headers.{name}: expected one line; it has a line break")
+    return HttpEndpoint(url, kind, headers)
+
+
+def _oauth(entry: "_Entry") -> OAuthSettings:
+    inner = entry.inner("oauth")
+    if inner is None:
+        return OAuthSettings()
+    return OAuthSettings(
+        enabled=inner.boolean("enabled"),
+        client_id=inner.string("clientId"),
+        client_secret=inner.string("clientSecret"),
+        authorization_url=inner.string("authorizationUrl"),
+        token_url=inner.string("tokenUrl"),
+        scopes=inner.strings("scopes") or (),
+        redirect_uri=inner.string("redirectUri"),
+        token_param_name=inner.string("tokenParamName"),
+        audiences=inner.strings("audiences") or (),
+    )
+
+
+class _Entry:
+    """Reads typed values out of one entry, and collects what the person should be told."""
+
+    def __init__(self, name: str, value: object, context: ConfigContext, path: str = "") -> None:
+        self.context = context
+        self.where = path or f"{context.source}: mcpServers.{name}"
+        self.warnings: list[str] = []
+        if not isinstance(value, Mapping):
+            raise ServerConfigError(f"{self.where}: expected an object {{...}}, received {_short(value)}")
+        self._values = cast("Mapping[str, Any]", value)
+
+    def error(self, key: str, expected: str, received: object) -> ServerConfigError:
+        return ServerConfigError(f"{self.where}.{key}: expected {expected}, received {_short(received)}")
+
+    def string(self, key: str) -> str | None:
+        return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))
+
+    def boolean(self, key: str) -> bool:
+        return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
+
+    def number(self, key: str) -> float | None:
+        return cast(
+            "float | None",
+            self._typed(key, "a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
+        )
+
+    def strings(self, key: str) -> tuple[str, ...] | None:
+        def fits(value: object) -> bool:
+            return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
+
+        found = cast("list[str] | None", self._typed(key, "a list of strings", fits))
+        return None if found is None else tuple(found)
+
+    def texts(self, key: str) -> Mapping[str, str]:
+        """An object of strings; numbers and truth values are taken as text, which people write for ports and flags."""
+        inner = self.inner(key)
+        if inner is None:
+            return {}
+        texts: dict[str, str] = {}
+        for name, value in inner._values.items():
+            if isinstance(value, bool):
+                texts[name] = "true" if value else "false"
+            elif isinstance(value, str | int | float):
+                texts[name] = str(value)
+            else:
+                raise inner.error(name, "a string", value)
+        return texts
+
+    def inner(self, key: str) -> "_Entry | None":
+        value = self._values.get(key)
+        return None if value is None else _Entry(key, value, self.context, f"{self.where}.{key}")
+
+    def required(self, key: str) -> str:
+        return self.expanded(key, self.string(key) or "", is_error=True)
+
+    def expanded(self, key: str, text: str, *, is_error: bool) -> str:
+        """`text` with its variables; an unset one is an error of the server, or a warning."""
+        found = expand(text, self.context.variables)
+        if found.unset:
+            names = ", ".join(f"${name}" for name in found.unset)
+            verb = "is" if len(found.unset) == 1 else "are"
+            if is_error:
+                raise ServerConfigError(
+                    f"{self.where}.{key}: {names} {verb} not set; set it before you start, or write "
+                    f"${{{found.unset[0]}:-a default}}"
+                )
+            self.warnings.append(f"{key}: {names} {verb} not set and taken as empty")
+        return found.text
+
+    def _typed(self, key: str, expected: str, fits: Callable[[object], bool]) -> object:
+        value: object = self._values.get(key)
+        if value is not None and not fits(value):
+            raise self.error(key, expected, value)
+        return value
+
+
+def _short(value: object) -> str:
+    text = "nothing" if value is None else f"{type(value).__name__} {value!r}"
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,167 @@
+"""The MCP servers of a workspace: those of the settings files and of ``.mcp.json``, each decoded or said to be broken.
+
+The project's file wins over the user's for a server of the same name, and both over ``.mcp.json``. The order is that
+of the files: the user's servers, then those that only the project has; it decides who gets a name that two servers'
+tools have. A file or server with an error never hides the others. A project can narrow ``mcp.allowed`` and
+``mcp.excluded``, never widen them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from isthmus.jsonc import JsoncError, parse
+from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, ServerConfigError, decode_server
+from isthmus.mcp_host.trust import FolderTrust, trusted_folders_path
+from isthmus.settings import project_settings_path, user_settings_path
+
+MAXIMUM_SERVERS = 200
+"""So many servers of one workspace count; what is above them is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableServer:
+    """A configured server that is not started. ``is_disabled``: on purpose, else its configuration has an error."""
+
+    name: str
+    origin: Origin
+    problem: str
+    is_disabled: bool
+
+
+ConfiguredServer: TypeAlias = ServerConfig | UnusableServer
+
+
+@dataclass(frozen=True, slots=True)
+class McpConfiguration:
+    """The servers in their order, and problems of whole files.
+
+    ``is_trusted``: whether the folder was trusted; None: no project's file configures a server, so it does not matter.
+    """
+
+    servers: tuple[ConfiguredServer, ...] = ()
+    problems: tuple[str, ...] = ()
+    is_trusted: bool | None = None
+
+
+ReadText: TypeAlias = Callable[[Path], str | None]
+"""The text of a file, None when there is none; raises OSError or UnicodeDecodeError."""
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file, or None."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def load_configuration(
+    workspace: Path, home: Path, variables: Mapping[str, str], trusts: FolderTrust, read: ReadText = read_text
+) -> McpConfiguration:
+    """The servers for work in `workspace` (absolute, resolved) by the person whose home folder is `home`."""
+    files = [_File(Origin.USER, user_settings_path(home))]
+    if project_settings_path(workspace).resolve() != files[0].path.resolve():
+        files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
+    files.append(_File(Origin.MCP_JSON, workspace / ".mcp.json"))
+    problems: list[str] = []
+    for file in files:
+        try:
+            file.load(read)
+        except ServerConfigError as error:
+            problems.append(str(error))
+    gate = _gate(files, problems)
+    chosen: dict[str, _File] = {}
+    for file in files:
+        for name in file.servers:
+            if name not in chosen or file.origin is Origin.PROJECT:
+                chosen[name] = file  # the place in the order stays that of the first file
+    if len(chosen) > MAXIMUM_SERVERS:
+        problems.append(f"{len(chosen)} MCP servers are configured; the first {MAXIMUM_SERVERS} of them count")
+    is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
+    seen = {**variables, "PWD": str(workspace)}
+    servers: list[ConfiguredServer] = []
+    for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
+        context = ConfigContext(file.origin, file.path, workspace, seen)
+        if (reason := gate(name)) is not None:
+            servers.append(UnusableServer(name, file.origin, reason, is_disabled=True))
+        elif file.origin.is_of_project and not is_trusted:
+            reason = (
+                f"{file.path} configures it, and what a project's files start runs only in a folder that you trust: "
+                f'trust it in your editor, or add "{workspace}": "TRUST_FOLDER" to {trusted_folders_path(home)}'
+            )
+            servers.append(UnusableServer(name, file.origin, reason, is_disabled=True))
+        else:
+            try:
+                servers.append(decode_server(name, file.servers[name], context))
+            except ServerConfigError as error:
+                servers.append(UnusableServer(name, file.origin, str(error), is_disabled=False))
+    return McpConfiguration(tuple(servers), tuple(problems), is_trusted)
+
+
+class _File:
+    """One file, and what it has on MCP."""
+
+    def __init__(self, origin: Origin, path: Path) -> None:
+        self.origin = origin
+        self.path = path
+        self.servers: Mapping[str, object] = {}
+        self.values: Mapping[str, object] = {}
+
+    def load(self, read: ReadText) -> None:
+        """Read it; raises ServerConfigError."""
+        try:
+            text = read(self.path)
+            value: object = parse(text) if text and text.strip() else {}
+        except (OSError, UnicodeDecodeError) as error:
+            raise ServerConfigError(f"{self.path} cannot be read: {error}") from error
+        except JsoncError as error:
+            raise ServerConfigError(f"{self.path}, {error}. Mend the file; its MCP servers do not count.") from error
+        self.values = self._object("", value)
+        self.servers = self._object("mcpServers", self.values.get("mcpServers"))
+
+    def names(self, key: str) -> tuple[str, ...] | None:
+        """The list of server names ``mcp.KEY``; None when it is not there."""
+        value = self._object("mcp", self.values.get("mcp")).get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
+            raise ServerConfigError(f"{self.path}: mcp.{key}: expected a list of server names, received {value!r:.80}")
+        return tuple(cast("list[str]", value))
+
+    def _object(self, key: str, value: object) -> Mapping[str, object]:
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            where = f"{key}: " if key else ""
+            raise ServerConfigError(f"{self.path}: {where}expected an object {{...}}, received {value!r:.80}")
+        return cast("Mapping[str, object]", value)
+
+
+def _gate(files: list[_File], problems: list[str]) -> Callable[[str], str | None]:
+    """Why a server is not to be used by ``mcp.allowed`` and ``mcp.excluded``; None when it may be."""
+    allowed: list[tuple[Path, frozenset[str]]] = []
+    excluded: list[tuple[Path, frozenset[str]]] = []
+    for file in files:
+        if file.origin is Origin.MCP_JSON:
+            continue
+        for key, found in (("allowed", allowed), ("excluded", excluded)):
+            try:
+                names = file.names(key)
+            except ServerConfigError as error:
+                problems.append(str(error))
+                continue
+            if names is not None:
+                found.append((file.path, frozenset(names)))
+
+    def reason(name: str) -> str | None:
+        for path, names in excluded:
+            if name in names:
+                return f"mcp.excluded in {path} names it"
+        for path, names in allowed:
+            if name not in names:
+                return f"mcp.allowed in {path} does not name it"
+        return None
+
+    return reason

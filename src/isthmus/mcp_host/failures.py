@@ -1,0 +1,96 @@
+"""Why a server cannot be used, in a sentence for the person: which step failed, and what the server itself said.
+
+Takes apart what the SDK wraps: groups of exceptions, codes without words, ends of streams. URLs are named without
+their query, where tokens stand.
+"""
+
+import errno
+from collections.abc import Iterator
+from typing import cast
+
+import httpx2
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from pydantic import ValidationError
+
+from isthmus.mcp_host.config import Endpoint, StdioEndpoint
+from isthmus.mcp_host.endpoints import HttpWatch
+from isthmus.mcp_host.server_log import ServerLog
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The single exceptions in a group, or the exception itself."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        for inner in group.exceptions:
+            yield from causes(inner)
+    else:
+        yield error
+
+
+def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
+    """Why `step` (e.g. "initialize") failed at `endpoint`."""
+    found = next(iter(causes(error)))
+    for candidate in causes(error):
+        if isinstance(candidate, OSError | httpx2.HTTPError | TimeoutError):
+            found = candidate
+            break
+    reason = _reason(found, step, endpoint, log, watch)
+    tail = log.tail()
+    return f"{reason}; its last output: {tail}" if tail else reason
+
+
+def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
+    match error:
+        case FileNotFoundError() | NotADirectoryError() if isinstance(endpoint, StdioEndpoint):
+            if not endpoint.cwd.is_dir():
+                return f"its working directory {endpoint.cwd} does not exist"
+            return f"the program {endpoint.command!r} was not found; check command and PATH"
+        case PermissionError() if isinstance(endpoint, StdioEndpoint):
+            return f"the program {endpoint.command!r} may not be run: {error.strerror}"
+        case httpx2.HTTPStatusError():
+            return f"{_place(error.request.url)} answered {step} with HTTP {error.response.status_code}"
+        case httpx2.HTTPError():
+            return f"{_connection_problem(error)} ({_place_of(endpoint)})"
+        case TimeoutError():
+            return f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
+        case MCPError() if error.code == CONNECTION_CLOSED and isinstance(endpoint, StdioEndpoint):
+            return f"it ended{log.exit_text} before it answered {step}"
+        case MCPError() if watch.status is not None:
+            return f"{_place_of(endpoint)} answered {step} with HTTP {watch.status} ({error.message})"
+        case MCPError():
+            return f"it answered {step} with the error {error.code}: {error.message}"
+        case ValidationError():
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            return f"its answer to {step} does not fit MCP: {where}: {first['msg']}"
+        case OSError():
+            return f"it cannot be started: {error.strerror or error}"
+        case _:
+            return f"{step} failed: {error or type(error).__name__}"
+
+
+def _connection_problem(error: httpx2.HTTPError) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if any(isinstance(inner, OSError) and inner.errno == errno.ECONNREFUSED for inner in causes(cause)):
+            return "Connection refused"
+        cause = cause.__cause__ or cause.__context__
+    text = str(error)
+    if isinstance(error, httpx2.ConnectError) and text == "All connection attempts failed":
+        return "Connection refused"
+    return text or type(error).__name__
+
+
+def _place_of(endpoint: Endpoint) -> str:
+    return endpoint.command if isinstance(endpoint, StdioEndpoint) else _place(httpx2.URL(endpoint.url))
+
+
+def _place(url: httpx2.URL) -> str:
+    return str(url.copy_with(userinfo=b"", query=None, fragment=None))
+
+
+def is_about_handshake(error: BaseException) -> bool:
+    """Whether the server refused `initialize` itself, as one does that knows only revisions without it."""
+    codes = (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION)
+    return any(isinstance(inner, MCPError) and inner.code in codes for inner in causes(error))

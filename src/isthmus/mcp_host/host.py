@@ -1,0 +1,333 @@
+"""The MCP host: the ToolSource and ToolServers of an agent, over the servers of each workspace that it works in.
+
+Servers connect in the background from the moment their workspace is first heard of; whoever asks for tools waits a
+little for those that are still at it, once. A client's own servers (AgentSettings with a URL) are connected for one
+segment of its task and closed with it. A slow, hanging or dying server costs the others nothing.
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from isthmus.development_tool import McpServerSettings
+from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
+from isthmus.mcp_host.connection import ServerConnection, Surroundings
+from isthmus.mcp_host.names import assign_names
+from isthmus.mcp_host.tool import McpTool
+from isthmus.mcp_host.trust import FolderTrust, file_trust
+from isthmus.mcp_host.workspace_servers import WorkspaceServers, status_of
+from isthmus.tools.base import Tool, ToolScope, ToolSet
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState, ServerStatus
+
+if TYPE_CHECKING:
+    from isthmus.ide.checked_transport import WhyNot
+
+MAXIMUM_WORKSPACES = 8
+"""Workspaces whose servers are kept connected; of more, those that were used last."""
+CLIENT_CONNECT_SECONDS = 15.0
+MAXIMUM_CLIENT_SERVERS = 8
+COMPANION_TOOLS = ("openDiff", "closeDiff")
+"""Tools of an IDE companion that are the agent's own way to show an edit; no model calls them."""
+UNKNOWN_SERVER = "unknown_mcp_server"
+REFUSED_SERVER = "refused_mcp_server"
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """How a host is set up.
+
+    ``patience``: seconds that tools are awaited from servers that are still connecting. ``why_not``: the rule for the
+    addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the person's file says.
+    ``meet_editor`` waits until the editor of a folder, if there is one, could say whether it is trusted.
+    ``open_browser`` shows a page to the person, where there is one at this machine.
+    """
+
+    home: Path
+    environment: Mapping[str, str]
+    patience: float = 5.0
+    why_not: "WhyNot | None" = None
+    trusts: FolderTrust | None = None
+    meet_editor: Callable[[Path], Awaitable[object]] | None = None
+    open_browser: Callable[[str], None] | None = None
+
+
+@dataclass(slots=True)
+class _ClientServers:
+    """A client's own servers, for one segment of a task."""
+
+    connections: list[ServerConnection] = field(default_factory=list[ServerConnection])
+
+
+class McpHost:
+    """See the ports :class:`~isthmus.tools.base.ToolSource` and :class:`~isthmus.tools.servers.ToolServers`."""
+
+    def __init__(self, own: ToolSet, options: HostOptions) -> None:
+        self._own = own
+        self._options = options
+        self._trusts = options.trusts or file_trust(options.home)
+        self._workspaces: dict[Path, asyncio.Task[WorkspaceServers]] = {}
+        self._clients: dict[tuple[str, str], _ClientServers] = {}
+        self._is_closed = False
+
+    # --- ToolSource --------------------------------------------------------------------------------------------------
+
+    async def tools(self, scope: ToolScope) -> ToolSet:
+        """See :meth:`isthmus.tools.base.ToolSource.tools`.
+
+        Raises:
+            ToolFailure: the scope names a server that is not configured, or a URL that may not be connected to.
+        """
+        servers = await self._servers(scope.workspace)
+        servers.users.add(_key(scope))
+        await self._reconsider(servers)
+        return await self._tools(scope, servers)
+
+    async def release(self, scope: ToolScope) -> None:
+        """The segment that asked for tools has ended: close what was connected for it alone."""
+        if self._is_closed:
+            return
+        servers = await self._servers(scope.workspace)
+        servers.users.discard(_key(scope))
+        client = self._clients.pop(_key(scope), None)
+        if client is not None:
+            await asyncio.gather(*(connection.aclose() for connection in client.connections))
+
+    async def _tools(self, scope: ToolScope, servers: WorkspaceServers) -> ToolSet:
+        self._require_known(scope.mcp_servers, servers.names)
+        named = {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
+        connections = servers.connections(named)
+        for connection in connections:
+            connection.try_again()
+        clients = await self._client_connections(scope, servers)
+        await asyncio.gather(
+            servers.wait_for(connections, self._options.patience),
+            *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
+        )
+        tools: dict[str, Tool] = dict(self._own.tools)
+        for tool in servers.tools(connections, self._own.tools.keys()):
+            tools[tool.name] = tool
+        keys = [(found.config.name, offered.name) for found in clients for offered in found.offer.tools]
+        names = assign_names(keys, tools.keys(), {})
+        for found in clients:
+            for offered in found.offer.tools:
+                name = names[found.config.name, offered.name]
+                tools[name] = McpTool(name, offered, found)
+        trusted = frozenset(found.config.name for found in connections if found.config.trust)
+        return ToolSet(tools, trusted, frozenset(found.config.name for found in clients))
+
+    # --- ToolServers -------------------------------------------------------------------------------------------------
+
+    async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
+        """See :meth:`isthmus.tools.servers.ToolServers.servers`."""
+        servers = await self._servers(scope.workspace)
+        await self._reconsider(servers)
+        statuses = servers.statuses(self._own.tools.keys())
+        if scope.mcp_servers:
+            named = {server.name for server in scope.mcp_servers if server.url is None}
+            statuses = [status for status in statuses if status.name in named]
+        client = self._clients.get(_key(scope))
+        if client is not None:
+            statuses += [status_of(connection, {}) for connection in client.connections]
+        else:
+            statuses += [
+                ServerStatus(server.name, ServerState.DISCONNECTED, "http", problem="connected while its task works")
+                for server in scope.mcp_servers
+                if server.url is not None
+            ]
+        return statuses
+
+    async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
+        """See :meth:`isthmus.tools.servers.ToolServers.refresh`; the settings files are read anew."""
+        servers = await self._servers(scope.workspace)
+        before = servers.connections()
+        await servers.configure(self._load(servers.workspace))
+        if name is not None:
+            self._require_name(name, servers.names)
+        wanted = servers.connections(None if name is None else {name})
+        fresh = [connection for connection in wanted if connection not in before]
+        await asyncio.gather(
+            *(connection.refresh() for connection in wanted if connection in before),
+            *(connection.settled(connection.config.connect_seconds * 2) for connection in fresh),
+        )
+        return await self.servers(scope)
+
+    async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
+        """See :meth:`isthmus.tools.servers.ToolServers.login`."""
+        servers = await self._servers(scope.workspace)
+        self._require_name(name, servers.names)
+        connection = servers.connection(name)
+        if connection is None:
+            status = next(status for status in servers.statuses(()) if status.name == name)
+            raise ToolFailure(f"the MCP server {name!r} is not in use: {status.problem}", "mcp_login")
+        if isinstance(connection.config.endpoint, StdioEndpoint):
+            raise ToolFailure(f"the MCP server {name!r} is a program here; there is nothing to log in to", "mcp_login")
+        from isthmus.mcp_host.login import login
+
+        async for line in login(connection, self._options.home, self._options.open_browser):
+            yield line
+
+    # --- its life ----------------------------------------------------------------------------------------------------
+
+    def begin(self, workspace: Path) -> None:
+        """Connect the servers of a workspace in the background."""
+        self._task(workspace)
+
+    def check(self, workspace: Path, wanted: Sequence[McpServerSettings]) -> None:
+        """Hold the servers that a client's AgentSettings name against the configuration and the rule for URLs, as far
+        as that can be told without waiting.
+
+        Raises:
+            ToolFailure: a name is not configured, or a URL may not be connected to.
+        """
+        if wanted:
+            self._require_known(wanted, tuple(server.name for server in self._load(workspace.resolve()).servers))
+
+    async def aclose(self) -> None:
+        """Close everything, in two seconds or little more."""
+        self._is_closed = True
+        closing = [connection.aclose() for client in self._clients.values() for connection in client.connections]
+        self._clients.clear()
+        tasks, self._workspaces = list(self._workspaces.values()), {}
+        closing += [_close(task) for task in tasks]
+        await asyncio.gather(*closing, return_exceptions=True)
+
+    def _task(self, workspace: Path) -> "asyncio.Task[WorkspaceServers]":
+        workspace = workspace.resolve()
+        if self._is_closed:
+            raise ToolFailure("the MCP servers are closed: the agent ends", "closed")
+        found = self._workspaces.pop(workspace, None)
+        if found is None or (found.done() and not _is_usable(found)):
+            found = asyncio.create_task(self._start(workspace))
+        self._workspaces[workspace] = found  # the last one in the dictionary is the one that was used last
+        return found
+
+    async def _servers(self, workspace: Path) -> WorkspaceServers:
+        servers = await asyncio.shield(self._task(workspace))
+        await self._close_unused()
+        return servers
+
+    async def _start(self, workspace: Path) -> WorkspaceServers:
+        servers = WorkspaceServers(workspace, lambda config: self._connection(config, workspace))
+        await servers.configure(self._load(servers.workspace))
+        await self._reconsider(servers)
+        return servers
+
+    async def _reconsider(self, servers: WorkspaceServers) -> None:
+        """Take up a project's servers when its folder has come to be trusted, and close them when it is not any more.
+
+        Where it makes no difference nobody is asked.
+        """
+        before, meet = servers.configuration.is_trusted, self._options.meet_editor
+        if before is None:
+            return
+        if meet is not None:
+            await meet(servers.workspace)
+        if await asyncio.to_thread(self._trusts, servers.workspace) != before:
+            await servers.configure(self._load(servers.workspace))
+
+    async def _close_unused(self) -> None:
+        for workspace, task in list(self._workspaces.items())[:-1]:
+            if len(self._workspaces) <= MAXIMUM_WORKSPACES:
+                return
+            if not task.done() or (_is_usable(task) and task.result().users):
+                continue
+            del self._workspaces[workspace]
+            if _is_usable(task):
+                await task.result().aclose()
+
+    def _load(self, workspace: Path) -> McpConfiguration:
+        options = self._options
+        return load_configuration(workspace, options.home, options.environment, self._trusts)
+
+    def _connection(self, config: ServerConfig, workspace: Path) -> ServerConnection:
+        return ServerConnection(config, Surroundings(self._options.environment, workspace, self._options.home))
+
+    # --- clients' own servers ----------------------------------------------------------------------------------------
+
+    async def _client_connections(self, scope: ToolScope, servers: WorkspaceServers) -> list[ServerConnection]:
+        wanted = [server for server in scope.mcp_servers if server.url is not None]
+        if not wanted:
+            return []
+        key = _key(scope)
+        if (before := self._clients.pop(key, None)) is not None:
+            await asyncio.gather(*(connection.aclose() for connection in before.connections))
+        surroundings = Surroundings({}, servers.workspace, why_not=self._options.why_not)
+        connections = [ServerConnection(_client_config(server), surroundings) for server in wanted]
+        self._clients[key] = _ClientServers(connections)
+        for connection in connections:
+            connection.start()
+        return connections
+
+    def _require_known(self, wanted: Sequence[McpServerSettings], configured: Sequence[str]) -> None:
+        if sum(server.url is not None for server in wanted) > MAXIMUM_CLIENT_SERVERS:
+            raise ToolFailure(f"a session may bring {MAXIMUM_CLIENT_SERVERS} MCP servers by url", REFUSED_SERVER)
+        for server in wanted:
+            if server.url is None:
+                self._require_name(server.name, configured)
+                continue
+            if server.name in configured:
+                raise ToolFailure(
+                    f"the MCP server {server.name!r} is configured here; give your own, by url, another name",
+                    REFUSED_SERVER,
+                )
+            _require_url(server, self._options.why_not)
+
+    def _require_name(self, name: str, configured: Sequence[str]) -> None:
+        if name not in configured:
+            known = ", ".join(configured) or "none"
+            raise ToolFailure(f"no MCP server is named {name!r} here; configured are: {known}", UNKNOWN_SERVER)
+
+
+def _require_url(server: McpServerSettings, why_not: "WhyNot | None") -> None:
+    """Refuse a URL that is none, and one whose host is an address that the rule refuses; names are held against the
+    rule when they are connected to."""
+    try:
+        parts = urlsplit(server.url or "")
+        host = parts.hostname
+    except ValueError:
+        host = parts = None
+    if parts is None or host is None or parts.scheme not in ("http", "https") or parts.username is not None:
+        raise ToolFailure(f"the url of the MCP server {server.name!r} is no http(s) address", REFUSED_SERVER)
+    if why_not is None:
+        return
+    addresses = ["127.0.0.1"] if host == "localhost" or host.endswith(".localhost") else [host]
+    for address in addresses:
+        try:
+            ipaddress.ip_address(address.partition("%")[0])
+        except ValueError:
+            return
+        if (kind := why_not(host, address)) is not None:
+            raise ToolFailure(
+                f"the url of the MCP server {server.name!r} leads to {kind}; this server connects to public addresses "
+                "only, unless its owner allows more with --allow-client-mcp",
+                REFUSED_SERVER,
+            )
+
+
+def _client_config(server: McpServerSettings) -> ServerConfig:
+    headers = {name: str(value) for name, value in (server.headers or {}).items()}
+    endpoint = HttpEndpoint(server.url or "", HttpKind.PROBE, headers)
+    return ServerConfig(server.name, Origin.CLIENT, endpoint, exclude_tools=COMPANION_TOOLS)
+
+
+def _key(scope: ToolScope) -> tuple[str, str]:
+    return scope.context_id, scope.task_id
+
+
+async def _close(task: "asyncio.Task[WorkspaceServers]") -> None:
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task})
+    if _is_usable(task):
+        await task.result().aclose()
+
+
+def _is_usable(task: "asyncio.Task[WorkspaceServers]") -> bool:
+    """Whether a task that is done came to its servers."""
+    return not task.cancelled() and task.exception() is None

@@ -1,0 +1,133 @@
+"""Wraps the streams of a transport: results are repaired before the SDK sees them, and the end of the stream is told.
+
+No tasks of its own and nothing queued: it costs a dictionary lookup a message. The SDK's checks stay behind it.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, TypeAlias, cast
+
+from mcp.client import Transport
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp_types.methods import validate_server_result
+from pydantic import ValidationError
+
+from isthmus.mcp_host.repair import JsonObject, repair
+
+Item: TypeAlias = SessionMessage | Exception
+
+_SCHEMA_VERSION = "2025-11-25"
+"""All revisions before 2026 are checked against this one's shapes, and those of 2026 have these fields alike."""
+
+
+def misfit(method: str, result: JsonObject) -> str | None:
+    """Why the SDK would refuse a result; None when it would not."""
+    try:
+        validate_server_result(method, _SCHEMA_VERSION, result)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(str(part) for part in first['loc'][-2:])}: {first['msg']}"
+    except KeyError:
+        return None
+    except RecursionError:
+        return "it is nested too deeply"
+    return None
+
+
+class Observer:
+    """What is known of one connection's traffic. ``on_end`` is called when the server sends no more."""
+
+    def __init__(self, on_end: Callable[[], None], on_dropped: Callable[[str, tuple[str, ...]], None]) -> None:
+        self.on_end = on_end
+        self._on_dropped = on_dropped
+        self._methods: dict[str | int, str] = {}
+
+    def sent(self, item: SessionMessage) -> None:
+        """Note a message that goes out."""
+        if isinstance(item.message, JSONRPCRequest):
+            self._methods[item.message.id] = item.message.method
+
+    def received(self, item: Item) -> Item:
+        """A message that came in, repaired."""
+        if isinstance(item, Exception):
+            return item
+        message = item.message
+        if isinstance(message, JSONRPCError):
+            if message.id is not None:
+                self._methods.pop(message.id, None)
+        elif isinstance(message, JSONRPCResponse) and (method := self._methods.pop(message.id, None)) is not None:
+            found = repair(method, message.result, misfit)
+            message.result = found.result
+            if found.dropped:
+                self._on_dropped(method, found.dropped)
+        return item
+
+
+class _Streamlike:
+    """What both directions share: they end with the stream inside."""
+
+    def __init__(self, inner: Any, observer: Observer) -> None:
+        self._inner = inner
+        self._observer = observer
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Any:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+class _Reading(_Streamlike):
+    @property
+    def last_context(self) -> Any:
+        """The context that the SDK's own transports send along."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Item:
+        return self._observer.received(cast("Item", await self._inner.receive()))
+
+    def __aiter__(self) -> "_Reading":
+        return self
+
+    async def __anext__(self) -> Item:
+        try:
+            return self._observer.received(cast("Item", await self._inner.__anext__()))
+        except StopAsyncIteration:
+            self._observer.on_end()
+            raise
+
+
+class _Writing(_Streamlike):
+    async def send(self, item: SessionMessage, /) -> None:
+        self._observer.sent(item)
+        await self._inner.send(item)
+
+
+class ObservedTransport:
+    """A transport around another one."""
+
+    def __init__(self, inner: AbstractAsyncContextManager[Any], observer: Observer) -> None:
+        self._inner = inner
+        self._observer = observer
+
+    async def __aenter__(self) -> tuple[_Reading, _Writing]:
+        reading, writing = await self._inner.__aenter__()
+        return _Reading(reading, self._observer), _Writing(writing, self._observer)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+def observed(inner: AbstractAsyncContextManager[Any], observer: Observer) -> Transport:
+    """`inner` with its traffic observed and repaired."""
+    return cast("Transport", ObservedTransport(inner, observer))

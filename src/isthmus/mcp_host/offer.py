@@ -1,0 +1,82 @@
+"""What a connected server offers: its tools, made usable, and the names of its prompts and resources."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.mcp_host.names import is_included
+from isthmus.mcp_host.schema import UnusableSchemaError, usable_schema, without_refused_names
+
+REVIEW_TOOLS = frozenset({OPEN_DIFF, CLOSE_DIFF})
+"""What an IDE companion has for an agent, not for a model."""
+MAXIMUM_DESCRIPTION = 10_000
+"""Characters of a description that reach the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool under the server's own name. The hints are the server's word, and no more."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    is_read_only: bool = False
+    is_idempotent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a server offers, and a sentence on each tool that cannot be used, or not whole."""
+
+    tools: tuple[OfferedTool, ...] = ()
+    prompts: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    instructions: str = ""
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to stay connected for."""
+        return not (self.tools or self.prompts or self.resources)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as the server lists it."""
+
+    name: str
+    description: str
+    input_schema: object
+    is_read_only: bool
+    is_idempotent: bool
+
+
+def usable_tools(
+    listed: tuple[ListedTool, ...], include: tuple[str, ...] | None, exclude: tuple[str, ...]
+) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+    """The tools that the configuration leaves in and whose schema can be used, and why others cannot."""
+    tools: dict[str, OfferedTool] = {}
+    dropped: list[str] = []
+    is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
+    for tool in listed:
+        if is_editor and tool.name in REVIEW_TOOLS:
+            dropped.append(f"{tool.name}: the agent itself has its edits reviewed by it")
+            continue
+        if not is_included(tool.name, include, exclude):
+            continue
+        if tool.name in tools:
+            dropped.append(f"{tool.name}: it is listed twice")
+            continue
+        try:
+            parameters, left_out = without_refused_names(usable_schema(tool.input_schema))
+        except UnusableSchemaError as error:
+            dropped.append(f"{tool.name}: {error}")
+            continue
+        if left_out:
+            names = ", ".join(repr(name[:80]) for name in left_out)
+            dropped.append(f"{tool.name}: offered without the parameters {names}: not every provider takes such names")
+        tools[tool.name] = OfferedTool(
+            tool.name, tool.description[:MAXIMUM_DESCRIPTION], parameters, tool.is_read_only, tool.is_idempotent
+        )
+    return tuple(tools.values()), tuple(dropped)

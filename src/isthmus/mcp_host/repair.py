@@ -1,0 +1,137 @@
+"""Repairs or drops what does not fit in a server's results, so that one bad entry never costs the others.
+
+Works on decoded JSON before the SDK checks it, and says what it dropped. Pure, but for the check of one entry, which
+is given (`Fits`). Deliberately not here: JSON Schema as providers want it (:mod:`isthmus.mcp_host.schema`).
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+JsonObject: TypeAlias = dict[str, Any]
+Fits: TypeAlias = Callable[[str, JsonObject], str | None]
+"""Why the result of a method does not fit the protocol, or None when it does."""
+
+_LISTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "tools/list": ("tools", ("name", "inputSchema")),
+    "prompts/list": ("prompts", ("name",)),
+    "resources/list": ("resources", ("uri", "name")),
+    "resources/templates/list": ("resourceTemplates", ("uriTemplate", "name")),
+}
+_WORTH_KEEPING = ("title", "description", "annotations", "arguments", "mimeType", "size")
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A result that fits, and a sentence on each entry that was dropped."""
+
+    result: JsonObject
+    dropped: tuple[str, ...] = ()
+
+
+def repair(method: str, result: JsonObject, fits: Fits) -> Repaired:
+    """The result of `method` without what does not fit. Results of methods that are not known here stay as they are."""
+    if method in _LISTS:
+        return _repair_list(method, result, fits)
+    if method == "tools/call":
+        return Repaired(_repair_call(result, fits))
+    return Repaired(result)
+
+
+def _repair_list(method: str, result: JsonObject, fits: Fits) -> Repaired:
+    key, required = _LISTS[method]
+    entries: object = result.get(key)
+    if not isinstance(entries, list):
+        entries = []
+    kept: list[JsonObject] = []
+    dropped: list[str] = []
+    for index, entry in enumerate(cast("list[object]", entries)):
+        found = _repair_entry(method, key, required, entry, fits)
+        if isinstance(found, str):
+            dropped.append(f"{_name_of(entry) or f'{key}[{index}]'}: {found}")
+        else:
+            kept.append(found)
+    cleaned: JsonObject = {**result, key: kept}
+    if not isinstance(result.get("nextCursor"), str):
+        cleaned.pop("nextCursor", None)
+    if fits(method, cleaned) is not None:
+        cleaned = {name: cleaned[name] for name in (key, "nextCursor") if name in cleaned}
+    return Repaired(cleaned, tuple(dropped))
+
+
+def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: object, fits: Fits) -> JsonObject | str:
+    """The entry as it can be taken, or why it cannot."""
+    if not isinstance(entry, dict):
+        return f"expected an object, received {type(entry).__name__}"
+    found = dict(cast("JsonObject", entry))
+    if key == "tools":
+        # Results are taken as they are: a schema for them could only make a good call fail.
+        found.pop("outputSchema", None)
+        found["inputSchema"] = _repair_input_schema(found.get("inputSchema"))
+    if key.startswith("resource") and not isinstance(found.get("name"), str):
+        found["name"] = str(found.get("uri") or found.get("uriTemplate") or "")
+    if fits(method, {key: [found]}) is None:
+        return found
+    essential: JsonObject = {name: found[name] for name in required if name in found}
+    problem = fits(method, {key: [essential]})
+    if problem is not None:
+        return problem
+    for name in _WORTH_KEEPING:
+        if name in found and fits(method, {key: [{**essential, name: found[name]}]}) is None:
+            essential[name] = found[name]
+    return essential
+
+
+def _repair_input_schema(schema: object) -> object:
+    if schema is None:
+        return {"type": "object", "properties": {}}
+    if not isinstance(schema, dict):
+        return schema
+    repaired = dict(cast("JsonObject", schema))
+    if repaired.get("properties") == []:
+        repaired["properties"] = {}  # what PHP makes of an empty object
+    if repaired.get("required") is None:
+        repaired.pop("required", None)
+    if repaired.get("type") is None or (isinstance(repaired["type"], list) and "object" in repaired["type"]):
+        repaired["type"] = "object"
+    return repaired
+
+
+def _repair_call(result: JsonObject, fits: Fits) -> JsonObject:
+    if fits("tools/call", result) is None:
+        return result
+    content: object = result.get("content")
+    blocks = cast("list[object]", content) if isinstance(content, list) else [] if content is None else [content]
+    cleaned: JsonObject = {"content": [_repair_block(block, fits) for block in blocks]}
+    structured: object = result.get("structuredContent")
+    if isinstance(structured, dict):
+        cleaned["structuredContent"] = structured
+    elif structured is not None:
+        cleaned["content"].append({"type": "text", "text": _as_text(structured)})
+    if result.get("isError"):
+        cleaned["isError"] = True
+    return cleaned
+
+
+def _repair_block(block: object, fits: Fits) -> JsonObject:
+    if isinstance(block, dict) and fits("tools/call", {"content": [block]}) is None:
+        return cast("JsonObject", block)
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    kind = cast("JsonObject", block).get("type") if isinstance(block, dict) else type(block).__name__
+    shown = _as_text(cast("object", block))
+    return {"type": "text", "text": f"[content of the type {kind!r}, which MCP does not have: {shown}]"}
+
+
+def _as_text(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 10_000 else f"{text[:10_000]}... ({len(text)} characters)"
+
+
+def _name_of(entry: object) -> str:
+    if not isinstance(entry, dict):
+        return ""
+    found = cast("JsonObject", entry)
+    name = found.get("name") or found.get("uri") or found.get("uriTemplate")
+    return name[:80] if isinstance(name, str) else ""

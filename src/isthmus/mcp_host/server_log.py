@@ -1,0 +1,46 @@
+"""What a server wrote that is no MCP: error output, and junk on its standard output; the last of it. No I/O."""
+
+from collections import deque
+
+MAXIMUM_BYTES = 64 * 1024
+MAXIMUM_LINE = 2_000
+
+
+class ServerLog:
+    """The last lines of a server, bounded in bytes. ``exit_code`` is None while it runs, or for a URL."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque()
+        self._size = 0
+        self._open = b""
+        self.exit_code: int | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Take error output as it comes."""
+        *lines, self._open = (self._open + data).split(b"\n")
+        for line in lines:
+            self.add(line)
+        if len(self._open) > MAXIMUM_LINE:
+            self.add(self._open)
+            self._open = b""
+
+    def add(self, line: bytes) -> None:
+        """Take one line."""
+        text = line[:MAXIMUM_LINE].decode("utf-8", "replace").rstrip("\r")
+        self._lines.append(text)
+        self._size += len(text) + 1
+        while self._size > MAXIMUM_BYTES:
+            self._size -= len(self._lines.popleft()) + 1
+
+    @property
+    def exit_text(self) -> str:
+        """ "How it ended, such as `` with exit code 3`` or `` by signal 9``; empty when that is not known."""
+        code = self.exit_code
+        if code is None:
+            return ""
+        return f" by signal {-code}" if code < 0 else f" with exit code {code}"
+
+    def tail(self, lines: int = 5) -> str:
+        """The last lines that are not empty, joined by newlines."""
+        found = [*self._lines, self._open[:MAXIMUM_LINE].decode("utf-8", "replace")]
+        return "\n".join([line for line in found if line.strip()][-lines:])

@@ -1,0 +1,198 @@
+"""One connected session with a server, over the SDK: the handshake, listing with bounded pages, and calls.
+
+The handshake of today's revisions is tried first: all servers know it, and with it they send what changes by
+themselves. A server that knows only the revision without one is asked by ``server/discover``, and its changes come over
+a subscription. Deliberately not here: states, reconnecting, deadlines of calls (:mod:`isthmus.mcp_host.connection`).
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client import ClientRequestContext
+from mcp.client.session import IncomingMessage
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from isthmus import __version__
+from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.observed import Observer, observed
+from isthmus.mcp_host.offer import ListedTool, Offer, usable_tools
+
+MAXIMUM_PAGES = 50
+MAXIMUM_ENTRIES = 5_000
+"""Entries of one listing that are taken."""
+
+LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
+"""How long to wait before a subscription that was lost is opened again."""
+
+OnProgress: TypeAlias = ProgressFnT
+
+# What it logs as errors (junk lines, listings that do not fit) is told in the server's status instead.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+_LOG = logging.getLogger("isthmus.mcp")
+
+_CHANGES = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
+
+
+class McpSession:
+    """A connected server. ``on_change`` is called when it says that its offer changed."""
+
+    def __init__(self, client: Client, config: ServerConfig, dropped: dict[str, tuple[str, ...]]) -> None:
+        self._client = client
+        self._config = config
+        self._dropped = dropped
+
+    async def offer(self) -> Offer:
+        """List everything anew.
+
+        Raises:
+            MCPError, ValidationError: the server refused, or answered what is no MCP.
+        """
+        capabilities = self._client.server_capabilities
+        session = self._client.session
+        self._dropped.clear()
+        listed: list[ListedTool] = []
+        # Some servers forget to announce their tools; nobody who announces nothing has something else.
+        if capabilities.tools is not None or (capabilities.prompts is None and capabilities.resources is None):
+            tools = await _pages(
+                session.list_tools, lambda page: page.tools, is_required=capabilities.tools is not None
+            )
+            listed = [_listed(tool) for tool in tools]
+        prompts: list[types.Prompt] = []
+        if capabilities.prompts is not None:
+            prompts = await _pages(session.list_prompts, lambda page: page.prompts, is_required=False)
+        resources: list[types.Resource] = []
+        if capabilities.resources is not None:
+            resources = await _pages(session.list_resources, lambda page: page.resources, is_required=False)
+        usable, unusable = usable_tools(tuple(listed), self._config.include_tools, self._config.exclude_tools)
+        return Offer(
+            usable,
+            tuple(prompt.name for prompt in prompts),
+            tuple(str(resource.uri) for resource in resources),
+            self._client.instructions or "",
+            (*self._dropped.get("tools/list", ()), *unusable),
+        )
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> types.CallToolResult:
+        """Call a tool by its own name. Cancelling it tells the server.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        return await self._client.session.call_tool(tool, dict(arguments), progress_callback=on_progress)
+
+
+@contextlib.asynccontextmanager
+async def open_session(
+    config: ServerConfig,
+    transport: AbstractAsyncContextManager[Any],
+    workspace: Path,
+    *,
+    is_modern: bool,
+    on_end: Callable[[], None],
+    on_change: Callable[[], None],
+) -> AsyncGenerator[McpSession, None]:
+    """A session over `transport`, after the handshake. `is_modern`: for a server that knows no handshake.
+
+    Raises:
+        Exception: whatever the transport or the SDK raises, often in a group.
+    """
+    dropped: dict[str, tuple[str, ...]] = {}
+    has_begun = False
+
+    def drop(method: str, reasons: tuple[str, ...]) -> None:
+        dropped[method] = (*dropped.get(method, ()), *reasons)[:50]
+
+    async def handle(message: IncomingMessage) -> None:
+        if isinstance(message, _CHANGES) and has_begun:
+            on_change()
+
+    async def roots(context: ClientRequestContext) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=workspace.as_uri(), name=workspace.name)])  # pyright: ignore[reportArgumentType] - a str is validated into the URL
+
+    client = Client(
+        observed(transport, Observer(on_end, drop)),
+        mode="auto" if is_modern else "legacy",
+        message_handler=handle,
+        list_roots_callback=roots,
+        client_info=types.Implementation(name="isthmus", version=__version__),
+        cache=None,
+    )
+    async with client:
+        has_begun = True
+        listening: asyncio.Task[None] | None = None
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            listening = asyncio.create_task(_listen(client, on_change))
+        try:
+            yield McpSession(client, config, dropped)
+        finally:
+            if listening is not None:
+                listening.cancel()
+                await asyncio.wait({listening}, timeout=1)
+
+
+async def _listen(client: Client, on_change: Callable[[], None]) -> None:
+    """Hear of changes from a server of the 2026 revision, as long as it lets us."""
+    attempt = 0
+    while attempt < len(LISTEN_AGAIN_SECONDS):
+        began = time.monotonic()
+        try:
+            async with client.listen(
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            ) as subscription:
+                async for _event in subscription:
+                    on_change()
+        except MCPError:
+            return  # It has no such thing.
+        except Exception as error:
+            _LOG.info("the subscription to an MCP server's changes was lost: %s", error)
+        if time.monotonic() - began > LISTEN_AGAIN_SECONDS[-1]:
+            attempt = 0
+        await asyncio.sleep(LISTEN_AGAIN_SECONDS[attempt])
+        attempt += 1
+        on_change()  # What changed meanwhile was told to nobody.
+
+
+async def _pages(
+    fetch: Callable[..., Awaitable[Any]], entries: Callable[[Any], list[Any]], *, is_required: bool
+) -> Any:
+    """All pages of a listing, as far as the caps allow; a repeated cursor ends it."""
+    found: list[Any] = []
+    seen: set[str] = set()
+    cursor: str | None = None
+    for _ in range(MAXIMUM_PAGES):
+        try:
+            page = await fetch(params=types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None)
+        except MCPError as error:
+            if is_required or error.code == types.CONNECTION_CLOSED:
+                raise
+            return found
+        found += entries(page)
+        cursor = page.next_cursor
+        if not cursor or cursor in seen or len(found) >= MAXIMUM_ENTRIES:
+            break
+        seen.add(cursor)
+    return found[:MAXIMUM_ENTRIES]
+
+
+def _listed(tool: types.Tool) -> ListedTool:
+    hints = tool.annotations
+    return ListedTool(
+        tool.name,
+        tool.description or tool.title or "",
+        tool.input_schema,
+        is_read_only=hints is not None and hints.read_only_hint is True,
+        is_idempotent=hints is not None and hints.idempotent_hint is True,
+    )

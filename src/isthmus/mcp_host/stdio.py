@@ -1,0 +1,183 @@
+"""The transport to a server that is a program here: JSON-RPC messages, one a line, on its standard streams.
+
+The SDK's own has no bound on lines, dies of bytes that are no UTF-8, waits for ever for an answer that it cannot read,
+and tells neither exit code nor error output. The program leads a process group of its own, which is ended with the
+connection, and by a guard when this process dies in any way.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import secrets
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from isthmus.mcp_host.config import StdioEndpoint
+from isthmus.mcp_host.lines import Line, LineSplitter, LongLine
+from isthmus.mcp_host.server_log import ServerLog
+from isthmus.tools.process_group import MARK, group_guard
+
+MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
+"""A larger message of a server is refused; the call that it answers fails."""
+CLOSE_SECONDS = (0.7, 0.5)
+"""How long a server has to end after its input is closed, and then after SIGTERM."""
+
+INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+"""What a server gets of the agent's environment besides its own ``env``."""
+
+_CHUNK = 256 * 1024
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
+
+Streams = tuple["MemoryObjectReceiveStream[SessionMessage | Exception]", "MemoryObjectSendStream[SessionMessage]"]
+
+
+def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server: little of the agent's, and what is configured for it."""
+    return {**{name: environment[name] for name in INHERITED if name in environment}, **own}
+
+
+@contextlib.asynccontextmanager
+async def stdio_streams(
+    endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog
+) -> AsyncGenerator[Streams, None]:
+    """The streams to a server that is started for them, and ended with them.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    stack = contextlib.AsyncExitStack()
+    try:
+        announce = await stack.enter_async_context(group_guard())
+        process = await stack.enter_async_context(_started(endpoint, environment, log, announce))
+        incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+        outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
+        with incoming_send, incoming, outgoing, outgoing_receive:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_read, process, incoming_send, log)
+                group.start_soon(_read_errors, process, log)
+                group.start_soon(_write, process, outgoing_receive)
+                try:
+                    yield incoming, outgoing
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await _end(process)
+                    group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await stack.aclose()
+
+
+@contextlib.asynccontextmanager
+async def _started(
+    endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog, announce: Any
+) -> AsyncGenerator[Process, None]:
+    mark = secrets.token_hex(16)
+    process = await asyncio.create_subprocess_exec(
+        endpoint.command,
+        *endpoint.args,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        limit=_CHUNK,
+        cwd=endpoint.cwd,
+        env={**server_environment(environment, endpoint.env), MARK: mark},
+        start_new_session=True,
+    )
+    try:
+        announce(process.pid, mark)
+        yield process
+    finally:
+        _signal(process, signal.SIGKILL)
+        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+            await process.wait()
+        log.exit_code = process.returncode
+        # A grandchild that left the group may hold the pipes; nobody listens to it any more.
+        process._transport.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportPrivateUsage] - asyncio has no public way
+
+
+async def _end(process: Process) -> None:
+    """Ask the server to end, first politely; what is left of its group is killed by whoever started it."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for seconds, number in zip(CLOSE_SECONDS, (signal.SIGTERM, signal.SIGKILL), strict=True):
+        with anyio.move_on_after(seconds):
+            await process.wait()
+            return
+        _signal(process, number)
+
+
+def _signal(process: Process, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+async def _read(process: Process, send: MemoryObjectSendStream[SessionMessage | Exception], log: ServerLog) -> None:
+    splitter = LineSplitter(MAXIMUM_MESSAGE_BYTES)
+    output = cast("asyncio.StreamReader", process.stdout)
+    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async with send:
+            while data := await output.read(_CHUNK):
+                for line in splitter.feed(data):
+                    if (message := _message(line, log)) is not None:
+                        await send.send(message)
+            # So that whoever is told of the end can say why.
+            with anyio.move_on_after(0.3):
+                log.exit_code = await process.wait()
+
+
+async def _read_errors(process: Process, log: ServerLog) -> None:
+    errors = cast("asyncio.StreamReader", process.stderr)
+    while data := await errors.read(_CHUNK):
+        log.feed(data)
+
+
+async def _write(process: Process, receive: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    input_ = cast("asyncio.StreamWriter", process.stdin)
+    with contextlib.suppress(ConnectionError):
+        async with receive:
+            async for item in receive:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                input_.write(text.encode("utf-8", "replace") + b"\n")
+                await input_.drain()
+
+
+def _message(line: Line, log: ServerLog) -> SessionMessage | None:
+    """The message of a line; None for what is none. A broken answer becomes an error for the call it answers."""
+    if isinstance(line, LongLine):
+        log.add(f"[a message of {line.size} bytes was refused]".encode())
+        limit = f"{MAXIMUM_MESSAGE_BYTES // 1024**2} MiB"
+        return _broken(line.head, line.tail, f"its answer has {line.size} bytes; more than {limit} are not taken")
+    text = line.strip()
+    if not text:
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except ValidationError:
+        pass
+    try:
+        # Python's reader takes lone surrogates, which nothing after it could write, and bytes that are no UTF-8 once
+        # they are replaced.
+        value: object = json.loads(text.decode("utf-8", "replace"))
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+    except (ValueError, RecursionError):
+        log.add(text)
+        return _broken(text[:4096], text[-4096:], "its answer is no JSON-RPC message") if text[:1] == b"{" else None
+
+
+def _broken(head: bytes, tail: bytes, why: str) -> SessionMessage | None:
+    found = _ID.search(head) or next(iter(reversed(list(_ID.finditer(tail)))), None)
+    if found is None or b'"method"' in head:
+        return None
+    error = ErrorData(code=INTERNAL_ERROR, message=why)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=json.loads(found[1]), error=error))

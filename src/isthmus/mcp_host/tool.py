@@ -1,0 +1,228 @@
+"""A tool of an MCP server as the agent's Tool: proposes McpDetails, calls the server, shows progress and the result.
+
+A silence deadline that each sign of progress puts off, and a cap on the whole call. Leaving early tells the server
+that the call is cancelled. Deliberately not here: connecting, and who may call.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
+from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.errors import ServerLostError
+from isthmus.mcp_host.offer import OfferedTool
+from isthmus.mcp_host.result import McpResult, parts_of, render
+from isthmus.tools.arguments import INVALID_ARGUMENTS
+from isthmus.tools.base import (
+    Approved,
+    Arguments,
+    LiveContent,
+    ToolContext,
+    ToolFailed,
+    ToolItem,
+    ToolKind,
+    ToolSucceeded,
+)
+from isthmus.tools.failure import ToolFailure
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+LONGEST_CALL_SECONDS = 3600.0
+"""A call takes no longer, however much progress it tells; a longer `timeout` of the server counts instead."""
+SHOWN_ARGUMENTS = 500
+"""Characters of the arguments in a call's description."""
+
+
+class McpTool:
+    """One tool of a server, under the name that the model has for it."""
+
+    def __init__(self, name: str, offered: OfferedTool, connection: ServerConnection) -> None:
+        self._name = name
+        self._offered = offered
+        self._connection = connection
+        self._validator: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name that the model calls it by."""
+        return self._name
+
+    @property
+    def server_name(self) -> str:
+        """The server's name in the configuration."""
+        return self._connection.config.name
+
+    @property
+    def server_tool_name(self) -> str:
+        """The server's own name for the tool."""
+        return self._offered.name
+
+    @property
+    def description(self) -> str:
+        """The server's description, with where it comes from."""
+        return f"{self._offered.description}\n(A tool of the MCP server {self.server_name!r}.)".strip()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The input schema, as providers take it."""
+        return self._offered.parameters
+
+    @property
+    def kind(self) -> ToolKind:
+        """READ where the tool says so of itself and the person trusts its server, else OTHER."""
+        is_trusted = self._connection.config.trust
+        return ToolKind.READ if self._offered.is_read_only and is_trusted else ToolKind.OTHER
+
+    def describe(self, arguments: Arguments) -> str:
+        """The server, the tool and its arguments."""
+        import json
+
+        shown = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
+        if len(shown) > SHOWN_ARGUMENTS:
+            shown = shown[:SHOWN_ARGUMENTS] + "…"
+        return f"{self.server_tool_name} of the MCP server {self.server_name} {shown}".rstrip()
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """The server and its tool.
+
+        Raises:
+            ToolFailure: the arguments do not fit the tool's schema.
+        """
+        self._check(arguments)
+        return McpDetails(self.server_name, self.server_tool_name)
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        """Progress as it comes, then the result. Leaving early cancels the call."""
+        self._check(arguments)
+        proposed = approved.details
+        if isinstance(proposed, McpDetails) and proposed != McpDetails(self.server_name, self.server_tool_name):
+            message = f"{self.name} is not the tool any more that was approved; nothing was called"
+            raise ToolFailure(message, "tool_changed")
+        progress = _Progress()
+        calling = asyncio.create_task(self._connection.call(self.server_tool_name, arguments, progress))
+        try:
+            async for text in self._watch(calling, progress):
+                yield LiveContent(text)
+            yield self._result(await calling, context)
+        except ServerLostError as error:
+            raise ToolFailure(str(error), "mcp_server_lost") from error
+        except ToolFailure:
+            raise
+        except Exception as error:
+            message, category = self._why(error)
+            raise ToolFailure(self._connection.hidden(message), category) from error
+        finally:
+            if not calling.done():
+                calling.cancel()
+                await asyncio.wait({calling}, timeout=1)
+
+    async def _watch(self, calling: "asyncio.Task[CallToolResult]", progress: "_Progress") -> AsyncGenerator[str, None]:
+        """The texts of its progress, until the call has ended.
+
+        Raises:
+            ToolFailure: it was silent or took altogether for too long.
+        """
+        silence = self._connection.config.silence_seconds
+        longest = max(silence, LONGEST_CALL_SECONDS)
+        began = heard = time.monotonic()
+        while not calling.done():
+            waiting = asyncio.ensure_future(progress.news.wait())
+            try:
+                left = min(heard + silence, began + longest) - time.monotonic()
+                await asyncio.wait({calling, waiting}, timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
+            if progress.news.is_set():
+                progress.news.clear()
+                heard = time.monotonic()
+                yield progress.text
+                continue
+            if calling.done():
+                return
+            now = time.monotonic()
+            if now - began >= longest:
+                raise self._too_long(f"took longer than {longest:g} s")
+            if now - heard >= silence:
+                raise self._too_long(f"showed no sign of life for {silence:g} s")
+
+    def _too_long(self, what: str) -> ToolFailure:
+        message = (
+            f"{self.server_tool_name} of the MCP server {self.server_name!r} {what} and was cancelled; whether it had "
+            "an effect is not known. The server's `timeout` in settings.json (in ms) says how long it may be silent."
+        )
+        return ToolFailure(message, "mcp_timeout")
+
+    def _result(self, found: "CallToolResult", context: ToolContext) -> ToolItem:
+        dumped = found.model_dump(mode="json", by_alias=True, exclude_none=True)
+        result = McpResult(
+            parts_of(cast("list[Mapping[str, Any]]", dumped.get("content", []))),
+            cast("Mapping[str, Any] | None", dumped.get("structuredContent")),
+            is_error=bool(found.is_error),
+        )
+        call_id = re.sub(r"[^\w.-]", "_", context.tool_call_id)
+        rendered = render(result, context.output_folder, call_id)
+        if result.is_error:
+            return ToolFailed(ErrorDetails(rendered.for_person, "mcp_tool_error"), rendered.for_model)
+        return ToolSucceeded(ToolOutput(text=rendered.for_person), rendered.for_model)
+
+    def _why(self, error: Exception) -> tuple[str, str]:
+        """What is said of an error that the call itself met, and its category."""
+        from mcp import MCPError
+        from mcp_types import INVALID_PARAMS
+        from pydantic import ValidationError
+
+        where = f"{self.server_tool_name} of the MCP server {self.server_name!r}"
+        if isinstance(error, MCPError):
+            category = INVALID_ARGUMENTS if error.code == INVALID_PARAMS else "mcp_error"
+            return f"{where} failed with the error {error.code}: {error.message}", category
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            return f"{where} answered what does not fit MCP: {place}: {first['msg']}", "mcp_invalid_result"
+        return f"{where} failed: {error or type(error).__name__}", "mcp_error"
+
+    def _check(self, arguments: Arguments) -> None:
+        """Hold the arguments against the schema.
+
+        Raises:
+            ToolFailure: they do not fit; the text names which, and what was expected.
+        """
+        if self._validator is None:
+            self._validator = _validator(self._offered.parameters)
+        try:
+            found = next(iter(self._validator.iter_errors(dict(arguments))), None)
+        except Exception:
+            # A schema that is no valid one, such as one with a broken pattern, is the server's to hold to.
+            return
+        if found is not None:
+            place = ".".join(str(part) for part in found.absolute_path)
+            message = f"{self.name}: {f'{place}: ' if place else ''}{found.message[:300]}"
+            raise ToolFailure(message, INVALID_ARGUMENTS)
+
+
+def _validator(schema: Mapping[str, Any]) -> Any:
+    """What holds arguments against a schema, but for its patterns: a server's could take for ever to match."""
+    from jsonschema import Draft202012Validator, validators
+
+    def passes(*_: object) -> None:
+        return None
+
+    ignored = {"pattern": passes, "patternProperties": passes}
+    return cast("Any", validators).extend(Draft202012Validator, ignored)(dict(schema))
+
+
+class _Progress:
+    """The last progress of a call, as text."""
+
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
+        self.text = ""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        share = f"{progress:g}" if not total else f"{100 * progress / total:.0f}% ({progress:g} of {total:g})"
+        self.text = f"{share} {message or ''}".rstrip()
+        self.news.set()

@@ -1,0 +1,38 @@
+"""Variables in configuration values: ``$NAME``, ``${NAME}`` and ``${NAME:-default}``.
+
+Pure. A default also counts where the variable is set and empty, as in a shell. Deliberately not here: which fields
+are expanded and what an unset variable means for each (:mod:`isthmus.mcp_host.config`).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_REFERENCE = re.compile(
+    r"\$(?:\{(?P<braced>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}|(?P<plain>[A-Za-z_]\w*))", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A text with its variables filled in; those that are unset stand as an empty text and are named in ``unset``."""
+
+    text: str
+    unset: tuple[str, ...] = ()
+
+
+def expand(text: str, variables: Mapping[str, str]) -> Expanded:
+    """`text` with its references replaced. What comes in by a value is not expanded again."""
+    unset: list[str] = []
+
+    def value(found: re.Match[str]) -> str:
+        name = found["braced"] or found["plain"]
+        if variables.get(name):
+            return variables[name]
+        if found["default"] is not None:
+            return found["default"]
+        if name not in variables:
+            unset.append(name)
+        return ""
+
+    return Expanded(_REFERENCE.sub(value, text), tuple(dict.fromkeys(unset)))

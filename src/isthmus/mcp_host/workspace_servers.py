@@ -1,0 +1,131 @@
+"""The MCP servers of one workspace: their connections by name, and the names that their tools have for the model.
+
+Connections are kept as long as their configuration stays what it is. Deliberately not here: which workspaces there
+are, and clients' own servers (:mod:`isthmus.mcp_host.host`).
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+
+from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer
+from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.names import ToolKey, assign_names
+from isthmus.mcp_host.secrets import summary
+from isthmus.mcp_host.tool import McpTool
+from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
+
+
+class WorkspaceServers:
+    """The servers of a workspace. ``connect`` makes the connection of a server, not started."""
+
+    def __init__(self, workspace: Path, connect: Callable[[ServerConfig], ServerConnection]) -> None:
+        self.workspace = workspace
+        self.configuration = McpConfiguration()
+        self.users: set[tuple[str, str]] = set()
+        """The sessions and tasks that use them now."""
+        self._connect = connect
+        self._connections: dict[str, ServerConnection] = {}
+        self._given: dict[ToolKey, str] = {}
+        self._awaited: set[int] = set()
+
+    async def configure(self, configuration: McpConfiguration) -> None:
+        """Start what is new, close what is gone or configured anew."""
+        self.configuration = configuration
+        wanted = {server.name: server for server in configuration.servers if isinstance(server, ServerConfig)}
+        gone = [
+            connection
+            for name, connection in self._connections.items()
+            if name not in wanted or connection.config != wanted[name]
+        ]
+        kept = {name: found for name, found in self._connections.items() if found not in gone}
+        self._connections = {name: kept.get(name) or self._connect(config) for name, config in wanted.items()}
+        for connection in self._connections.values():
+            connection.start()
+        await asyncio.gather(*(connection.aclose() for connection in gone))
+
+    def connections(self, names: Collection[str] | None = None) -> list[ServerConnection]:
+        """The connections in the order of the configuration; with `names`, only these."""
+        return [found for name, found in self._connections.items() if names is None or name in names]
+
+    def connection(self, name: str) -> ServerConnection | None:
+        """The connection of a server that is configured and not disabled."""
+        return self._connections.get(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all configured servers, disabled and broken ones too."""
+        return tuple(server.name for server in self.configuration.servers)
+
+    async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
+        """Wait until it is known how connecting came out, once for each connection, and `seconds` at the most."""
+        waiting = [found for found in connections if id(found) not in self._awaited and not found.is_settled]
+        if waiting:
+            await asyncio.gather(*(found.settled(seconds) for found in waiting))
+        self._awaited.update(id(found) for found in connections)
+
+    def tools(self, connections: Iterable[ServerConnection], reserved: Collection[str]) -> tuple[McpTool, ...]:
+        """The tools of these connections, under names that stay theirs as long as the agent runs."""
+        used = list(connections)
+        names = self._names(reserved)
+        for key, name in assign_names(_keys(used), reserved, names).items():
+            self._given[key] = name
+        return tuple(
+            McpTool(self._given[found.config.name, tool.name], tool, found)
+            for found in used
+            for tool in found.offer.tools
+        )
+
+    def _names(self, reserved: Collection[str]) -> dict[ToolKey, str]:
+        """The names of all tools that are known, whether they are used now or not."""
+        return {**assign_names(_keys(self._connections.values()), reserved, self._given), **self._given}
+
+    def statuses(self, reserved: Collection[str]) -> list[ServerStatus]:
+        """How the servers stand, in the order of the configuration, and the files that could not be read."""
+        names = self._names(reserved)
+        statuses: list[ServerStatus] = []
+        for server in self.configuration.servers:
+            if isinstance(server, UnusableServer):
+                state = ServerState.DISABLED if server.is_disabled else ServerState.DISCONNECTED
+                statuses.append(ServerStatus(server.name, state, problem=server.problem))
+            elif (found := self._connections.get(server.name)) is not None:
+                statuses.append(status_of(found, names))
+        statuses += [
+            ServerStatus("settings", ServerState.DISCONNECTED, problem=problem)
+            for problem in self.configuration.problems
+        ]
+        return statuses
+
+    async def aclose(self) -> None:
+        """Close all connections at once."""
+        connections, self._connections = list(self._connections.values()), {}
+        await asyncio.gather(*(connection.aclose() for connection in connections))
+
+
+def status_of(connection: ServerConnection, names: dict[ToolKey, str]) -> ServerStatus:
+    """How one server stands; `names` are those that its tools have for the model."""
+    config, offer = connection.config, connection.offer
+    notes = [connection.problem] if connection.problem else []
+    if offer.dropped:
+        notes.append("of its tools: " + "; ".join(offer.dropped))
+    notes += config.warnings
+    origin = ".mcp.json" if config.origin.value == ".mcp.json" else ""
+    return ServerStatus(
+        name=config.name,
+        state=connection.state,
+        transport=f"{config.endpoint.transport}{f', from {origin}' if origin else ''}",
+        description=config.description,
+        tools=tuple(
+            ServerTool(names.get((config.name, tool.name), tool.name), tool.description, tool.parameters)
+            for tool in offer.tools
+        ),
+        prompts=offer.prompts,
+        resources=offer.resources,
+        problem="; ".join(notes) or None,
+        summary=summary(config),
+    )
+
+
+def _keys(connections: Iterable[ServerConnection]) -> list[ToolKey]:
+    return [(found.config.name, tool.name) for found in connections for tool in found.offer.tools]
