@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
+from isthmus.codec import JsonObject
 from isthmus.models.base import (
     Capabilities,
     Finish,
-    JsonObject,
     Message,
     ModelRequest,
     Opaque,

@@ -5,14 +5,14 @@ items, blocks that we do not know) travels as :class:`ProviderState` or :class:`
 provider that sent it. This module is deliberately free of I/O and of any SDK.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 
-JsonObject: TypeAlias = Mapping[str, Any]
 NOT_RUN = "The call was not run: the turn ended before."
 """What a model is told of a call that it asked for and that nothing came of."""
 

@@ -78,6 +78,27 @@ def choose(
     return ModelChoice("demo", "demo", reason)
 
 
+def choose_by_name(name: str, environment: Mapping[str, str], reason: str) -> ModelChoice:
+    """The model of this name, in one of the forms of ``-m``. ``reason`` says who chose it.
+
+    Raises:
+        IsthmusError: as in :func:`choose`.
+    """
+    return _named(name.strip(), environment, reason)
+
+
+def check_name(name: str, environment: Mapping[str, str]) -> None:
+    """Hold a model's name against the forms of ``-m`` and the keys there are; reads no file and asks no server.
+
+    Raises:
+        IsthmusError: it has no known form, or its provider no key that can be used.
+    """
+    spec = name.strip()
+    prefix, _, rest = spec.partition(":")
+    if spec.lower() != "demo" and not (rest and prefix.lower() in ("scripted", "ollama")):
+        _known_provider(spec, environment, "")
+
+
 def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
     """The chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
 
@@ -116,14 +137,19 @@ def _named(spec: str, environment: Mapping[str, str], reason: str) -> ModelChoic
         return ModelChoice("scripted", script.stem, reason, script=script)
     if separator and prefix.lower() == "ollama" and name:
         return ModelChoice("openai", name, reason, f"{ollama_address(environment)}/v1")
-    provider = _provider_of(spec)
-    if provider is None:
-        raise IsthmusError(f"no model is called {spec!r} ({reason}); expected {FORMS}")
-    # Says now what is missing, rather than after the first prompt.
-    endpoint(provider, environment)
+    provider = _known_provider(spec, environment, f" ({reason})")
     if not separator or prefix.lower() != provider.id:
         name = spec if _is_bare(spec) else ""
     return ModelChoice(_id(provider), name or _default_model(provider, environment), reason)
+
+
+def _known_provider(spec: str, environment: Mapping[str, str], why: str) -> Provider:
+    provider = _provider_of(spec)
+    if provider is None or not spec.isprintable():
+        raise IsthmusError(f"no model is called {spec[:200]!r}{why}; expected {FORMS}")
+    # Says now what is missing, rather than after the first prompt.
+    endpoint(provider, environment)
+    return provider
 
 
 def _provider_of(spec: str) -> Provider | None:

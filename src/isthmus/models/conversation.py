@@ -8,17 +8,8 @@ messages stay as they are.
 
 from collections.abc import Iterable, Sequence
 
-from isthmus.models.base import (
-    NOT_RUN,
-    JsonObject,
-    Message,
-    Part,
-    ProviderState,
-    Text,
-    ToolRequest,
-    ToolResult,
-    requests_of,
-)
+from isthmus.codec import JsonObject
+from isthmus.models.base import NOT_RUN, Message, Part, ProviderState, Text, ToolRequest, ToolResult, requests_of
 
 
 def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:

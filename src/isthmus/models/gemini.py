@@ -13,10 +13,10 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, assert_never, cast
 
+from isthmus.codec import JsonObject
 from isthmus.models.base import (
     Capabilities,
     Finish,
-    JsonObject,
     Message,
     ModelRequest,
     Opaque,
@@ -37,6 +37,7 @@ from isthmus.models.endpoint import GEMINI, endpoint
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.received import as_count, as_list, as_object, as_text, excerpt, is_object, unused_id, without
 from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
+from isthmus.models.tool_names import NameRule
 
 if TYPE_CHECKING:
     import httpx2
@@ -250,6 +251,8 @@ _responses: ContextVar["list[httpx2.Response] | None"] = ContextVar("gemini_resp
 
 class GeminiWire(Wire[_Client]):
     """The connection to Gemini; see :class:`~isthmus.models.streaming.Wire`."""
+
+    tool_names = NameRule("A-Za-z0-9_.-", begins="A-Za-z_")
 
     def body(self, request: ModelRequest) -> JsonObject:
         return request_body(request, self.name)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 from urllib.parse import urlsplit
 
+from isthmus.codec import JsonObject
 from isthmus.models.base import (
     Capabilities,
     Finish,
-    JsonObject,
     Message,
     ModelRequest,
     Opaque,

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
-from isthmus.models.base import JsonObject
+from isthmus.codec import JsonObject
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:

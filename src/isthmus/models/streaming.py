@@ -14,11 +14,11 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from isthmus.codec import JsonObject
 from isthmus.models.base import (
     Capabilities,
     Done,
     Finish,
-    JsonObject,
     Message,
     ModelError,
     ModelErrorKind,
@@ -35,6 +35,7 @@ from isthmus.models.failure import HttpFailure, model_error
 from isthmus.models.http import Timeouts, connection_error, http_client
 from isthmus.models.lazy import Lazy
 from isthmus.models.retry import PASSING, RetryPolicy
+from isthmus.models.tool_names import NameRule, WireNames
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,6 +79,9 @@ class Reader(Protocol):
 
 class Wire(ABC, Generic[Client]):
     """A provider behind the client of its official SDK, which is made at the first request."""
+
+    tool_names = NameRule()
+    """The names of tools that the provider takes; the bodies get, and the readers give, only such names."""
 
     def __init__(
         self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts, abilities: Capabilities
@@ -163,6 +167,8 @@ class ProviderModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """See :meth:`ChatModel.stream`."""
+        names = WireNames(request, self._wire.tool_names)
+        request = names.sent(request)
         body = self._wire.body(request)
         policy, attempt = self._options.policy, 1
         while True:
@@ -173,14 +179,14 @@ class ProviderModel:
                     async for event in events:
                         for item in self._checked(reader.feed(event)):
                             begun = True
-                            yield item
+                            yield names.received(item)
                 done = self._done(reader.answer())
             except Exception as failure:
                 error = self._translated(failure)
                 if error is None:
                     raise
             else:
-                yield done
+                yield names.received(done)
                 return
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 raise self._interrupted(error) from error

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from isthmus.events import ConfirmationDetails, ErrorDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
 from isthmus.tools.workspace import Workspace
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -107,10 +107,29 @@ class Tool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolScope:
+    """Whom tools are for: the workspace, the session and its task, and what its AgentSettings say of MCP servers.
+
+    Without ``mcp_servers`` all that are configured for the workspace count; with, only these.
+    """
+
+    workspace: Path
+    context_id: str = ""
+    task_id: str = ""
+    mcp_servers: tuple[McpServerSettings, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSet:
-    """Tools by name, in the order in which they are offered to the model."""
+    """Tools by name, in the order in which they are offered to the model.
+
+    ``trusted_servers`` are MCP servers whose tools the person's own settings let run without asking.
+    ``foreign_servers`` were brought by a client: what the settings allow by a name does not mean them.
+    """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    trusted_servers: frozenset[str] = frozenset()
+    foreign_servers: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":
@@ -124,3 +143,33 @@ class ToolSet:
             if named.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name!r}; rename one")
         return cls(named)
+
+
+class ToolSource(Protocol):
+    """Where a session's tools come from. They may change from turn to turn: MCP servers come and go."""
+
+    async def tools(self, scope: ToolScope) -> ToolSet:
+        """The tools of a session now. Does not wait long for servers that are slow; never fails because of one.
+
+        Raises:
+            ToolFailure: the scope names a server that does not exist or may not be used.
+        """
+        ...
+
+    async def release(self, scope: ToolScope) -> None:
+        """The tools of a scope are not used any more: what was opened for it alone is closed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedTools:
+    """The same tools for every session."""
+
+    tool_set: ToolSet
+
+    async def tools(self, scope: ToolScope) -> ToolSet:
+        """See :meth:`ToolSource.tools`."""
+        return self.tool_set
+
+    async def release(self, scope: ToolScope) -> None:
+        """See :meth:`ToolSource.release`."""

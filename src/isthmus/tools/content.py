@@ -7,7 +7,9 @@ from pathlib import Path
 
 from isthmus.text import BinaryContentError, TextFile, decode_text
 from isthmus.tools.failure import ToolFailure
+from isthmus.unlinked import open_file
 
+LINK_CAME = "link_in_path"
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
 """Larger files are neither read nor edited, as in Gemini CLI."""
 
@@ -26,7 +28,7 @@ BINARY_SUFFIXES = {suffix: kind for kind, suffixes in _NOT_TEXT.items() for suff
 
 
 def read_bytes(path: Path, shown: str) -> bytes:
-    """The content of the regular file `path`, which the model knows as `shown`.
+    """The content of the regular file `path`, a resolved one, which the model knows as `shown`.
 
     Raises:
         ToolFailure: ``file_not_found``, ``target_is_directory``, ``permission_denied``, ``file_too_large`` or
@@ -34,7 +36,7 @@ def read_bytes(path: Path, shown: str) -> bytes:
     """
     try:
         # Not blocking: opening a pipe would wait for somebody to write into it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
         raise _failure(error, shown) from error
     try:
@@ -78,6 +80,8 @@ def _failure(error: OSError, shown: str) -> ToolFailure:
             return ToolFailure(f"{shown} does not exist", "file_not_found")
         case errno.EACCES | errno.EPERM:
             return ToolFailure(f"no permission to read {shown}", "permission_denied")
+        case errno.ELOOP:
+            return ToolFailure(f"{shown} was not read: a symbolic link came into its path meanwhile", LINK_CAME)
         case _:
             return ToolFailure(f"cannot read {shown}: {error.strerror or error}", "read_content_failure")
 

@@ -8,13 +8,14 @@ import errno
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.events import FileDiff
+from isthmus.development_tool import FileDiff
 from isthmus.files import FileChangedError, write_if_unchanged
 from isthmus.text import TextFile, TextForm, UnencodableTextError, unified_diff, with_newlines_of
 from isthmus.tools.base import ToolContext
-from isthmus.tools.content import printable, read_bytes, text_of
+from isthmus.tools.content import LINK_CAME, printable, read_bytes, text_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
+from isthmus.unlinked import make_folders
 
 FILE_CHANGED = "file_changed"
 
@@ -89,8 +90,8 @@ def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modifie
     content = proposal.new_content if modified is None else with_newlines_of(target.text or "", modified)
     data = _encoded(target, content)
     try:
-        target.path.parent.mkdir(parents=True, exist_ok=True)
-        write_if_unchanged(target.path, data, target.data)
+        make_folders(target.path.parent)
+        write_if_unchanged(target.path, data, target.data, through_links=False)
     except FileChangedError as error:
         raise _changed(shown, "changed") from error
     except OSError as error:
@@ -127,6 +128,9 @@ def _write_failure(error: OSError, shown: str) -> ToolFailure:
             return ToolFailure(f"no space left to write {shown}; nothing was changed", "no_space_left")
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return ToolFailure(f"no permission to write {shown}; nothing was changed", "permission_denied")
+        case errno.ELOOP:
+            message = f"a symbolic link came into the path of {shown} meanwhile; nothing was written"
+            return ToolFailure(message, LINK_CAME)
         case None if isinstance(error, PermissionError):
             return ToolFailure(f"{shown} is read-only; nothing was changed", "permission_denied")
         case _:

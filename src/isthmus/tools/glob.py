@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from isthmus.events import ConfirmationDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import is_file, printable

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.events import ConfirmationDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.files import read_regular
 from isthmus.tools import line_matcher
 from isthmus.tools.arguments import (
     INVALID_ARGUMENTS,
@@ -19,7 +20,7 @@ from isthmus.tools.arguments import (
     pattern_parameter,
 )
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
-from isthmus.tools.content import BINARY_SUFFIXES, printable
+from isthmus.tools.content import BINARY_SUFFIXES, MAXIMUM_FILE_BYTES, printable
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import FileFilter
 from isthmus.tools.search_engines import FileMatches, LineQuery, SearchEngine, available_engine
@@ -234,7 +235,7 @@ def _with_context(file: FileMatches, before: int, after: int) -> Iterator[tuple[
         yield from ((number, ":", line) for number, line in file.lines)
         return
     try:
-        lines = line_matcher.lines_of(file.path.read_bytes())
+        lines = line_matcher.lines_of(read_regular(file.path, MAXIMUM_FILE_BYTES, through_links=False))
     except OSError:
         lines = []
     shown = {near for number in matches for near in range(number - before, number + after + 1)}

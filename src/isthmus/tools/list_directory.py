@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.events import ConfirmationDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import printable

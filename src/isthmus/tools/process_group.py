@@ -18,7 +18,7 @@ GRACE_SECONDS = 2.0
 """Between SIGTERM and SIGKILL."""
 _POLL_SECONDS = 0.02
 _CHUNK = 65_536
-_MARK = "ISTHMUS_PROCESS_GROUP"
+MARK = "ISTHMUS_PROCESS_GROUP"
 """Environment variable by which descendants that left the group are found, where there is /proc."""
 _GUARD = """
 read -r group mark || exit
@@ -102,7 +102,7 @@ class ProcessGroup:
         strays: list[int] = []
         for process in psutil.process_iter():
             with contextlib.suppress(OSError, psutil.Error):
-                if process.environ().get(_MARK) == self._mark and os.getpgid(process.pid) != self.id:
+                if process.environ().get(MARK) == self._mark and os.getpgid(process.pid) != self.id:
                     strays.append(process.pid)
         return tuple(strays)
 
@@ -170,7 +170,7 @@ async def process_group(
     has_ended = False
     try:
         os.set_blocking(read_end, False)
-        async with _guard() as announce:
+        async with group_guard() as announce:
             try:
                 process = await asyncio.create_subprocess_exec(
                     *command,
@@ -178,7 +178,7 @@ async def process_group(
                     stdout=write_end,
                     stderr=write_end,
                     cwd=folder,
-                    env={**environment, _MARK: mark},
+                    env={**environment, MARK: mark},
                     start_new_session=True,
                 )
             finally:
@@ -199,7 +199,7 @@ async def process_group(
 
 
 @contextlib.asynccontextmanager
-async def _guard() -> AsyncGenerator[Callable[[int, str], None], None]:
+async def group_guard() -> AsyncGenerator[Callable[[int, str], None], None]:
     """A process that kills the announced group when the pipe to it closes, unless it is killed before."""
     read_end, write_end = os.pipe()
     try:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from isthmus.events import ConfirmationDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import read_bytes, text_of

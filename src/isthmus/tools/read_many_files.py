@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from isthmus.events import ConfirmationDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import BINARY_SUFFIXES, is_file, is_folder, printable, read_bytes, text_of

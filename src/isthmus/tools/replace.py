@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from isthmus.events import ConfirmationDetails, FileDiff, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.edit import EditTarget, edit_target, proposed_diff, write_approved

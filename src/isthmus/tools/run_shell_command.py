@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
-from isthmus.events import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import (
     Approved,

@@ -12,17 +12,13 @@ from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
+from isthmus.text import ESCAPE_SEQUENCES
+
 HEAD_BYTES = 10_000
 TAIL_BYTES = 20_000
 MAXIMUM_FILE_BYTES = 50 * 1024 * 1024
 MAXIMUM_LINE_CHARACTERS = 4_000
 
-_ESCAPES = re.compile(
-    "\x1b\\[[0-?]*[ -/]*[@-~]"  # colours, movements of the cursor
-    "|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"  # titles, links and other strings
-    "|\x1b[ -/]*[0-~]"
-    "|\x1b$"
-)
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -114,8 +110,7 @@ class ShellOutput:
 def readable(data: bytes) -> str:
     """Output as text without terminal sequences and control characters; long lines are cut."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+    text = ESCAPE_SEQUENCES.sub("", text)
     if "\b" in text:
         text = _without_backspaces(text)
     text = "\n".join(map(_last_version, text.split("\n")))

@@ -1,0 +1,111 @@
+"""Tool names as a provider takes them, and back: one refused name would fail every request that offers its tool.
+
+MCP tools keep dots and may be named in ways that a provider refuses. The rest of the program knows the tool's own name
+alone; the provider sees another one, which is the same for the same request. Pure; deliberately not here: which names
+tools have (:mod:`isthmus.mcp_host.names`).
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from isthmus.models.base import (
+    Done,
+    Message,
+    ModelRequest,
+    StreamItem,
+    ToolRequest,
+    ToolRequestStarted,
+    ToolResult,
+)
+
+_DIGITS = 8
+_PartT = TypeVar("_PartT")
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """What a provider takes: characters of the class ``allowed`` (of a regular expression), ``maximum`` of them.
+
+    ``begins``: the class that the first one must be of; None: any allowed one.
+    """
+
+    allowed: str = "A-Za-z0-9_-"
+    maximum: int = 64
+    begins: str | None = None
+
+    def fits(self, name: str) -> bool:
+        """Whether the provider takes a name as it is."""
+        first = f"(?=[{self.begins}])" if self.begins else ""
+        return re.fullmatch(f"{first}[{self.allowed}]{{1,{self.maximum}}}", name) is not None
+
+    def fitted(self, name: str) -> str:
+        """The name with ``_`` for what is refused; cut at its end when it is too long."""
+        fitted = re.sub(f"[^{self.allowed}]", "_", name)
+        if not fitted or (self.begins and not re.match(f"[{self.begins}]", fitted)):
+            fitted = f"_{fitted}"
+        return fitted[: self.maximum]
+
+
+class WireNames:
+    """The names of one request: those that the provider does not take are replaced, each by one of its own."""
+
+    def __init__(self, request: ModelRequest, rule: NameRule) -> None:
+        names = list(dict.fromkeys(_names_of(request)))
+        taken = {name for name in names if rule.fits(name)}
+        self._wire: dict[str, str] = {}
+        for name in names:
+            if name in taken:
+                continue
+            wire = rule.fitted(name)
+            if wire in taken or len(name) > rule.maximum:
+                digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+                wire = f"{wire[: rule.maximum - _DIGITS - 1]}_{digest}"
+            number = 2
+            while wire in taken:
+                end = f"_{number}"
+                wire, number = f"{rule.fitted(name)[: rule.maximum - len(end)]}{end}", number + 1
+            taken.add(wire)
+            self._wire[name] = wire
+        self._own: Mapping[str, str] = {wire: name for name, wire in self._wire.items()}
+
+    def sent(self, request: ModelRequest) -> ModelRequest:
+        """The request with the provider's names."""
+        if not self._wire:
+            return request
+        return replace(
+            request,
+            messages=tuple(_renamed(message, self._wire) for message in request.messages),
+            tools=tuple(replace(tool, name=self._wire.get(tool.name, tool.name)) for tool in request.tools),
+        )
+
+    def received(self, item: StreamItem) -> StreamItem:
+        """What came, with the tools' own names."""
+        if not self._own:
+            return item
+        if isinstance(item, ToolRequestStarted):
+            return replace(item, name=self._own.get(item.name, item.name))
+        if isinstance(item, Done):
+            return replace(item, message=_renamed(item.message, self._own))
+        return item
+
+
+def _names_of(request: ModelRequest) -> Iterable[str]:
+    for tool in request.tools:
+        yield tool.name
+    for message in request.messages:
+        for part in message.parts:
+            if isinstance(part, ToolRequest | ToolResult):
+                yield part.name
+
+
+def _renamed(message: Message, names: Mapping[str, str]) -> Message:
+    return replace(message, parts=tuple(_renamed_part(part, names) for part in message.parts))
+
+
+def _renamed_part(part: _PartT, names: Mapping[str, str]) -> _PartT:
+    if isinstance(part, ToolRequest | ToolResult) and part.name in names:
+        return replace(part, name=names[part.name])
+    return part
