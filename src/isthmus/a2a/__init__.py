@@ -1,1 +1,21 @@
-"""A2A with the development-tool extension (spec 2): the wire, a server of any agent, and a client of any server."""
+"""A2A with the development-tool extension (spec 2): the wire, a server of any agent, and a client of any server.
+
+What other programs use stands here by name, and is loaded when it is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isthmus.a2a.client import RemoteAgent
+    from isthmus.a2a.hosting import Hosting, asgi_application, serve
+
+__all__ = ["Hosting", "RemoteAgent", "asgi_application", "serve"]
+
+_MODULES = {"Hosting": "hosting", "RemoteAgent": "client", "asgi_application": "hosting", "serve": "hosting"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

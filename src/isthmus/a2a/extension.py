@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from isthmus.development_tool import EXTENSION_URI
 from isthmus.errors import IsthmusError
 
-URI = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"
-"""The extension's URI as the sample agent card of spec 2 has it; the key of our objects in metadata."""
+URI = EXTENSION_URI
 
 DESCRIPTION = (
     "An extension for interactive development tasks, enabling features like code generation, tool usage, "
@@ -73,6 +73,10 @@ class Activation:
     def active(self) -> bool:
         """The client speaks the extension."""
         return self.uri is not None
+
+
+NOT_ACTIVE = Activation()
+"""The client does not speak the extension."""
 
 
 def version_of(uri: str) -> Version | None:

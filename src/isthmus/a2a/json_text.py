@@ -4,6 +4,7 @@
 what a model or a file brought along. Deliberately not here: any meaning of the values.
 """
 
+import codecs
 import json
 import math
 import re
@@ -26,19 +27,23 @@ class JsonError(IsthmusError):
 
 
 def decode(body: bytes) -> Any:
-    """The value of a UTF-8 JSON text.
+    """The value of a UTF-8 JSON text; a byte order mark before it is no part of it.
 
     Raises:
-        JsonError: not UTF-8, not JSON, nested deeper than MAX_DEPTH, or with numbers or text that JSON does not have.
+        JsonError: not UTF-8, not JSON, nested deeper than MAX_DEPTH, or with numbers or text that cannot be given back.
     """
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        text = body.removeprefix(codecs.BOM_UTF8).decode()
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
     except UnicodeDecodeError as error:
         raise JsonError(f"expected JSON in UTF-8, but byte {error.start} does not belong to it") from error
     except RecursionError as error:
         raise JsonError(f"expected JSON nested at most {MAX_DEPTH} deep") from error
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise JsonError(f"expected JSON: {error}") from error
+    except ValueError as error:
+        # Of a whole number with thousands of digits Python goes on to say how its limit is changed.
+        raise JsonError(f"expected JSON: {str(error).partition(';')[0]}") from error
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise JsonError(f"expected JSON nested at most {MAX_DEPTH} deep")
     if b"\\ud" in body.lower() and not _is_unicode(value):
@@ -68,6 +73,13 @@ def _escape(found: re.Match[str]) -> str:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return value
 
 
 def _is_deeper(value: Any, limit: int) -> bool:

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias, cast
 from isthmus.a2a.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError
 
+MAX_BRACKETS = 1_000_000
+"""How many arrays and objects a request may have, at the most; in texts they are counted, too."""
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -20,7 +22,12 @@ TASK_NOT_CANCELABLE = -32002
 PUSH_NOT_SUPPORTED = -32003
 UNSUPPORTED_OPERATION = -32004
 CONTENT_TYPE_NOT_SUPPORTED = -32005
+INVALID_AGENT_RESPONSE = -32006
 NO_EXTENDED_CARD = -32007
+EXTENSION_REQUIRED = -32008
+VERSION_NOT_SUPPORTED = -32009
+LIMIT_REACHED = -32000
+"""Our own, out of the range that JSON-RPC leaves to servers: a cap of the user or of the server is reached."""
 
 RequestId: TypeAlias = str | int | float | None
 
@@ -28,7 +35,7 @@ RequestId: TypeAlias = str | int | float | None
 class RpcError(IsthmusError):
     """A request that is answered with a JSON-RPC error: its ``code``, and ``data`` for programs."""
 
-    def __init__(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, code: int, message: str, data: "Mapping[str, Any] | list[Any] | None" = None) -> None:
         self.code = code
         self.data = data
         super().__init__(message)
@@ -57,6 +64,9 @@ def decode_value(body: bytes) -> Any:
     Raises:
         RpcError: -32700.
     """
+    if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
+        # Each costs many times its byte, in memory and in time that nobody else is served.
+        raise RpcError(PARSE_ERROR, f"the request has more than {MAX_BRACKETS} opening brackets, in texts or outside")
     try:
         return decode(body)
     except JsonError as error:

@@ -1,6 +1,41 @@
 """How an A2A server serves: what its owner may choose."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from isthmus import __version__
+from isthmus.a2a.server.users import Caps
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """What an agent can do, as its card tells."""
+
+    id: str
+    name: str
+    description: str
+    tags: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+CODE_GENERATION = Skill(
+    "code_generation",
+    "Code generation",
+    "Reads, explains, writes and changes code in a workspace, and runs commands there. "
+    "Edits and commands are confirmed by a person first.",
+    ("code", "development", "tools"),
+    ("Fix the failing test in tests/test_parser.py", "Explain what src/main.c does"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who is served: what the card says of the agent itself. ``extension_required`` is the extension's flag there."""
+
+    name: str = "Isthmus"
+    description: str = "An agent that generates code based on natural language instructions."
+    version: str = __version__
+    skills: tuple[Skill, ...] = (CODE_GENERATION,)
+    extension_required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +45,9 @@ class ServerOptions:
     ``hosts`` are the names, besides the loopback ones, by which the server is reached (the bound host). ``public_url``
     stands in the card instead of what the client called. ``strict_extension`` refuses clients without the extension.
     ``blocking_limit`` ends the wait of a message/send, which then answers with the task as it stands; ``body_deadline``
-    the wait for a request; ``keep_alive`` is the silence after which a stream gets a comment.
+    the wait for a request; ``keep_alive`` is the silence after which a stream gets a comment. ``user_caps`` hold for
+    users whose token has none of its own; the local person has none. ``user_tier`` goes into
+    the metadata of events, for users whose token names none.
     """
 
     token: str
@@ -21,3 +58,6 @@ class ServerOptions:
     body_deadline: float = 30
     blocking_limit: float = 600
     keep_alive: float = 15
+    user_caps: Caps = field(default_factory=Caps)
+    user_tier: str | None = None
+    identity: Identity = field(default_factory=Identity)

@@ -5,7 +5,7 @@ Deliberately not here: the DataPart that carries the same question whole.
 
 from collections.abc import Sequence
 
-from isthmus.events import (
+from isthmus.development_tool import (
     ConfirmationRequest,
     ExecuteDetails,
     FileDiff,

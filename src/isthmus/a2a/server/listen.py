@@ -1,21 +1,29 @@
 """The A2A server on a socket: bound before it runs, stopped by signals with every stream ended properly.
 
-A thin shell around uvicorn; it prints nothing. Deliberately not here: what is served (:mod:`isthmus.a2a.server`).
+A thin shell around uvicorn; it prints nothing. Deliberately not here: what is served
+(:mod:`isthmus.a2a.server.application`).
 """
 
 import asyncio
 import contextlib
 import errno
+import ipaddress
+import logging
 import signal
 import socket
+import ssl
 from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
-from isthmus.a2a.request_head import HeadDeadlineProtocol
-from isthmus.a2a.server import Application
+from isthmus.a2a.server.application import Application
+from isthmus.a2a.server.request_head import HeadDeadlineProtocol
 from isthmus.errors import IsthmusError
+
+log = logging.getLogger(__name__)
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 
@@ -55,23 +63,72 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, *, is_encrypted: bool = False) -> str:
     """The URL that a bound socket is reached at."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+    scheme = "https" if is_encrypted else "http"
+    return f"{scheme}://[{host}]:{port}/" if ":" in host else f"{scheme}://{host}:{port}/"
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    """Whether a bound socket is reached from this machine alone."""
+    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The PEM files of a server's certificate, with those of its issuers after it, and of its private key."""
+
+    file: Path
+    key_file: Path
+
+    def stamp(self) -> tuple[int, ...]:
+        """What is another number when one of the files has changed; empty while one cannot be looked at."""
+        try:
+            return tuple(path.stat().st_mtime_ns for path in (self.file, self.key_file))
+        except OSError:
+            return ()
+
+    def check(self) -> None:
+        """Make sure that they can be used together.
+
+        Raises:
+            ListenError: they cannot.
+        """
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.file, self.key_file, _no_password)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise ListenError(
+                f"the certificate {self.file} and the key {self.key_file} cannot be used: {error}; expected PEM files"
+                " that belong together, the key without a password"
+            ) from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
 
 
 class Server(uvicorn.Server):
     """Serves one application on one bound socket until a signal, or :meth:`stop`.
 
-    ``grace`` is how many seconds connections have to end then; their streams are ended at once.
+    ``grace`` is how many seconds connections have to end then; their streams are ended at once. With a ``certificate``
+    it speaks TLS and nothing else.
     """
 
-    def __init__(self, application: Application, listener: socket.socket, *, grace: float = 5) -> None:
+    def __init__(
+        self,
+        application: Application,
+        listener: socket.socket,
+        *,
+        grace: float = 5,
+        certificate: Certificate | None = None,
+    ) -> None:
         self._application = application
         self._listener = listener
         self._stopping = asyncio.Event()
-        self.url = url_of(listener)
+        self._certificate = certificate
+        self._stamp = () if certificate is None else certificate.stamp()
+        self.url = url_of(listener, is_encrypted=certificate is not None)
         super().__init__(
             uvicorn.Config(
                 application,
@@ -84,8 +141,11 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=max(1, round(grace)),
+                ssl_certfile=None if certificate is None else certificate.file,
+                ssl_keyfile=None if certificate is None else certificate.key_file,
             )
         )
+        self.config.load()  # whoever is told that the server is ready may renew its certificate
 
     async def run_until_stopped(self) -> None:
         """Serve; returns after the last connection has ended."""
@@ -99,8 +159,24 @@ class Server(uvicorn.Server):
     async def main_loop(self) -> None:
         """Tick once a second, which keeps the Date header right; uvicorn would tick ten times, and stop later."""
         while not await self.on_tick(0):
+            self._application.look_after()
+            self._renew_certificate()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), 1)
+
+    def _renew_certificate(self) -> None:
+        """Take a certificate that was renewed for the connections to come; one that cannot be used is not taken."""
+        certificate, context = self._certificate, self.config.ssl
+        if certificate is None or context is None or (stamp := certificate.stamp()) in (self._stamp, ()):
+            return
+        self._stamp = stamp
+        try:
+            certificate.check()
+            context.load_cert_chain(certificate.file, certificate.key_file)
+        except (ListenError, OSError) as error:
+            log.error("the certificate stays the one before: %s", error)
+        else:
+            log.info("the certificate %s was renewed", certificate.file)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End every stream first: uvicorn waits for open responses before it tells the application anything."""

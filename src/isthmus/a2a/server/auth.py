@@ -1,28 +1,42 @@
 """Who may speak to a server: bearer token, Host and Origin, checked on headers alone, before a body is read.
 
-The token file is 0600 and made when it is missing. Sans-I/O but for that file. Deliberately not here: users and what
-each of them may see.
+The token is the server's own, which makes its sender the local person, or one of a user. The token file is 0600 and
+made when it is missing. Sans-I/O but for that file. Deliberately not here: the table of users
+(:mod:`isthmus.a2a.server.users`) and what each of them may see.
 """
 
 import hmac
 import ipaddress
 import logging
 import os
+import re
 import secrets
 import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from isthmus.a2a.server.users import Caps, Expired, TokenEntry, UserTable
 from isthmus.errors import IsthmusError
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 TOKEN_VARIABLE = "ISTHMUS_A2A_TOKEN"  # noqa: S105 - the name of a variable, not a token
 """The environment variable that holds a client's token."""
 
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[0-9A-Za-z._-]+)(:[0-9]{1,5})?")
+
+NO_CAPS = Caps()
+NOBODY = UserTable()
+
 log = logging.getLogger(__name__)
+
+
+TOKEN_FILE = "serve-token"  # noqa: S105 - the name of a file
+"""The token of the local person in a data folder."""
 
 
 class TokenFileError(IsthmusError):
@@ -36,6 +50,22 @@ class Refusal:
     status: int
     message: str
     headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who sends a request: a user, or the local person, who has no name, no ``token_id`` and no caps.
+
+    ``tier`` is the ``user_tier`` of the token, if it has one of its own.
+    """
+
+    name: str = ""
+    token_id: str = ""
+    caps: Caps = NO_CAPS
+    tier: str | None = None
+
+
+LOCAL_PERSON = Visitor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +84,30 @@ class Gate:
             return Refusal(403, f"requests of pages from {origin[:200]!r} are refused", {})
         return None
 
-    def refuse_token(self, authorization: str | None) -> Refusal | None:
-        """Refuse what does not carry the bearer token; compared in constant time."""
+    def identify(self, authorization: str | None, users: UserTable = NOBODY, now: float = 0) -> Visitor | Refusal:
+        """Who sends a request with this bearer token, at Unix time ``now``; compared in constant time."""
         if authorization is None:
             return self._unauthorized("expected the header 'Authorization: Bearer TOKEN'")
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() != "bearer":
             return self._unauthorized("expected the authorization scheme Bearer")
-        if not hmac.compare_digest(given.strip().encode(), self.token.encode()):
-            return self._unauthorized("the token is not the one of this server", 'Bearer error="invalid_token"')
-        return None
+        given = given.strip()
+        if hmac.compare_digest(given.encode(), self.token.encode()):
+            return LOCAL_PERSON
+        match users.find(given, now) if users.entries else None:
+            case TokenEntry() as entry:
+                return Visitor(entry.name, entry.id, entry.caps, entry.tier)
+            case Expired(entry):
+                ended = datetime.fromtimestamp(entry.expires or now, UTC).isoformat(timespec="minutes")
+                message = (
+                    f"the token {entry.id} of {entry.name} expired at {ended}; ask the server's owner for a new one"
+                )
+                return self._unauthorized(message, 'Bearer error="invalid_token"')
+            case None:
+                message = "the token is not the one of this server"
+                if users.entries:
+                    message += ", nor of one of its users (or it was revoked)"
+                return self._unauthorized(message, 'Bearer error="invalid_token"')
 
     def _unauthorized(self, message: str, challenge: str = "Bearer") -> Refusal:
         return Refusal(401, message, {"WWW-Authenticate": challenge})
@@ -135,8 +179,10 @@ def client_token(file: Path | None, environment: Mapping[str, str]) -> str | Non
     return environment.get(TOKEN_VARIABLE) or None
 
 
+@lru_cache(maxsize=16)
 def _host_name(host: str | None) -> str | None:
-    if not host:
+    # As it is: it becomes part of the URL in the card.
+    if not host or _HOST.fullmatch(host) is None:
         return None
     try:
         return urlsplit(f"//{host}").hostname

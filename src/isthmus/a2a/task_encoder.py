@@ -1,22 +1,29 @@
-"""A2A 0.3 over JSON-RPC, answers: the Task and its status-update events, with the extension and without.
+"""Tasks and their events as A2A items, with the extension and without; the same for every protocol version.
 
 With the extension every event is as Appendix A of spec 2 has it: ``{URI: {"kind": ..., "model": ...}}`` in the
 metadata and a Message with the content. The metadata object also holds, as additions of ours: ``answered_by``
 (TOOL_CALL_CONFIRMATION), ``reason`` (STATE_CHANGE, a machine-readable word), ``retry`` (STATE_CHANGE while a model
-request is tried again). Without it only text, states and questions go out. Sans-I/O.
+request is tried again). Without it only text, states, artifacts and questions go out. What a version writes in its own
+way is its :class:`Shape`. Sans-I/O.
 """
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, assert_never
+from functools import lru_cache
+from typing import Any, Protocol, assert_never
 
 from isthmus.a2a.questions import question_text
+from isthmus.a2a.wire import JsonDict
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.codec import to_json
+from isthmus.development_tool import DevelopmentToolEventKind, ToolCall
 from isthmus.events import (
+    AgentMessage,
+    ArtifactPart,
+    ArtifactUpdate,
+    Command,
     ConfirmationAccepted,
-    DevelopmentToolEventKind,
-    EditorContext,
+    InternalEvent,
     ModelReply,
     Prompt,
     RetryNotice,
@@ -24,40 +31,71 @@ from isthmus.events import (
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
     ToolCallUpdate,
-    ToolResultRecorded,
 )
 
-JsonDict = dict[str, Any]
+
+class Shape(Protocol):
+    """How one protocol version writes the objects of A2A."""
+
+    def state(self, state: TaskState) -> str:
+        """The name of a task state."""
+        ...
+
+    def text(self, text: str) -> JsonDict:
+        """A text part."""
+        ...
+
+    def data(self, data: JsonDict) -> JsonDict:
+        """A data part."""
+        ...
+
+    def part(self, part: ArtifactPart) -> JsonDict:
+        """A part of an artifact."""
+        ...
+
+    def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
+        """A Message; ``role`` is ``user`` or ``agent``."""
+        ...
+
+    def task(self, task: JsonDict) -> JsonDict:
+        """A Task, out of the members that all versions have."""
+        ...
+
+    def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
+        """A TaskStatusUpdateEvent as a stream item; ``ids`` are taskId and contextId."""
+        ...
+
+    def artifact_update(self, event: JsonDict) -> JsonDict:
+        """A stream item, out of the members of a TaskArtifactUpdateEvent."""
+        ...
 
 
-def encode_task(snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
+def encode_task(shape: Shape, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
     """A Task. ``status.message`` holds the pending questions, the final text of a completed task, or the error.
 
     At most ``history_length`` messages go out, all that the snapshot has when it is None.
     """
-    task: JsonDict = {
-        "kind": "task",
-        "id": snapshot.task_id,
-        "contextId": snapshot.context_id,
-        "status": _status(snapshot.state, snapshot.updated_at, _task_message(snapshot, uri)),
-    }
+    status = _status(shape, snapshot.state, snapshot.updated_at, _task_message(shape, snapshot, uri))
+    task: JsonDict = {"id": snapshot.task_id, "contextId": snapshot.context_id, "status": status}
+    if snapshot.artifacts:
+        task["artifacts"] = [encode_artifact(shape, artifact) for artifact in snapshot.artifacts]
     count = len(snapshot.history)
     messages = snapshot.history[count - min(count if history_length is None else history_length, count) :]
     if messages:
-        task["history"] = [_history(snapshot, message) for message in messages]
+        task["history"] = [_history(shape, snapshot, message) for message in messages]
     if uri is not None:
         task["metadata"] = {uri: _task_metadata(snapshot)}
-    return task
+    return shape.task(task)
 
 
+@lru_cache(maxsize=64)
 def timestamp(at: float) -> str:
     """Unix seconds as ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class StreamEncoder:
+class StatusEncoder:
     """The events of one stream, in order.
 
     ``snapshot`` is the task as it stood when the stream began. ``answered`` are the calls that the request of this
@@ -65,35 +103,37 @@ class StreamEncoder:
     first (Appendix A, step 7).
     """
 
-    def __init__(self, snapshot: TaskSnapshot, uri: str | None, *, answered: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        snapshot: TaskSnapshot,
+        uri: str | None,
+        *,
+        answered: frozenset[str] = frozenset(),
+        user_tier: str | None = None,
+    ) -> None:
+        self._shape = shape
         self._snapshot = snapshot
         self._uri = uri
         self._answered = answered
+        self._user_tier = user_tier
+        self._model = snapshot.model
         self._begun = False
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
-    def may_be_last(self, delivery: Delivery) -> bool:
-        """The stream may end with this event, unless it is followed by others (in a replay)."""
-        return isinstance(delivery.event, StateChange) and delivery.event.state.ends_stream
-
-    def asks(self, delivery: Delivery) -> bool:
-        """The event says that a person is asked."""
-        return isinstance(delivery.event, StateChange) and delivery.event.state is TaskState.INPUT_REQUIRED
-
-    def encode(self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()) -> JsonDict | None:
-        """The status-update event of a delivery, None for what this client is not told.
-
-        ``final`` says that the stream ends with it; ``pending`` are the calls that wait for the person then.
-        """
-        if self._is_echo(delivery):
-            return None
+    def encode(
+        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+    ) -> Sequence[JsonDict]:
+        """See :meth:`isthmus.a2a.wire.StreamEncoder.encode`."""
+        if self._answered and not self._begun and self._is_echo(delivery):
+            return ()
         encoded = self._encode(delivery, final, pending)
-        self._begun = self._begun or encoded is not None
-        return encoded
+        if encoded is None:
+            return ()
+        self._begun = True
+        return (encoded,)
 
     def _is_echo(self, delivery: Delivery) -> bool:
-        if self._begun or not self._answered:
-            return False
         match delivery.event:
             case ConfirmationAccepted(confirmation):
                 return confirmation.tool_call_id in self._answered
@@ -110,7 +150,7 @@ class StreamEncoder:
             case ToolCallUpdate(call):
                 return self._extended(delivery, kinds.TOOL_CALL_UPDATE, self._data(delivery, to_json(call)))
             case TextContent(message_id, text):
-                return self._event(delivery, kinds.TEXT_CONTENT, self._message(message_id, [_text_part(text)]))
+                return self._event(delivery, kinds.TEXT_CONTENT, self._message(message_id, [self._shape.text(text)]))
             case Thought(thought):
                 return self._extended(delivery, kinds.THOUGHT, self._data(delivery, to_json(thought)))
             case ConfirmationAccepted(confirmation, answered_by):
@@ -121,7 +161,14 @@ class StreamEncoder:
                 retry = {"attempt": attempt, "attempts": attempts, "delay": delay, "reason": reason}
                 content = self._message(self._message_id(delivery), [])
                 return self._extended(delivery, kinds.STATE_CHANGE, content, error=error, retry=retry)
-            case Prompt() | EditorContext() | ModelReply() | ToolResultRecorded():
+            case AgentMessage(message_id, text, was_streamed=False):
+                return self._event(delivery, kinds.TEXT_CONTENT, self._message(message_id, [self._shape.text(text)]))
+            case ArtifactUpdate() as update:
+                return self._artifact(update)
+            case ModelReply(model=model):
+                self._model = model or self._model
+                return None
+            case Prompt() | Command() | AgentMessage() | InternalEvent():
                 return None
             case _:
                 assert_never(delivery.event)
@@ -133,9 +180,9 @@ class StreamEncoder:
             return None  # the Task itself says so
         parts: list[JsonDict] = []
         if change.state is TaskState.INPUT_REQUIRED:
-            parts = pending_parts(pending, self._uri)
+            parts = pending_parts(self._shape, pending, self._uri)
         elif change.error is not None:
-            parts = [_text_part(change.error)]
+            parts = [self._shape.text(change.error)]
         content = self._message(self._message_id(delivery), parts) if parts or self._uri is not None else None
         kind = DevelopmentToolEventKind.STATE_CHANGE
         more = {"error": change.error, "reason": change.reason}
@@ -156,25 +203,28 @@ class StreamEncoder:
         final: bool = False,
         **more: Any,
     ) -> JsonDict:
-        event: JsonDict = {
-            "kind": "status-update",
-            **self._ids,
-            "status": _status(state, delivery.at, content),
-            "final": final,
-        }
+        status = _status(self._shape, state, delivery.at, content)
+        extended: JsonDict | None = None
         if self._uri is not None:
             metadata: JsonDict = {"kind": kind.name}
-            if self._snapshot.model:
-                metadata["model"] = self._snapshot.model
+            if self._model:
+                metadata["model"] = self._model
+            if self._user_tier is not None:
+                metadata["user_tier"] = self._user_tier
             metadata.update((name, value) for name, value in more.items() if value is not None)
-            event["metadata"] = {self._uri: metadata}
-        return event
+            extended = {self._uri: metadata}
+        return self._shape.status_update(self._ids, status, extended, final=final)
+
+    def _artifact(self, update: ArtifactUpdate) -> JsonDict:
+        flags = {"append": update.append, "lastChunk": update.last_chunk}
+        artifact = encode_artifact(self._shape, update)
+        return self._shape.artifact_update({**self._ids, "artifact": artifact, **flags})
 
     def _data(self, delivery: Delivery, data: JsonDict) -> JsonDict:
-        return self._message(self._message_id(delivery), [_data_part(data)])
+        return self._message(self._message_id(delivery), [self._shape.data(data)])
 
     def _message(self, message_id: str, parts: list[JsonDict]) -> JsonDict:
-        return {"kind": "message", "role": "agent", "messageId": message_id, "parts": parts, **self._ids}
+        return self._shape.message("agent", message_id, parts, self._ids)
 
     def _message_id(self, delivery: Delivery) -> str:
         if delivery.seq is not None:
@@ -183,31 +233,41 @@ class StreamEncoder:
         return f"{self._snapshot.task_id}-{call}"
 
 
-def pending_parts(pending: Sequence[ToolCall], uri: str | None) -> list[JsonDict]:
+def encode_artifact(shape: Shape, artifact: ArtifactUpdate) -> JsonDict:
+    """An Artifact."""
+    encoded: JsonDict = {"artifactId": artifact.artifact_id, "parts": [shape.part(part) for part in artifact.parts]}
+    if artifact.name is not None:
+        encoded["name"] = artifact.name
+    if artifact.description is not None:
+        encoded["description"] = artifact.description
+    return encoded
+
+
+def pending_parts(shape: Shape, pending: Sequence[ToolCall], uri: str | None) -> list[JsonDict]:
     """The parts that put the pending questions: every call whole, and described in text for plain clients."""
     parts: list[JsonDict] = []
     for call in pending:
         if uri is None:
-            parts.append(_text_part(question_text(call)))
-        parts.append(_data_part(to_json(call)))
+            parts.append(shape.text(question_text(call)))
+        parts.append(shape.data(to_json(call)))
     return parts
 
 
-def _task_message(snapshot: TaskSnapshot, uri: str | None) -> JsonDict | None:
+def _task_message(shape: Shape, snapshot: TaskSnapshot, uri: str | None) -> JsonDict | None:
     if snapshot.state is TaskState.COMPLETED:
         last = snapshot.history[-1] if snapshot.history else None
-        return _history(snapshot, last) if last is not None and last.role == "agent" else None
+        return _history(shape, snapshot, last) if last is not None and last.role == "agent" else None
     parts: list[JsonDict] = []
     if snapshot.pending:
         # Also while another call runs: what waits can be answered.
-        parts = pending_parts(snapshot.pending, uri)
+        parts = pending_parts(shape, snapshot.pending, uri)
     elif snapshot.error is not None:
-        parts = [_text_part(snapshot.error)]
+        parts = [shape.text(snapshot.error)]
     if not parts:
         return None
     ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
     message_id = f"{snapshot.task_id}-{snapshot.seq}"
-    return {"kind": "message", "role": "agent", "messageId": message_id, "parts": parts, **ids}
+    return shape.message("agent", message_id, parts, ids)
 
 
 def _task_metadata(snapshot: TaskSnapshot) -> JsonDict:
@@ -226,28 +286,14 @@ def _task_metadata(snapshot: TaskSnapshot) -> JsonDict:
     return metadata
 
 
-def _history(snapshot: TaskSnapshot, message: HistoryMessage) -> JsonDict:
-    return {
-        "kind": "message",
-        "role": message.role,
-        "messageId": message.message_id,
-        "parts": [_text_part(message.text)],
-        "taskId": snapshot.task_id,
-        "contextId": snapshot.context_id,
-    }
+def _history(shape: Shape, snapshot: TaskSnapshot, message: HistoryMessage) -> JsonDict:
+    ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
+    return shape.message(message.role, message.message_id, [shape.text(message.text)], ids)
 
 
-def _status(state: TaskState, at: float, message: JsonDict | None) -> JsonDict:
-    status: JsonDict = {"state": state.value}
+def _status(shape: Shape, state: TaskState, at: float, message: JsonDict | None) -> JsonDict:
+    status: JsonDict = {"state": shape.state(state)}
     if message is not None:
         status["message"] = message
     status["timestamp"] = timestamp(at)
     return status
-
-
-def _text_part(text: str) -> JsonDict:
-    return {"kind": "text", "text": text}
-
-
-def _data_part(data: JsonDict) -> JsonDict:
-    return {"kind": "data", "data": data}

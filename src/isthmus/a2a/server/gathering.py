@@ -28,13 +28,14 @@ class GatheringTransport(asyncio.Transport):
         if not data:
             return
         if not self._pieces:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._pieces.append(data)
         self._size += len(data)
         if self._size >= GATHERED_BYTES:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write now what is left."""
         if self._pieces:
             data = b"".join(self._pieces)
             self._pieces.clear()
@@ -44,7 +45,7 @@ class GatheringTransport(asyncio.Transport):
 
     def close(self) -> None:
         """Write what is left, then close."""
-        self._flush()
+        self.flush()
         self._inner.close()
 
     def abort(self) -> None:
@@ -83,6 +84,14 @@ class GatheringTransport(asyncio.Transport):
 class GatheringProtocol(AutoHTTPProtocol):
     """uvicorn's HTTP protocol, the one it would choose itself, on such a transport."""
 
+    _gathering: GatheringTransport
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See :meth:`asyncio.BaseProtocol.connection_made`."""
-        super().connection_made(GatheringTransport(cast("asyncio.Transport", transport)))
+        self._gathering = GatheringTransport(cast("asyncio.Transport", transport))
+        super().connection_made(self._gathering)
+
+    def on_response_complete(self) -> None:
+        """See uvicorn; the answer is whole, so nothing is gained by waiting."""
+        self._gathering.flush()
+        cast("Any", super()).on_response_complete()

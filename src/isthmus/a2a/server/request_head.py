@@ -1,12 +1,12 @@
 """Closes connections whose next request does not come: uvicorn waits for the head of a request without end.
 
-Deliberately not here: the body of a request, which the application waits for (:mod:`isthmus.a2a.server`), and idle
-connections between requests, which uvicorn closes.
+Deliberately not here: the body of a request, which the application waits for (:mod:`isthmus.a2a.server.application`),
+and idle connections between requests, which uvicorn closes.
 """
 
 import asyncio
 
-from isthmus.a2a.gathering import GatheringProtocol
+from isthmus.a2a.server.gathering import GatheringProtocol
 
 HEAD_SECONDS = 30.0
 """How long the head of a request may take, from the connection or its first byte on."""

@@ -1,23 +1,27 @@
 """Server-sent events out of the server: one response per stream, ended cleanly, pulled at the reader's pace.
 
-A stream takes its next event only when the reader has taken the last one; nothing is queued for it. It notices a
-reader that leaves, keeps idle connections alive with comments, and ends with a whole last chunk when the server stops.
-Deliberately not here: what the events are.
+A stream takes its next events only when the reader has taken the last ones; nothing is queued for it, and events that
+are there together go out together. It notices a reader that leaves, keeps idle connections alive with comments, and
+ends with a whole last chunk when the server stops. Deliberately not here: what the events are.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 
 import anyio
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from isthmus.a2a.server.first_step import FirstStep
+
 STOPPING = b": the server is stopping\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
 LASTING_SECONDS = 0.25
 """How long a stream may run before it is looked after; also how late a reader that left at once is noticed."""
+GATHERED_BYTES = 16384
+"""What is sent at once at the latest, however many events are there."""
 
 
 def event_frame(data: bytes, seq: int | None = None) -> bytes:
@@ -31,6 +35,8 @@ class OpenStreams:
     def __init__(self) -> None:
         self._scopes: set[anyio.CancelScope] = set()
         self.closing = False
+        self.why: str | None = None
+        """Why they end, when it is not because the server stops."""
 
     def __len__(self) -> int:
         return len(self._scopes)
@@ -47,15 +53,18 @@ class OpenStreams:
         """The work is done."""
         self._scopes.discard(scope)
 
-    def close(self) -> None:
-        """End everything that is open, and whatever still comes."""
-        self.closing = True
+    def close(self, why: str | None = None) -> None:
+        """End everything that is open, and whatever still comes: because the server stops, or for the reason given."""
+        self.closing, self.why = True, why
         for scope in tuple(self._scopes):
             scope.cancel()
 
 
 class EventStream(StreamingResponse):
-    """An event stream of frames. ``keep_alive`` is how many seconds without an event make a comment."""
+    """An event stream of frames. ``keep_alive`` is how many seconds without an event make a comment.
+
+    ``farewell`` makes the last frame of a stream that is ended for a reason.
+    """
 
     media_type = "text/event-stream"
 
@@ -66,16 +75,18 @@ class EventStream(StreamingResponse):
         *,
         keep_alive: float = 15,
         headers: Mapping[str, str] | None = None,
+        farewell: Callable[[str], bytes] | None = None,
     ) -> None:
         super().__init__(frames, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **(headers or {})})
         self._frames = frames
         self._streams = streams
         self._keep_alive = keep_alive
+        self._farewell = farewell
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the head, every frame, and the end; returns when the reader has left, too.
 
-        It is cut short with a comment when the server stops.
+        It is cut short with a comment when the server stops, and with an error when it is ended for another reason.
         """
         work = self._streams.enter()
         care = _Care(receive, send, work, self._keep_alive)
@@ -83,16 +94,41 @@ class EventStream(StreamingResponse):
             with work:
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 async with aclosing(self._frames) as frames:
-                    async for frame in frames:
-                        care.last_sent = care.now()
-                        await send({"type": "http.response.body", "body": frame, "more_body": True})
+                    await self._send_frames(frames, care, send)
         finally:
             self._streams.leave(work)
             care.end()
         if care.reader_has_left:
             return
-        end = STOPPING if work.cancelled_caught else b""
+        end = b""
+        if work.cancelled_caught:
+            why = self._streams.why
+            end = STOPPING if why is None or self._farewell is None else self._farewell(why)
         await send({"type": "http.response.body", "body": end, "more_body": False})
+
+    async def _send_frames(self, frames: AsyncGenerator[bytes, None], care: "_Care", send: Send) -> None:
+        gathered: list[bytes] = []
+        size = 0
+
+        async def flush() -> None:
+            nonlocal size
+            if gathered:
+                body = b"".join(gathered)
+                gathered.clear()
+                size = 0
+                care.last_sent = care.now()
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+
+        try:
+            while True:
+                step = FirstStep(anext(frames))
+                frame = step.result if step.is_done else await step.after(flush)
+                gathered.append(frame)
+                size += len(frame)
+                if size >= GATHERED_BYTES:
+                    await flush()
+        except StopAsyncIteration:
+            await flush()
 
 
 class _Care:

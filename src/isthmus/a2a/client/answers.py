@@ -1,0 +1,172 @@
+"""What an A2A server answered, good or bad: results out of their envelopes, and errors that say what to do. Sans-I/O.
+
+Deliberately not here: the objects inside results (the wire modules).
+"""
+
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+import httpx2
+
+from isthmus.a2a.json_text import JsonError, decode
+from isthmus.a2a.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PUSH_NOT_SUPPORTED,
+    TASK_NOT_CANCELABLE,
+    TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION,
+    RpcError,
+)
+from isthmus.a2a.server.auth import TOKEN_VARIABLE
+from isthmus.client import InvalidRequest, TaskError, TaskNotCancelable, TaskNotFound, TaskNotResumable
+from isthmus.errors import IsthmusError
+
+MAX_EVENT_BYTES = 64_000_000
+"""The largest stream item that is read: a tool call is sent whole, with the content of its file."""
+MAX_ANSWER_BYTES = 64_000_000
+"""The largest answer that is read: a task with its history and artifacts."""
+
+
+class RemoteError(IsthmusError):
+    """A server cannot be used: it is not there, refuses us, or is not what it should be."""
+
+
+class ConnectionLostError(RemoteError):
+    """The connection broke; the same request may work on a new one."""
+
+
+_TASK_ERRORS: Mapping[int, type[TaskError]] = {
+    TASK_NOT_FOUND: TaskNotFound,
+    TASK_NOT_CANCELABLE: TaskNotCancelable,
+    UNSUPPORTED_OPERATION: TaskNotResumable,
+    INVALID_PARAMS: InvalidRequest,
+    INVALID_REQUEST: InvalidRequest,
+    PUSH_NOT_SUPPORTED: InvalidRequest,
+}
+
+_REASONS: Mapping[str, int] = {
+    "TASK_NOT_FOUND": TASK_NOT_FOUND,
+    "TASK_NOT_CANCELABLE": TASK_NOT_CANCELABLE,
+    "UNSUPPORTED_OPERATION": UNSUPPORTED_OPERATION,
+    "PUSH_NOTIFICATION_NOT_SUPPORTED": PUSH_NOT_SUPPORTED,
+    "INVALID_PARAMS": INVALID_PARAMS,
+    "INVALID_REQUEST": INVALID_REQUEST,
+    "METHOD_NOT_FOUND": METHOD_NOT_FOUND,
+}
+_STATUSES: Mapping[int, int] = {400: INVALID_PARAMS, 404: TASK_NOT_FOUND, 501: METHOD_NOT_FOUND}
+
+
+def result_of(answer: Any, url: str) -> Any:
+    """The result in a JSON-RPC answer.
+
+    Raises:
+        TaskError: it holds an error that concerns the task or the request.
+        RpcError: it holds another error.
+        RemoteError: it is no JSON-RPC answer.
+    """
+    if not isinstance(answer, Mapping):
+        raise RemoteError(f"{url} is not an A2A server: it answered {json.dumps(answer)[:80]} to a JSON-RPC request")
+    found = cast("Mapping[str, Any]", answer)
+    error = found.get("error")
+    if isinstance(error, Mapping):
+        source = cast("Mapping[str, Any]", error)
+        raise refused(source.get("code"), str(source.get("message", "no message")))
+    if "result" not in found:
+        raise RemoteError(f"{url} is not an A2A server: its answer has neither result nor error")
+    return found["result"]
+
+
+def rest_error(body: bytes) -> IsthmusError | None:
+    """The error in the body of a refused HTTP request: of HTTP+JSON, or of JSON-RPC; None when there is none."""
+    try:
+        value = decode(body)
+    except JsonError:
+        return None
+    error = cast("Mapping[str, Any]", value).get("error") if isinstance(value, Mapping) else None
+    if not isinstance(error, Mapping):
+        return None
+    source = cast("Mapping[str, Any]", error)
+    code, text = source.get("code"), str(source.get("message", "no message"))
+    details = source.get("details")
+    for detail in cast("list[Any]", details) if isinstance(details, list) else ():
+        reason = cast("Mapping[str, Any]", detail).get("reason") if isinstance(detail, Mapping) else None
+        if isinstance(reason, str) and reason in _REASONS:
+            return refused(_REASONS[reason], text)
+    return refused(_STATUSES.get(code, code) if isinstance(code, int) else code, text)
+
+
+def refused(code: object, text: str) -> IsthmusError:
+    """The error that a code of A2A stands for."""
+    number = code if isinstance(code, int) else 0
+    known = _TASK_ERRORS.get(number)
+    return known(text) if known is not None else RpcError(number, f"the server answers: {text} ({code})")
+
+
+def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> None:
+    """Hold the HTTP status to what an A2A server answers.
+
+    Raises:
+        RemoteError: it refuses us, or cannot serve.
+        InvalidRequest: it refuses this request.
+    """
+    match response.status_code:
+        case 200 | 201 | 204:
+            return
+        case 401 if has_token:
+            raise RemoteError(f"{url} refuses the token (401): check the token file or {TOKEN_VARIABLE}")
+        case 401:
+            raise RemoteError(f"{url} needs a token (401): give its token file, or set {TOKEN_VARIABLE}")
+        case status if 300 <= status < 400:
+            place = response.headers.get("location", "nowhere")[:500]
+            raise RemoteError(
+                f"{url} does not serve A2A to us: it redirects to {place} (HTTP {status}); if that is right, name it"
+            )
+        case 413:
+            raise InvalidRequest(f"{url} refuses the request as too large (413)")
+        case status if status >= 500:
+            raise ConnectionLostError(f"{url} cannot serve now (HTTP {status})")
+        case status:
+            raise RemoteError(f"{url} does not serve A2A to us (HTTP {status} {response.reason_phrase})")
+
+
+def json_of(body: bytes, url: str) -> Any:
+    """The JSON value of a body.
+
+    Raises:
+        RemoteError: it is none.
+    """
+    try:
+        return decode(body)
+    except JsonError as error:
+        raise RemoteError(f"{url} is not an A2A server: {error}") from error
+
+
+def lost(url: str, error: httpx2.HTTPError) -> RemoteError:
+    """The error for a request that HTTP could not carry."""
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return RemoteError(
+            f"the certificate of {url} is not trusted ({error}); for a server with a certificate of its own, name the "
+            "file of it, or of who issued it: --ca-file, or SSL_CERT_FILE"
+        )
+    if isinstance(error, httpx2.ConnectError):
+        return ConnectionLostError(f"nothing answers at {url} ({error}); is the server running?")
+    if isinstance(error, httpx2.TimeoutException):
+        return ConnectionLostError(f"{url} did not answer in time ({type(error).__name__})")
+    if isinstance(error, httpx2.SSEError | httpx2.DecodingError):
+        return RemoteError(f"{url} sent an event stream that is not read: {error}")
+    return ConnectionLostError(f"the connection to {url} broke: {error or type(error).__name__}")
+
+
+@contextmanager
+def redacted(token: str | None) -> Generator[None]:
+    """Errors from within do not repeat the token, also where the server does."""
+    try:
+        yield
+    except IsthmusError as error:
+        if token:
+            error.args = tuple(item.replace(token, "[token]") if isinstance(item, str) else item for item in error.args)
+        raise

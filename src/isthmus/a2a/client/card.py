@@ -1,0 +1,103 @@
+"""The agent card of a server over HTTP: from which address, trusting whom, and where it sends requests.
+
+A card is asked for without the token first; the token never goes to another origin than the one that the person named.
+Deliberately not here: what a card says (:mod:`isthmus.a2a.client.discovery`), and requests.
+"""
+
+import os
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import httpx2
+
+from isthmus.a2a.client.answers import RemoteError, check_status, json_of, lost
+from isthmus.a2a.client.discovery import is_card
+from isthmus.a2a.server.auth import LOOPBACK_NAMES
+from isthmus.a2a.server.card import PATHS
+
+MAX_CARD_BYTES = 4_000_000
+_NOWHERE = LOOPBACK_NAMES | {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
+
+
+def authorities(ca_file: Path | None) -> "ssl.SSLContext | bool":
+    """Who vouches for servers: those of a file, or of that in SSL_CERT_FILE, also on this machine, else the usual."""
+    name = f"the file {ca_file}" if ca_file is not None else "SSL_CERT_FILE"
+    file = str(ca_file) if ca_file is not None else os.environ.get("SSL_CERT_FILE")
+    try:
+        return ssl.create_default_context(cafile=file) if file else True
+    except OSError as error:  # SSLError is one: the file holds no certificate
+        where = name if ca_file is not None else f"{name} ({file})"
+        raise RemoteError(f"no certificates can be read from {where} (expected PEM): {error}") from error
+
+
+def base_of(url: str) -> httpx2.URL:
+    try:
+        base = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise RemoteError(f"{url!r} is not a URL: {error}") from error
+    if base.userinfo:
+        raise RemoteError(
+            "the URL holds a user or a token, which others could see; leave it out, and give the token by a file "
+            "(--token-file) or in ISTHMUS_A2A_TOKEN"
+        )
+    if base.scheme not in ("http", "https") or not base.host:
+        raise RemoteError(f"{url!r} is not the URL of a server: expected http://HOST:PORT/ or https://...")
+    return base
+
+
+async def fetch_card(http: httpx2.AsyncClient, base: httpx2.URL, token: str | None) -> Mapping[str, Any]:
+    if base.path.endswith(".json"):
+        places = [base]
+    else:
+        places = [base.copy_with(raw_path=(base.path.rstrip("/") + path).encode()) for path in PATHS]
+    for place in places:
+        # A card is public as a rule; the token goes only where it is asked for.
+        response, body = await _fetched(http, place, str(base), {})
+        if response.status_code in (401, 403) and token is not None:
+            response, body = await _fetched(http, place, str(base), authorization(token))
+        if response.status_code in (404, 405):
+            continue
+        check_status(response, str(base), has_token=token is not None)
+        card = json_of(body, str(base))
+        if is_card(card):
+            return cast("Mapping[str, Any]", card)
+        break
+    raise RemoteError(f"{base} is not an A2A server: it has no agent card at {places[0].path}")
+
+
+async def _fetched(
+    http: httpx2.AsyncClient, place: httpx2.URL, url: str, headers: Mapping[str, str]
+) -> tuple[httpx2.Response, bytes]:
+    try:
+        async with http.stream("GET", place, headers={"Accept": "application/json", **headers}) as response:
+            return response, await read_body(response, MAX_CARD_BYTES, url)
+    except httpx2.HTTPError as error:
+        raise lost(url, error) from error
+
+
+async def read_body(response: httpx2.Response, limit: int, url: str) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > limit:
+            raise RemoteError(f"{url} answers with more than {limit:,} bytes, which are not read")
+    return bytes(body)
+
+
+def endpoint_of(base: httpx2.URL, stated: str, *, has_token: bool) -> httpx2.URL:
+    """Where requests go. A token never goes to another origin than the one that the person named."""
+    try:
+        url = httpx2.URL(stated)
+    except httpx2.InvalidURL as error:
+        raise RemoteError(f"the agent card of {base} has no valid url: {error}") from error
+    # Servers often know themselves by an address that means nothing here: behind a proxy, in a container.
+    is_elsewhere = url.scheme in ("http", "https") and url.host not in _NOWHERE and url.host != base.host
+    if is_elsewhere and not has_token:
+        return url.copy_with(fragment=None, username=None, password=None)
+    return base.copy_with(raw_path=url.raw_path or b"/", fragment=None)
+
+
+def authorization(token: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}

@@ -1,0 +1,249 @@
+"""The slash commands of an A2A server, for its client: ``commands/get`` and ``command/execute`` (spec 2, section 3.3).
+
+Servers of the dialect coderAgent have ``/listCommands`` and ``/executeCommand`` instead; plain servers have none.
+"""
+
+import json
+import time
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from isthmus.a2a.client.answers import RemoteError
+from isthmus.a2a.client.connection import Connection, Stream
+from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.client.memory import TaskMemory
+from isthmus.a2a.client.streams import Patience, Source, StreamSource, TaskReader, decoded_task, open_source
+from isthmus.a2a.client.wires import Ask
+from isthmus.a2a.items import JsonMap, TaskItem, optional_object, optional_text
+from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, RpcError
+from isthmus.a2a.snapshots import snapshot_of
+from isthmus.client import (
+    CommandMessage,
+    CommandScope,
+    Delivery,
+    Execution,
+    InvalidRequest,
+    TaskNotFound,
+    TaskNotResumable,
+    TaskSnapshot,
+    Turn,
+)
+from isthmus.codec import from_json, to_json
+from isthmus.development_tool import (
+    CommandExecutionStatus,
+    ExecuteSlashCommandRequest,
+    ExecuteSlashCommandResponse,
+    GetAllSlashCommandsResponse,
+    SlashCommand,
+)
+from isthmus.errors import DecodeError
+from isthmus.events import AgentMessage, StateChange, TaskState
+
+LIST = "commands/get"
+EXECUTE = "command/execute"
+
+
+class RemoteCommands:
+    """The commands of one server."""
+
+    def __init__(self, connection: Connection, patience: Patience, memory: TaskMemory) -> None:
+        self._connection = connection
+        self._patience = patience
+        self._memory = memory
+
+    async def list(self, scope: CommandScope) -> Sequence[SlashCommand]:
+        """The commands as a tree; none where the server has no such method."""
+        try:
+            match self._memory.manner:
+                case Manner.DEVELOPMENT_TOOL:
+                    result = await self._connection.call(Ask(LIST, self._params(scope)))
+                case Manner.CODER_AGENT:
+                    result = await self._listed()
+                case Manner.PLAIN:
+                    return ()
+        except RpcError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return ()
+        try:
+            return tuple(_named(item) for item in from_json(GetAllSlashCommandsResponse, result).commands)
+        except DecodeError as error:
+            raise RemoteError(f"{self._connection.url} sent something else than commands: {error}") from error
+
+    async def execute(self, command: CommandMessage) -> Execution:
+        """Start a command; its turn begins with its first event."""
+        match self._memory.manner:
+            case Manner.DEVELOPMENT_TOOL:
+                return await self._execute(command)
+            case Manner.CODER_AGENT:
+                return await self._execute_there(command)
+            case Manner.PLAIN:
+                return _not_started("this agent has no slash commands")
+
+    # --- With the extension -----------------------------------------------------------------------------------------
+
+    def _params(self, scope: CommandScope) -> dict[str, Any]:
+        extended = dict(scope.settings or {})
+        extended.update(
+            (name, value)
+            for name, value in (("task_id", scope.task_id), ("context_id", scope.context_id))
+            if value is not None
+        )
+        return {"metadata": {self._connection.activation.uri: extended}} if extended else {}
+
+    async def _execute(self, command: CommandMessage) -> Execution:
+        asked = to_json(ExecuteSlashCommandRequest(command.path, command.args))
+        ask = Ask(EXECUTE, {**asked, **self._params(command.scope)})
+        try:
+            found = await self._connection.stream_or_result(ask)
+        except RpcError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return _not_started("this agent has no slash commands")
+        if not isinstance(found, Stream):
+            return await self._attached(self._response(found), None)
+        try:
+            first = await found.next()
+            if first is None:
+                raise RemoteError(f"{self._connection.url} ended the stream of {EXECUTE} without an answer")
+            response = self._response(first[0])
+        except BaseException:
+            await found.aclose()
+            raise
+        return await self._attached(response, StreamSource(self._connection, found))
+
+    def _response(self, result: object) -> ExecuteSlashCommandResponse:
+        try:
+            return from_json(ExecuteSlashCommandResponse, result)
+        except DecodeError as error:
+            raise RemoteError(f"{self._connection.url} sent something else than an execution: {error}") from error
+
+    async def _attached(self, response: ExecuteSlashCommandResponse, source: Source | None) -> Execution:
+        """The execution with the events of its task, from the first: in the same answer, or by following it."""
+        status = response.status
+        if status is CommandExecutionStatus.FAILED_TO_START or not response.execution_id:
+            if source is not None:
+                await source.aclose()
+            return Execution(CommandExecutionStatus.FAILED_TO_START, response.message)
+        task_id = response.execution_id
+        if source is None:
+            source = await self._followed(task_id)
+        decoder = self._memory.decoder(None)
+        decoder.begin(TaskState.SUBMITTED)
+        try:
+            snapshot = await self._began(task_id)
+        except BaseException:
+            await source.aclose()
+            raise
+        reader = TaskReader(self._connection, decoder, self._patience)
+        turn = Turn(snapshot, reader.deliveries(source, task_id, 0, None), is_new=True)
+        return Execution(status, response.message, turn)
+
+    async def _followed(self, task_id: str) -> Source:
+        try:
+            return await open_source(self._connection, self._connection.wire.follow(task_id), 0)
+        except TaskNotResumable:
+            # It is over already, and this server gives no stream of such a task: what it came to is in the task.
+            return _Once(await self._task(task_id))
+
+    async def _task(self, task_id: str) -> TaskItem:
+        return decoded_task(self._connection, await self._connection.call(self._connection.wire.get(task_id)))
+
+    async def _began(self, task_id: str) -> TaskSnapshot:
+        """The task before its first event."""
+        try:
+            now = snapshot_of(await self._task(task_id), self._connection.activation.uri)
+        except TaskNotFound:
+            return _fresh(task_id, "")
+        began = replace(now, state=TaskState.SUBMITTED, seq=0, error=None, reason=None, pending=(), history=())
+        return replace(began, updated_at=now.created_at)
+
+    # --- In the dialect coderAgent ----------------------------------------------------------------------------------
+
+    async def _listed(self) -> object:
+        found = await self._connection.resource("GET", "/listCommands")
+        if isinstance(found, Stream):
+            await found.aclose()
+            return {}
+        status, body = found
+        if status != 200:
+            raise RemoteError(f"{self._connection.url} does not list its commands: {_error_of(body, status)}")
+        return body
+
+    async def _execute_there(self, command: CommandMessage) -> Execution:
+        body = {"command": " ".join(command.path), "args": [command.args] if command.args else []}
+        found = await self._connection.resource("POST", "/executeCommand", body)
+        if isinstance(found, Stream):
+            return await self._streamed(found)
+        status, content = found
+        if status != 200:
+            return _not_started(_error_of(content, status))
+        data = (optional_object(content) or {}).get("data")
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=2)
+        now = time.time()
+        told = (Delivery(None, now, AgentMessage("command", text)),) if text.strip() else ()
+        done = Delivery(None, now, StateChange(TaskState.COMPLETED))
+        return Execution(CommandExecutionStatus.STARTED, None, Turn(_fresh("", ""), _each((*told, done)), is_new=True))
+
+    async def _streamed(self, stream: Stream) -> Execution:
+        source = StreamSource(self._connection, stream)
+        decoder = self._memory.decoder(None)
+        decoder.begin(TaskState.SUBMITTED)
+        try:
+            first = await source.next()
+            if first is None:
+                raise InvalidRequest(f"{self._connection.url} ended the command without an answer")
+            item, seq = first
+            reader = TaskReader(self._connection, decoder, self._patience)
+            begun = reader.decode(item, seq)
+        except BaseException:
+            await source.aclose()
+            raise
+        # Its context is the command's own, and takes no message: the session is another.
+        turn = Turn(_fresh(item.task_id, ""), reader.deliveries(source, item.task_id, None, begun), is_new=True)
+        return Execution(CommandExecutionStatus.STARTED, None, turn)
+
+
+class _Once:
+    """A source of one task, as it stands."""
+
+    def __init__(self, task: TaskItem) -> None:
+        self._task: TaskItem | None = task
+
+    async def next(self) -> tuple[TaskItem, None] | None:
+        """The task, then the end."""
+        task, self._task = self._task, None
+        return None if task is None else (task, None)
+
+    async def finish(self) -> None:
+        """Nothing is open."""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _named(command: SlashCommand) -> SlashCommand:
+    """The command with sub-commands that have their own names alone; some servers write ``memory show`` there."""
+    prefix = f"{command.name} "
+    subs = (replace(sub, name=sub.name.removeprefix(prefix).strip() or sub.name) for sub in command.sub_commands)
+    return replace(command, sub_commands=tuple(_named(sub) for sub in subs))
+
+
+def _fresh(task_id: str, context_id: str) -> TaskSnapshot:
+    now = time.time()
+    return TaskSnapshot(task_id, context_id, TaskState.SUBMITTED, 0, "", now, now)
+
+
+def _not_started(why: str) -> Execution:
+    return Execution(CommandExecutionStatus.FAILED_TO_START, why)
+
+
+def _error_of(body: object, status: int) -> str:
+    error = cast("JsonMap", body).get("error") if optional_object(body) is not None else None
+    return optional_text(error) or f"HTTP {status}"
+
+
+async def _each(deliveries: Sequence[Delivery]) -> AsyncGenerator[Delivery, None]:
+    for delivery in deliveries:
+        yield delivery

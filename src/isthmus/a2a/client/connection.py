@@ -1,0 +1,346 @@
+"""One A2A server as a client reaches it over HTTP: its card, requests with deadlines, and event streams.
+
+Speaks JSON-RPC, or HTTP+JSON of 1.0, and knows no tasks. Every failure is a :class:`RemoteError` that says what to do,
+or the error that the server answered; the token is in none. Deliberately not here: resuming streams, and what results
+mean (:mod:`isthmus.a2a.client.remote_agent`).
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+from urllib.parse import quote
+
+import httpx2
+
+from isthmus.a2a.client.answers import (
+    MAX_ANSWER_BYTES,
+    MAX_EVENT_BYTES,
+    ConnectionLostError,
+    RemoteError,
+    check_status,
+    json_of,
+    lost,
+    redacted,
+    rest_error,
+    result_of,
+)
+from isthmus.a2a.client.card import authorities, authorization, base_of, endpoint_of, fetch_card, read_body
+from isthmus.a2a.client.discovery import NoInterfaceError, Offer, read_card
+from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
+from isthmus.a2a.extension import Activation
+from isthmus.a2a.json_text import encode
+from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, Request, RpcError, encode_request
+from isthmus.a2a.server.auth import LOOPBACK_NAMES
+from isthmus.errors import IsthmusError
+
+__all__ = ["Connection", "ConnectionLostError", "RemoteError", "Stream"]
+
+SILENCE_SECONDS = 1800.0
+"""How long a stream of a server without the extension may be silent: such servers need not send anything while a tool
+runs, and some of them end the task when its client leaves."""
+
+Events: TypeAlias = AsyncIterator[httpx2.ServerSentEvent]
+Unwrap: TypeAlias = Callable[[bytes, str], Any]
+"""What an item holds, by its data and the name of its event; raises what the item reports."""
+
+_SAFE_METHODS = frozenset(
+    {"tasks/get", "isthmus/tasks", "tasks/resubscribe", "commands/get", "GetTask", "ListTasks", "SubscribeToTask"}
+)
+
+
+class Connection:
+    """A server whose card has been read. ``offer`` is what of it is used."""
+
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        url: str,
+        offer: Offer,
+        token: str | None = None,
+        silence: float | None = None,
+        rpc_url: str | None = None,
+    ) -> None:
+        self._http = http
+        self._ids = itertools.count(1)
+        self._token = token
+        self._silence = silence
+        self.url = url
+        self.rpc_url = rpc_url
+        """Where JSON-RPC is spoken as well, by a server that is reached by HTTP+JSON."""
+        self.offer = offer
+        self.wire: ClientWire = ClientWireV1() if offer.interface.major == "1.0" else ClientWireV03()
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        token: str | None = None,
+        *,
+        deadline: float = 60,
+        protocol: str | None = None,
+        binding: str | None = None,
+        ca_file: Path | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> "Connection":
+        """Read the card of the server at ``url`` (its base, or the card itself). ``deadline`` is seconds of silence.
+
+        The card is asked for without the token first. ``protocol`` is 0.3 or 1.0, ``binding``
+        JSONRPC or HTTP+JSON, where the server offers both. ``ca_file`` (PEM) holds who vouches for the server,
+        instead of the usual authorities.
+
+        Raises:
+            RemoteError: nobody is there, the token is refused, it is not an A2A server, or none that we speak to.
+            IncompatibleExtensionError: it speaks another version of the extension.
+        """
+        base = base_of(url)
+        http = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(deadline, connect=min(deadline, 10)),
+            # A stream stays open as long as its task works; no number of them may block a request. Idle connections
+            # are the server's to close: gemini-cli-a2a-server aborts a task when the one that began it is closed.
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=None),
+            trust_env=base.host not in LOOPBACK_NAMES,
+            verify=authorities(ca_file),
+            transport=transport,
+        )
+        try:
+            card = await fetch_card(http, base, token)
+            try:
+                offer = read_card(card, protocol, binding)
+            except NoInterfaceError as error:
+                raise RemoteError(f"{base} cannot be used: {error}") from error
+            endpoint = endpoint_of(base, offer.interface.url, has_token=token is not None)
+            rpc = None if offer.rpc is None else str(endpoint_of(base, offer.rpc.url, has_token=token is not None))
+            silence = deadline if offer.activation.active else max(deadline, SILENCE_SECONDS)
+            return cls(http, str(endpoint), offer, token, silence, rpc)
+        except BaseException:
+            await http.aclose()
+            raise
+
+    def without_token(self, text: str) -> str:
+        """A text for an error, also where the server repeats the token."""
+        return text.replace(self._token, "[token]") if self._token else text
+
+    @property
+    def activation(self) -> Activation:
+        """The extension as the server spells it, or nothing."""
+        return self.offer.activation
+
+    @property
+    def is_rest(self) -> bool:
+        """Requests go out as HTTP+JSON, but for those that this binding does not have."""
+        return self.offer.interface.binding == "HTTP+JSON"
+
+    def _goes_by_rest(self, ask: Ask) -> bool:
+        return self.is_rest and (self.rpc_url is None or has_rest_request(ask))
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    async def call(self, ask: Ask, *, waits: bool = False) -> Any:
+        """The result of a request; ``waits``: the server may think as long as a stream may be silent.
+
+        Raises:
+            TaskError: the server refuses the request.
+            RemoteError: the server cannot be used.
+        """
+        response = await self._send(ask, "application/json", read=self._silence if waits else None)
+        return self._result(ask, await self._whole(response, self._silence if waits else None), response)
+
+    async def stream(self, ask: Ask, after: int | None = None) -> "Stream":
+        """The open answer of a streaming request, resumed after an event when ``after`` is given.
+
+        Raises:
+            TaskError: the server refuses the request.
+            RemoteError: the server cannot be used.
+        """
+        found = await self.stream_or_result(ask, after)
+        if isinstance(found, Stream):
+            return found
+        raise RemoteError(f"{self.url} answers {ask.method} without an event stream")
+
+    async def stream_or_result(self, ask: Ask, after: int | None = None) -> "Stream | Any":
+        """The same where the server may also answer with a result."""
+        headers = {} if after is None else {"Last-Event-ID": str(after)}
+        response = await self._send(ask, "text/event-stream, application/json", headers, read=self._silence)
+        if not _is_stream(response) or response.status_code != 200:
+            return self._result(ask, await self._whole(response), response)
+        unwrapped = self._unwrapped_rest if self._goes_by_rest(ask) else self._unwrapped
+        return Stream(response, self.url, unwrapped, _events(response))
+
+    async def resource(self, verb: str, path: str, body: object = None) -> "tuple[int, Any] | Stream":
+        """A JSON resource beside the protocol, below the server's address: its status and content, or a stream."""
+        base = httpx2.URL(self.url)
+        url = base.copy_with(raw_path=(base.path.rstrip("/") + path).encode())
+        headers = self._headers("application/json, text/event-stream")
+        response = await self._sent(self._built(verb, url, headers, body, self._timeout(self._silence)))
+        if _is_stream(response) and response.status_code == 200:
+            return Stream(response, self.url, self._unwrapped, _data_lines(response))
+        return response.status_code, json_of(await self._whole(response) or b"null", self.url)
+
+    # --- Requests and answers ---------------------------------------------------------------------------------------
+
+    def _headers(self, accept: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        headers = {"Accept": accept, **authorization(self._token), **(more or {})}
+        if self.activation.uri is not None:
+            headers |= {"A2A-Extensions": self.activation.uri, "X-A2A-Extensions": self.activation.uri}
+        if self.wire.version == "1.0":
+            headers["A2A-Version"] = "1.0"
+        return headers
+
+    def _timeout(self, read: float | None) -> httpx2.Timeout:
+        base = self._http.timeout
+        return base if read is None else httpx2.Timeout(read, connect=base.connect, write=base.write, pool=base.pool)
+
+    def _request(self, ask: Ask, accept: str, more: Mapping[str, str] | None, read: float | None) -> httpx2.Request:
+        headers, timeout = self._headers(accept, more), self._timeout(read)
+        interface, url = self.offer.interface, self.url
+        if not self._goes_by_rest(ask):
+            if self.rpc_url is not None and self.offer.rpc is not None:
+                interface, url = self.offer.rpc, self.rpc_url
+            params = {**ask.params, "tenant": interface.tenant} if interface.tenant else ask.params
+            body = encode_request(Request(next(self._ids), ask.method, params))
+            headers["Content-Type"] = "application/json"
+            return self._http.build_request("POST", url, content=body, headers=headers, timeout=timeout)
+        found = rest_request(ask, lambda value: quote(value, safe=""))
+        if found is None:
+            raise RpcError(METHOD_NOT_FOUND, f"{self.url} is reached by HTTP+JSON, which has no {ask.method}")
+        verb, path, query, body = found
+        base = httpx2.URL(self.url)
+        tenant = f"/{interface.tenant}" if interface.tenant else ""
+        path = base.raw_path.decode().partition("?")[0].rstrip("/") + tenant + path
+        place = base.copy_with(raw_path=path.encode()).copy_merge_params(query)
+        return self._built(verb, place, headers, body, timeout)
+
+    def _built(
+        self, verb: str, url: httpx2.URL, headers: dict[str, str], body: object, timeout: httpx2.Timeout
+    ) -> httpx2.Request:
+        if body is None:
+            return self._http.build_request(verb, url, headers=headers, timeout=timeout)
+        headers["Content-Type"] = "application/json"
+        return self._http.build_request(verb, url, content=encode(body), headers=headers, timeout=timeout)
+
+    async def _send(
+        self, ask: Ask, accept: str, more: Mapping[str, str] | None = None, *, read: float | None = None
+    ) -> httpx2.Response:
+        try:
+            return await self._sent(self._request(ask, accept, more, read))
+        except ConnectionLostError as error:
+            # A kept connection may have died unseen; what changes nothing is sent again on a new one.
+            is_broken = isinstance(error.__cause__, httpx2.NetworkError | httpx2.RemoteProtocolError)
+            if ask.method not in _SAFE_METHODS or not is_broken:
+                raise
+            return await self._sent(self._request(ask, accept, more, read))
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._http.send(request, stream=True)
+        except httpx2.HTTPError as error:
+            raise lost(self.url, error) from error
+
+    async def _whole(self, response: httpx2.Response, seconds: float | None = None) -> bytes:
+        """The body; once it has begun it may take as long as a silence."""
+        try:
+            async with asyncio.timeout(seconds or self._http.timeout.read):
+                return await read_body(response, MAX_ANSWER_BYTES, self.url)
+        except TimeoutError as error:
+            raise ConnectionLostError(f"{self.url} did not answer in time (its answer does not end)") from error
+        except httpx2.HTTPError as error:
+            raise lost(self.url, error) from error
+        finally:
+            await response.aclose()
+
+    def _result(self, ask: Ask, body: bytes, response: httpx2.Response) -> Any:
+        with redacted(self._token):
+            if response.status_code not in (200, 201, 204):
+                error = rest_error(body)
+                if error is not None and response.status_code not in (401, 403):
+                    raise error
+            check_status(response, self.url, has_token=self._token is not None)
+            if self._goes_by_rest(ask):
+                return json_of(body or b"{}", self.url)
+            return result_of(json_of(body, self.url), self.url)
+
+    def _unwrapped(self, data: bytes, event: str) -> Any:
+        with redacted(self._token):
+            return result_of(json_of(data, self.url), self.url)
+
+    def _unwrapped_rest(self, data: bytes, event: str) -> Any:
+        with redacted(self._token):
+            value = json_of(data, self.url)
+            error = rest_error(data)
+            if error is not None:
+                raise error
+            if event == "error":
+                raise RemoteError(f"{self.url} ends the stream with an error: {data[:200].decode('utf-8', 'replace')}")
+            return value
+
+
+class Stream:
+    """The items of one event stream."""
+
+    def __init__(self, response: httpx2.Response, url: str, unwrap: Unwrap, events: Events) -> None:
+        self._response = response
+        self._url = url
+        self._unwrap = unwrap
+        self._events = events
+        self._last_id = ""
+
+    async def next(self) -> tuple[Any, int | None] | None:
+        """The next result and its event id (None for progress); None when the stream has ended.
+
+        Raises:
+            TaskError: the server reports an error instead.
+            ConnectionLostError: the connection broke.
+            RemoteError: what came is no answer of an A2A server.
+        """
+        while True:
+            try:
+                event = await anext(self._events, None)
+            except httpx2.HTTPError as error:
+                raise lost(self._url, error) from error
+            if event is None:
+                return None
+            if event.data:
+                # The parser repeats the last id for events that have none of their own.
+                is_kept = event.id != self._last_id and event.id.isdecimal()
+                self._last_id = event.id
+                return self._unwrap(event.data.encode(), event.event), int(event.id) if is_kept else None
+
+    async def finish(self) -> None:
+        """Leave a stream whose last item was read: its end is awaited shortly, so that the connection can be kept."""
+        with suppress(IsthmusError, TimeoutError):
+            async with asyncio.timeout(1):
+                while await self.next() is not None:
+                    pass
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Leave the stream; the task goes on."""
+        await cast("AsyncGenerator[httpx2.ServerSentEvent, None]", self._events).aclose()
+        await self._response.aclose()
+
+
+def _events(response: httpx2.Response) -> Events:
+    return aiter(httpx2.EventSource(response, max_event_size=MAX_EVENT_BYTES))
+
+
+async def _data_lines(response: httpx2.Response) -> AsyncGenerator[httpx2.ServerSentEvent, None]:
+    """Events of one line each: what gemini-cli-a2a-server sends for a command has no blank lines between."""
+    rest = b""
+    async for chunk in response.aiter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > MAX_EVENT_BYTES:
+            raise httpx2.DecodingError("an event is too large")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield httpx2.ServerSentEvent(data=line[5:].decode("utf-8", "replace").strip())
+    if rest.startswith(b"data:"):
+        yield httpx2.ServerSentEvent(data=rest[5:].decode("utf-8", "replace").strip())
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").lower().startswith("text/event-stream")

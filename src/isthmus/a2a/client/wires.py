@@ -1,0 +1,301 @@
+"""What a client sends, in A2A 0.3 and 1.0: methods and parameters, and how their results are read. Sans-I/O.
+
+A ``ClientWire`` is one protocol version. Deliberately not here: the server's side (``wire_v03_*``, ``wire_v1_*``), what
+the extension or a dialect puts into a message (:mod:`isthmus.a2a.client.dialects`), and HTTP.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from isthmus.a2a.items import Item, TaskItem, object_of, objects_of, optional_object, optional_text, text_field
+from isthmus.a2a.v03 import decoder as v03_decoder
+from isthmus.a2a.v1 import decoder as v1_decoder
+from isthmus.client import PushTarget
+from isthmus.errors import DecodeError
+
+JsonDict = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request: a method of JSON-RPC, and its parameters."""
+
+    method: str
+    params: JsonDict
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message on its way: ``parts`` are texts and objects; ``metadata`` is that of the message."""
+
+    message_id: str
+    parts: Sequence[str | JsonDict]
+    task_id: str | None = None
+    context_id: str | None = None
+    metadata: JsonDict | None = None
+    push: PushTarget | None = None
+
+
+class ClientWire(Protocol):
+    """One protocol version as a client speaks it. Decoding raises DecodeError for what does not have its shape."""
+
+    @property
+    def version(self) -> str:
+        """``0.3`` or ``1.0``."""
+        ...
+
+    def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
+        """Send a message; the answer is a stream, or one item at once."""
+        ...
+
+    def get(self, task_id: str, history_length: int | None = None) -> Ask:
+        """The task."""
+        ...
+
+    def cancel(self, task_id: str) -> Ask:
+        """Stop the task."""
+        ...
+
+    def follow(self, task_id: str) -> Ask:
+        """The task's events from now on."""
+        ...
+
+    def tasks(self, limit: int, token: str = "") -> Ask:
+        """The tasks; ``token`` is the ``nextPageToken`` of the page before."""
+        ...
+
+    def set_push(self, task_id: str, target: PushTarget) -> Ask:
+        """Send news of the task there."""
+        ...
+
+    def get_push(self, task_id: str, push_id: str) -> Ask:
+        """One target."""
+        ...
+
+    def list_push(self, task_id: str) -> Ask:
+        """All targets."""
+        ...
+
+    def delete_push(self, task_id: str, push_id: str) -> Ask:
+        """Send nothing there any more."""
+        ...
+
+    def decode_item(self, result: object) -> Item:
+        """A stream item, or the answer to a message."""
+        ...
+
+    def decode_task(self, result: object) -> TaskItem:
+        """A task."""
+        ...
+
+    def decode_push(self, result: object) -> PushTarget:
+        """A target."""
+        ...
+
+    def decode_pushes(self, result: object) -> Sequence[PushTarget]:
+        """All targets."""
+        ...
+
+
+class ClientWireV03:
+    """A2A 0.3; each method is that of :class:`ClientWire`."""
+
+    version = "0.3"
+
+    def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
+        parts = [_part_v03(part) for part in outgoing.parts]
+        params: JsonDict = {"message": {"kind": "message", "role": "user", **_message(outgoing), "parts": parts}}
+        if outgoing.push is not None:
+            params["configuration"] = {"pushNotificationConfig": self._push(outgoing.push)}
+        if not stream:
+            # Then the task is looked at again and again, and can be cancelled meanwhile.
+            params["configuration"] = {**params.get("configuration", {}), "blocking": False}
+        return Ask("message/stream" if stream else "message/send", params)
+
+    def get(self, task_id: str, history_length: int | None = None) -> Ask:
+        return Ask("tasks/get", _task_params(task_id, history_length))
+
+    def cancel(self, task_id: str) -> Ask:
+        return Ask("tasks/cancel", {"id": task_id})
+
+    def follow(self, task_id: str) -> Ask:
+        return Ask("tasks/resubscribe", {"id": task_id})
+
+    def tasks(self, limit: int, token: str = "") -> Ask:
+        return Ask("isthmus/tasks", {"limit": limit})
+
+    def set_push(self, task_id: str, target: PushTarget) -> Ask:
+        params = {"taskId": task_id, "pushNotificationConfig": self._push(target)}
+        return Ask("tasks/pushNotificationConfig/set", params)
+
+    def get_push(self, task_id: str, push_id: str) -> Ask:
+        params = {"id": task_id, "pushNotificationConfigId": push_id}
+        return Ask("tasks/pushNotificationConfig/get", params)
+
+    def list_push(self, task_id: str) -> Ask:
+        return Ask("tasks/pushNotificationConfig/list", {"id": task_id})
+
+    def delete_push(self, task_id: str, push_id: str) -> Ask:
+        params = {"id": task_id, "pushNotificationConfigId": push_id}
+        return Ask("tasks/pushNotificationConfig/delete", params)
+
+    def decode_item(self, result: object) -> Item:
+        return v03_decoder.decode_item(result)
+
+    def decode_task(self, result: object) -> TaskItem:
+        return v03_decoder.decode_task(result)
+
+    def decode_push(self, result: object) -> PushTarget:
+        holder = object_of(result, "TaskPushNotificationConfig")
+        where = "TaskPushNotificationConfig.pushNotificationConfig"
+        config = object_of(holder.get("pushNotificationConfig"), where)
+        authentication = optional_object(config.get("authentication")) or {}
+        schemes = authentication.get("schemes")
+        named = cast("list[Any]", schemes) if isinstance(schemes, list) else []
+        return _push_target(config, where, optional_text(named[0]) if named else None)
+
+    def decode_pushes(self, result: object) -> Sequence[PushTarget]:
+        if not isinstance(result, list):
+            raise DecodeError("TaskPushNotificationConfigs", "a list", result)
+        return tuple(self.decode_push(item) for item in cast("list[object]", result))
+
+    def _push(self, target: PushTarget) -> JsonDict:
+        config = _push(target)
+        if target.scheme is not None:
+            config["authentication"] = {"schemes": [target.scheme], "credentials": target.credentials}
+        return config
+
+
+class ClientWireV1:
+    """A2A 1.0; each method is that of :class:`ClientWire`."""
+
+    version = "1.0"
+
+    def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
+        parts = [{"text": part} if isinstance(part, str) else {"data": part} for part in outgoing.parts]
+        params: JsonDict = {"message": {"role": "ROLE_USER", **_message(outgoing), "parts": parts}}
+        if outgoing.push is not None:
+            params["configuration"] = {"taskPushNotificationConfig": self._push(outgoing.push)}
+        if not stream:
+            params["configuration"] = {**params.get("configuration", {}), "returnImmediately": True}
+        return Ask("SendStreamingMessage" if stream else "SendMessage", params)
+
+    def get(self, task_id: str, history_length: int | None = None) -> Ask:
+        return Ask("GetTask", _task_params(task_id, history_length))
+
+    def cancel(self, task_id: str) -> Ask:
+        return Ask("CancelTask", {"id": task_id})
+
+    def follow(self, task_id: str) -> Ask:
+        return Ask("SubscribeToTask", {"id": task_id})
+
+    def tasks(self, limit: int, token: str = "") -> Ask:
+        more = {"pageToken": token} if token else {}
+        return Ask("ListTasks", {"pageSize": min(max(limit, 1), 100), **more})
+
+    def set_push(self, task_id: str, target: PushTarget) -> Ask:
+        return Ask("CreateTaskPushNotificationConfig", {"taskId": task_id, **self._push(target)})
+
+    def get_push(self, task_id: str, push_id: str) -> Ask:
+        return Ask("GetTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
+
+    def list_push(self, task_id: str) -> Ask:
+        return Ask("ListTaskPushNotificationConfigs", {"taskId": task_id})
+
+    def delete_push(self, task_id: str, push_id: str) -> Ask:
+        return Ask("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": push_id})
+
+    def decode_item(self, result: object) -> Item:
+        return v1_decoder.decode_item(result)
+
+    def decode_task(self, result: object) -> TaskItem:
+        return v1_decoder.decode_task(result)
+
+    def decode_push(self, result: object) -> PushTarget:
+        config = object_of(result, "TaskPushNotificationConfig")
+        authentication = optional_object(config.get("authentication")) or {}
+        return _push_target(config, "TaskPushNotificationConfig", optional_text(authentication.get("scheme")))
+
+    def decode_pushes(self, result: object) -> Sequence[PushTarget]:
+        listed = object_of(result, "ListTaskPushNotificationConfigsResponse").get("configs")
+        return tuple(self.decode_push(item) for item in objects_of(listed))
+
+    def _push(self, target: PushTarget) -> JsonDict:
+        config = _push(target)
+        if target.scheme is not None:
+            config["authentication"] = {"scheme": target.scheme, "credentials": target.credentials or ""}
+        return config
+
+
+_REST: Mapping[str, tuple[str, str]] = {
+    "SendMessage": ("POST", "/message:send"),
+    "SendStreamingMessage": ("POST", "/message:stream"),
+    "GetTask": ("GET", "/tasks/{id}"),
+    "ListTasks": ("GET", "/tasks"),
+    "CancelTask": ("POST", "/tasks/{id}:cancel"),
+    "SubscribeToTask": ("POST", "/tasks/{id}:subscribe"),
+    "CreateTaskPushNotificationConfig": ("POST", "/tasks/{taskId}/pushNotificationConfigs"),
+    "GetTaskPushNotificationConfig": ("GET", "/tasks/{taskId}/pushNotificationConfigs/{id}"),
+    "ListTaskPushNotificationConfigs": ("GET", "/tasks/{taskId}/pushNotificationConfigs"),
+    "DeleteTaskPushNotificationConfig": ("DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}"),
+}
+
+
+def has_rest_request(ask: Ask) -> bool:
+    """HTTP+JSON has this request; it does not have our own."""
+    return ask.method in _REST
+
+
+def rest_request(ask: Ask, quote: "Quote") -> tuple[str, str, JsonDict, JsonDict | None] | None:
+    """A request of A2A 1.0 over HTTP+JSON: verb, path, query and body; None for what that binding does not have.
+
+    ``quote`` makes a value fit for one segment of a path.
+    """
+    found = _REST.get(ask.method)
+    if found is None:
+        return None
+    verb, path = found
+    rest = dict(ask.params)
+    for name in ("id", "taskId"):
+        if f"{{{name}}}" in path:
+            path = path.replace(f"{{{name}}}", quote(str(rest.pop(name, ""))))
+    return (verb, path, {}, rest) if verb == "POST" else (verb, path, rest, None)
+
+
+class Quote(Protocol):
+    """Makes a value fit for one segment of a path."""
+
+    def __call__(self, value: str, /) -> str: ...
+
+
+def _message(outgoing: Outgoing) -> JsonDict:
+    content: JsonDict = {"messageId": outgoing.message_id}
+    optional = {"taskId": outgoing.task_id, "contextId": outgoing.context_id, "metadata": outgoing.metadata}
+    content.update((name, value) for name, value in optional.items() if value)
+    return content
+
+
+def _part_v03(part: str | JsonDict) -> JsonDict:
+    return {"kind": "text", "text": part} if isinstance(part, str) else {"kind": "data", "data": part}
+
+
+def _task_params(task_id: str, history_length: int | None) -> JsonDict:
+    return {"id": task_id} if history_length is None else {"id": task_id, "historyLength": history_length}
+
+
+def _push(target: PushTarget) -> JsonDict:
+    config: JsonDict = {"url": target.url}
+    config.update((name, value) for name, value in {"id": target.id, "token": target.token}.items() if value)
+    return config
+
+
+def _push_target(config: Mapping[str, Any], where: str, scheme: str | None) -> PushTarget:
+    authentication = optional_object(config.get("authentication")) or {}
+    return PushTarget(
+        text_field(config, "url", where),
+        str(config.get("id") or ""),
+        optional_text(config.get("token")),
+        scheme,
+        optional_text(authentication.get("credentials")),
+    )

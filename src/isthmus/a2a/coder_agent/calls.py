@@ -1,0 +1,172 @@
+"""Tool calls as the dialect ``coderAgent`` writes them: the objects of Gemini CLI's tool scheduler. Pure.
+
+Deliberately not here: when which state is told (:mod:`isthmus.a2a.coder_agent.encoder`).
+"""
+
+import re
+from typing import assert_never
+
+from isthmus.a2a.coder_agent.tools import describe_tool
+from isthmus.a2a.coder_agent.vocabulary import CallStatus
+from isthmus.a2a.wire import JsonDict
+from isthmus.codec import to_json
+from isthmus.development_tool import (
+    ConfirmationDetails,
+    ExecuteDetails,
+    FileDiff,
+    GenericDetails,
+    McpDetails,
+    ToolCall,
+    ToolOutput,
+)
+
+CANCELLED = "[Operation Cancelled] Reason: User cancelled the operation."
+"""What that server tells the model of a call that a person refused."""
+
+_SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
+_ASSIGNMENT = re.compile(r"^\w+=")
+
+
+def encode_call(
+    call: ToolCall, status: CallStatus, prompt_id: str, proposal: ConfirmationDetails | None = None
+) -> JsonDict:
+    """A call in one state of the scheduler; ``proposal`` is what a person was shown, for one that was refused."""
+    encoded: JsonDict = {
+        "request": {
+            "callId": call.tool_call_id,
+            "name": call.tool_name,
+            "args": call.input_parameters,
+            "isClientInitiated": False,
+            "prompt_id": prompt_id,
+        },
+        "status": status.value,
+    }
+    match status:
+        case CallStatus.AWAITING_APPROVAL:
+            asked = call.confirmation_request
+            encoded["confirmationDetails"] = _details(call, asked.details if asked is not None else None)
+        case CallStatus.SUCCESS:
+            encoded["response"] = _success(call, call.output or ToolOutput())
+        case CallStatus.ERROR:
+            encoded["response"] = _error(call)
+        case CallStatus.CANCELLED:
+            encoded["response"] = _cancelled(call, proposal)
+        case CallStatus.VALIDATING | CallStatus.SCHEDULED | CallStatus.EXECUTING:
+            pass
+        case _:
+            assert_never(status)
+    encoded["tool"] = describe_tool(call)
+    return encoded
+
+
+def root_commands(command: str) -> str:
+    """The programs that a command line runs, each once, separated by ", "; for people to read."""
+    found: list[str] = []
+    for piece in _SEPARATORS.split(command):
+        words = [word for word in piece.split() if not _ASSIGNMENT.match(word)]
+        if words and (name := words[0].strip("'\"()").rpartition("/")[2]) and name not in found:
+            found.append(name)
+    return ", ".join(found)
+
+
+def _details(call: ToolCall, details: ConfirmationDetails | None) -> JsonDict:
+    match details:
+        case FileDiff() as diff:
+            verb = "Write" if call.tool_name == "write_file" else "Edit"
+            return {
+                "type": "edit",
+                "title": f"Confirm {verb}: {diff.file_name}",
+                "fileName": diff.file_name,
+                "filePath": diff.file_path,
+                "fileDiff": diff.formatted_diff or "",
+                "originalContent": diff.old_content or "",
+                "newContent": diff.new_content,
+            }
+        case ExecuteDetails(command):
+            return {
+                "type": "exec",
+                "title": "Confirm Shell Command",
+                "command": command,
+                "rootCommand": root_commands(command),
+            }
+        case McpDetails(server_name, tool_name):
+            return {
+                "type": "mcp",
+                "title": "Confirm MCP Tool Execution",
+                "serverName": server_name,
+                "toolName": tool_name,
+                "toolDisplayName": f"{tool_name} ({server_name} MCP Server)",
+            }
+        case GenericDetails(description):
+            return _info(call, description)
+        case None:
+            return _info(call, call.description or "")
+        case _:
+            assert_never(details)
+
+
+def _info(call: ToolCall, prompt: str) -> JsonDict:
+    return {"type": "info", "title": f"Confirm: {describe_tool(call)['displayName']}", "prompt": prompt}
+
+
+def _success(call: ToolCall, output: ToolOutput) -> JsonDict:
+    if output.diff is not None:
+        told = f"Changed {output.diff.file_path}."
+        shown: object = {**_diff(output.diff), "diffStat": _statistics(output.diff)}
+        shown = {**shown, "isNewFile": output.diff.old_content is None}
+    elif output.structured_data is not None:
+        data = to_json(output).get("structured_data")
+        return _response(call, {"output": data}, None, 0)
+    else:
+        told = shown = output.text or ""
+    return _response(call, {"output": told}, shown, len(told))
+
+
+def _error(call: ToolCall) -> JsonDict:
+    error = call.error
+    message = error.message if error is not None else "The tool failed."
+    response = _response(call, {"error": message}, message, len(message))
+    response["error"] = {"message": message}
+    response["errorType"] = (error.type if error is not None else None) or "execution_failed"
+    return response
+
+
+def _cancelled(call: ToolCall, proposal: ConfirmationDetails | None) -> JsonDict:
+    shown = _diff(proposal) if isinstance(proposal, FileDiff) else None
+    return _response(call, {"error": CANCELLED}, shown, len(CANCELLED))
+
+
+def _response(call: ToolCall, told: JsonDict, shown: object, length: int) -> JsonDict:
+    function = {"id": call.tool_call_id, "name": call.tool_name, "response": told}
+    response: JsonDict = {"callId": call.tool_call_id, "responseParts": [{"functionResponse": function}]}
+    if shown is not None:
+        response["resultDisplay"] = shown
+    response["contentLength"] = length
+    return response
+
+
+def _diff(diff: FileDiff) -> JsonDict:
+    return {
+        "fileDiff": diff.formatted_diff or "",
+        "fileName": diff.file_name,
+        "filePath": diff.file_path,
+        "originalContent": diff.old_content or "",
+        "newContent": diff.new_content,
+    }
+
+
+def _statistics(diff: FileDiff) -> JsonDict:
+    """Lines and characters of the diff's text, all counted as the model's; a person's share is not told apart."""
+    lines = (diff.formatted_diff or "").splitlines()
+    added = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
+    removed = [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]
+    return {
+        "model_added_lines": len(added),
+        "model_removed_lines": len(removed),
+        "model_added_chars": sum(map(len, added)),
+        "model_removed_chars": sum(map(len, removed)),
+        "user_added_lines": 0,
+        "user_removed_lines": 0,
+        "user_added_chars": 0,
+        "user_removed_chars": 0,
+    }

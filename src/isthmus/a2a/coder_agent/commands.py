@@ -1,0 +1,83 @@
+"""Slash commands as the dialect ``coderAgent`` names and answers them. Pure.
+
+There a command is its whole path in one string (``"memory show"``), its arguments are a list of words, and what it has
+to say comes as one value.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from isthmus.development_tool import SlashCommand
+from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, TextContent
+
+_MESSAGES = ("restore",)
+"""Commands whose data is a message object rather than text."""
+_SPELLINGS = {"memory": "memory show", "restore list": "restore"}
+"""What some names mean on that server, in the words of our commands."""
+NO_EXTENSIONS = {"name": "extensions list", "data": "No extensions installed."}
+"""What ``extensions`` and ``extensions list`` have to say: Isthmus has none to install."""
+
+
+def listed(command: SlashCommand, above: str = "") -> dict[str, Any]:
+    """A command of the tree, as ``GET /listCommands`` has it: names are whole paths."""
+    name = f"{above} {command.name}".strip()
+    return {
+        "name": name,
+        "description": command.description,
+        "arguments": [
+            {"name": argument.name, "description": argument.description, "isRequired": argument.is_required}
+            for argument in command.arguments
+        ],
+        "subCommands": [listed(below, name) for below in command.sub_commands],
+    }
+
+
+def find_command(name: str, tree: Sequence[SlashCommand]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The path of a command in the tree, and the words behind it, which are its first arguments.
+
+    None when there is no such command; a command with sub-commands takes no other words.
+    """
+    words = _SPELLINGS.get(" ".join(name.split()), name).split()
+    path: list[str] = []
+    level: Sequence[SlashCommand] = tree
+    for index, word in enumerate(words):
+        found = next((command for command in level if command.name == word), None)
+        if found is None:
+            is_argument = bool(path) and not level
+            return (tuple(path), tuple(words[index:])) if is_argument else None
+        path.append(word)
+        level = found.sub_commands
+    return (tuple(path), ()) if path else None
+
+
+def outcome(name: str, task_id: str, events: Sequence[AgentEvent]) -> dict[str, Any] | str:
+    """``{name, data}`` of a command that rests after these events; a text says why it has no answer."""
+    said = ""
+    last: StateChange | None = None
+    for event in events:
+        match event:
+            case TextContent(_, text) | AgentMessage(_, text, was_streamed=False):
+                said += text
+            case StateChange() as change:
+                last = change
+            case _:
+                pass
+    state = last.state if last is not None else None
+    is_message = name.split()[0] in _MESSAGES
+    if state is TaskState.COMPLETED:
+        return {"name": name, "data": _message("info", said) if is_message else said}
+    if state is TaskState.INPUT_REQUIRED:
+        return (
+            f"{name} asks for a confirmation: answer task {task_id} with message/stream"
+            " and a data part of callId and outcome, then follow it with tasks/resubscribe"
+        )
+    why = (last.error if last is not None else None) or said
+    if state is TaskState.FAILED and is_message:
+        return {"name": name, "data": _message("error", why)}
+    if state is None or not state.is_terminal:
+        return f"{name} goes on as task {task_id}; follow it with tasks/resubscribe"
+    return why or f"{name} was {state}"
+
+
+def _message(kind: str, content: str) -> dict[str, str]:
+    return {"type": "message", "messageType": kind, "content": content}

@@ -1,0 +1,163 @@
+"""The dialect ``coderAgent`` as a wire of the server, and which requests are in it.
+
+A client opens a task in it by the key in its metadata; what it asks of the task later (``tasks/get``) need not have
+the key. That a task was opened so is part of its stored settings, and remembered here. Deliberately not here: the
+routes beside JSON-RPC (:mod:`isthmus.a2a.coder_agent.routes`).
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from isthmus.a2a.coder_agent.requests import DIALECT, decode
+from isthmus.a2a.coder_agent.reservations import Reservations
+from isthmus.a2a.coder_agent.vocabulary import KEY
+from isthmus.a2a.jsonrpc import INVALID_REQUEST, RpcError
+from isthmus.a2a.operations import Operation, SendMessage
+from isthmus.a2a.service import close
+from isthmus.a2a.v03.operations import METHODS, SEND, STREAM
+from isthmus.a2a.v03.wire import WireV03
+from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire
+from isthmus.a2a.wires import metadata_of
+from isthmus.client import AgentClient, TaskError, TaskNotResumable, TaskSnapshot
+from isthmus.errors import IsthmusError
+from isthmus.events import Command, Prompt
+
+REMEMBERED_TASKS = 10_000
+
+
+class TaskMemory:
+    """Whether tasks are of this dialect; None for one not seen lately. The least recently used is forgotten."""
+
+    def __init__(self, limit: int = REMEMBERED_TASKS) -> None:
+        self._limit = limit
+        self._tasks: OrderedDict[str, bool] = OrderedDict()
+
+    def get(self, task_id: str) -> bool | None:
+        """What is known of the task."""
+        if task_id in self._tasks:
+            self._tasks.move_to_end(task_id)
+        return self._tasks.get(task_id)
+
+    def set(self, task_id: str, *, is_ours: bool) -> None:
+        """Remember it."""
+        self._tasks[task_id] = is_ours
+        self._tasks.move_to_end(task_id)
+        if len(self._tasks) > self._limit:
+            self._tasks.popitem(last=False)
+
+
+class CoderAgentWire(WireV03):
+    """See :class:`isthmus.a2a.wire.Wire`; what is not here is as in A2A 0.3."""
+
+    name = KEY
+
+    def __init__(self, memory: TaskMemory, reservations: Reservations) -> None:
+        super().__init__()
+        self._memory = memory
+        self._reservations = reservations
+
+    def decode(self, call: Call) -> Operation:
+        """Params into an operation; the first message to a reserved task makes it."""
+        operation = decode(call)
+        if not isinstance(operation, SendMessage) or operation.task_id is None:
+            return operation
+        # It stays reserved until its task is there: a first message that is refused may be sent again.
+        reserved = self._reservations.get(operation.task_id, call.user)
+        if reserved is None:
+            return operation
+        return replace(
+            operation,
+            task_id=None,
+            new_task_id=reserved.task_id,
+            context_id=operation.context_id or reserved.context_id,
+            settings=reserved.settings,
+        )
+
+    def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
+        """A Task in that server's form."""
+        from isthmus.a2a.coder_agent.encoder import encode_task
+
+        self._seen(snapshot)
+        return encode_task(snapshot, history_length)
+
+    def stream(
+        self,
+        snapshot: TaskSnapshot,
+        uri: str | None,
+        *,
+        answered: frozenset[str] = frozenset(),
+        user_tier: str | None = None,
+    ) -> StreamEncoder:
+        """Events of the kinds of ``coderAgent``."""
+        from isthmus.a2a.coder_agent.encoder import CoderAgentEncoder
+
+        self._seen(snapshot)
+        return CoderAgentEncoder(snapshot, answered=answered, user_tier=user_tier)
+
+    def _seen(self, snapshot: TaskSnapshot) -> None:
+        self._memory.set(snapshot.task_id, is_ours=True)
+        self._reservations.fulfil(snapshot.task_id)
+
+    def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
+        """The answer of our own method ``isthmus/tasks``."""
+        from isthmus.a2a.coder_agent.encoder import encode_task
+
+        return {"tasks": [encode_task(task, history_length) for task in page.tasks]}
+
+    def error(self, error: IsthmusError) -> RpcError:
+        """The codes of 0.3; a message to an ended task is -32600, as that server has it."""
+        if isinstance(error, TaskNotResumable):
+            return RpcError(INVALID_REQUEST, str(error))
+        return super().error(error)
+
+
+class CoderAgentDialect:
+    """See :class:`isthmus.a2a.wire.Dialect`."""
+
+    def __init__(self, reservations: Reservations) -> None:
+        self._memory = TaskMemory()
+        self._reservations = reservations
+        self.wire: Wire = CoderAgentWire(self._memory, reservations)
+
+    async def claims(self, call: Call, agent: AgentClient) -> bool:
+        """By its key, or because its task was opened so. Clients that activate the extension speak that."""
+        if call.method not in METHODS:
+            return False
+        task_id = _task_of(call)
+        if any(KEY in metadata for metadata in metadata_of(call.params)):
+            return True
+        if call.activation.active or task_id is None:
+            return False
+        if self._reservations.get(task_id, call.user) is not None:
+            return True
+        known = self._memory.get(task_id)
+        if known is None and (known := await _was_opened_so(agent, task_id)) is not None:
+            self._memory.set(task_id, is_ours=known)
+        return known is True
+
+
+def _task_of(call: Call) -> str | None:
+    if call.method in (SEND, STREAM):
+        message = call.params.get("message")
+        found = cast("Mapping[str, Any]", message).get("taskId") if isinstance(message, Mapping) else None
+    else:
+        found = call.params.get("id") or call.params.get("taskId")
+    return found if isinstance(found, str) and found else None
+
+
+async def _was_opened_so(agent: AgentClient, task_id: str) -> bool | None:
+    """Whether the first event of the task, which holds its settings, names this dialect; None for no task to see."""
+    try:
+        turn = await agent.follow(task_id, 0)
+        try:
+            first = await anext(aiter(turn.deliveries), None) if turn.snapshot.seq else None
+        finally:
+            await close(turn.deliveries)
+    except TaskError:
+        return None
+    if first is None or not isinstance(first.event, (Prompt, Command)):
+        return False
+    settings = first.event.settings
+    return settings is not None and settings.get(DIALECT) == KEY

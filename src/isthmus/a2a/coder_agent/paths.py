@@ -1,0 +1,21 @@
+"""The paths of gemini-cli-a2a-server beside ``/``, so that a request finds out where it belongs.
+
+Deliberately not here: what is answered there (:mod:`isthmus.a2a.coder_agent.routes`).
+"""
+
+import re
+from collections.abc import Mapping
+
+TASK = re.compile(r"/tasks/([^/]{1,200})/metadata")
+_METHODS: Mapping[str, str] = {
+    "/listCommands": "GET",
+    "/executeCommand": "POST",
+    "/tasks": "POST",
+    "/tasks/metadata": "GET",
+}
+
+
+def methods_of(path: str) -> tuple[str, ...]:
+    """The methods that are served here at a path; none for a path of others."""
+    method = _METHODS.get(path) or ("GET" if TASK.fullmatch(path) else None)
+    return () if method is None else (method,)

@@ -1,0 +1,181 @@
+"""The words of the dialect ``coderAgent``, which gemini-cli-a2a-server speaks instead of the extension of spec 2.
+
+It is A2A 0.3 with ``metadata.coderAgent`` in the extension's place; events carry the objects of Gemini CLI's tool
+scheduler. Here is what both directions share: the names, and how they map to ours. Deliberately not here: building
+events (:mod:`isthmus.a2a.coder_agent.encoder`), reading requests (:mod:`isthmus.a2a.coder_agent.requests`), and the
+client's side. Everything was read in version 0.25.2 of npm's ``@google/gemini-cli-a2a-server``, and recorded from it.
+"""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import assert_never
+
+from isthmus.development_tool import (
+    ConfirmationDetails,
+    ExecuteDetails,
+    FileDiff,
+    GenericDetails,
+    McpDetails,
+    ToolCall,
+    ToolCallStatus,
+)
+
+KEY = "coderAgent"
+"""The key in a metadata object: of AgentSettings in a message, of ``{"kind": ...}`` in an event. Beside it stand, in an
+event, ``model``, ``userTier``, ``error`` and ``traceId``."""
+
+
+class Kind(StrEnum):
+    """``metadata.coderAgent.kind``."""
+
+    TOOL_CALL_CONFIRMATION = "tool-call-confirmation"
+    """A call asks for permission (in the extension of spec 2 this is the answer)."""
+    TOOL_CALL_UPDATE = "tool-call-update"
+    TEXT_CONTENT = "text-content"
+    STATE_CHANGE = "state-change"
+    AGENT_SETTINGS = "agent-settings"
+    """Of a message: ``workspacePath`` and ``autoExecute`` stand beside it."""
+    THOUGHT = "thought"
+    CITATION = "citation"
+
+
+class CallStatus(StrEnum):
+    """``status`` of a call, in the scheduler's words."""
+
+    VALIDATING = "validating"
+    SCHEDULED = "scheduled"
+    AWAITING_APPROVAL = "awaiting_approval"
+    EXECUTING = "executing"
+    SUCCESS = "success"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+class Outcome(StrEnum):
+    """``outcome`` of an answer. ``proceed_always`` means: this command's program, or every edit, in this session."""
+
+    PROCEED_ONCE = "proceed_once"
+    PROCEED_ALWAYS = "proceed_always"
+    PROCEED_ALWAYS_SERVER = "proceed_always_server"
+    PROCEED_ALWAYS_TOOL = "proceed_always_tool"
+    MODIFY_WITH_EDITOR = "modify_with_editor"
+    CANCEL = "cancel"
+
+
+class DetailsType(StrEnum):
+    """``confirmationDetails.type``."""
+
+    EDIT = "edit"
+    """``fileName``, ``filePath``, ``fileDiff``, ``originalContent`` (null for a new file), ``newContent``."""
+    EXEC = "exec"
+    """``command``, ``rootCommand``: the programs it runs, separated by ", "."""
+    MCP = "mcp"
+    """``serverName``, ``toolName``, ``toolDisplayName``."""
+    INFO = "info"
+    """``prompt``, and ``urls`` of a web fetch."""
+
+
+STATUSES: Mapping[CallStatus, ToolCallStatus] = MappingProxyType(
+    {
+        CallStatus.VALIDATING: ToolCallStatus.PENDING,
+        CallStatus.SCHEDULED: ToolCallStatus.PENDING,
+        CallStatus.AWAITING_APPROVAL: ToolCallStatus.PENDING,
+        CallStatus.EXECUTING: ToolCallStatus.EXECUTING,
+        CallStatus.SUCCESS: ToolCallStatus.SUCCEEDED,
+        CallStatus.ERROR: ToolCallStatus.FAILED,
+        CallStatus.CANCELLED: ToolCallStatus.CANCELLED,
+    }
+)
+"""Our status of each of the scheduler's."""
+
+OFFERED: Mapping[DetailsType, tuple[Outcome, ...]] = MappingProxyType(
+    {
+        DetailsType.EDIT: (Outcome.PROCEED_ONCE, Outcome.PROCEED_ALWAYS, Outcome.CANCEL),
+        DetailsType.EXEC: (Outcome.PROCEED_ONCE, Outcome.PROCEED_ALWAYS, Outcome.CANCEL),
+        DetailsType.MCP: (
+            Outcome.PROCEED_ONCE,
+            Outcome.PROCEED_ALWAYS_TOOL,
+            Outcome.PROCEED_ALWAYS_SERVER,
+            Outcome.CANCEL,
+        ),
+        DetailsType.INFO: (Outcome.PROCEED_ONCE, Outcome.PROCEED_ALWAYS, Outcome.CANCEL),
+    }
+)
+"""The outcomes that mean something for a question, since the dialect lists no options."""
+
+_FALLBACKS: Mapping[Outcome, tuple[str, ...]] = MappingProxyType(
+    {
+        Outcome.PROCEED_ONCE: ("proceed_once",),
+        Outcome.PROCEED_ALWAYS: ("proceed_always", "proceed_always_prefix", "proceed_always_tool", "proceed_once"),
+        Outcome.PROCEED_ALWAYS_SERVER: ("proceed_always_server", "proceed_always_tool", "proceed_once"),
+        Outcome.PROCEED_ALWAYS_TOOL: ("proceed_always_tool", "proceed_always_prefix", "proceed_once"),
+        Outcome.MODIFY_WITH_EDITOR: ("modify_with_editor",),
+        Outcome.CANCEL: ("cancel",),
+    }
+)
+
+_OUTCOMES: Mapping[str, Outcome] = MappingProxyType({outcome.value: outcome for outcome in Outcome})
+_ARTIFACT = ("tool-", "-output")
+
+
+def status_of(call: ToolCall) -> CallStatus:
+    """The scheduler's status of a call."""
+    match call.status:
+        case ToolCallStatus.STATUS_UNSPECIFIED | ToolCallStatus.PENDING:
+            return CallStatus.VALIDATING if call.confirmation_request is None else CallStatus.AWAITING_APPROVAL
+        case ToolCallStatus.EXECUTING:
+            return CallStatus.EXECUTING
+        case ToolCallStatus.SUCCEEDED:
+            return CallStatus.SUCCESS
+        case ToolCallStatus.FAILED:
+            return CallStatus.ERROR
+        case ToolCallStatus.CANCELLED:
+            return CallStatus.CANCELLED
+        case _:
+            assert_never(call.status)
+
+
+def details_type(details: ConfirmationDetails | None) -> DetailsType:
+    """The dialect's name for a kind of question."""
+    match details:
+        case FileDiff():
+            return DetailsType.EDIT
+        case ExecuteDetails():
+            return DetailsType.EXEC
+        case McpDetails():
+            return DetailsType.MCP
+        case GenericDetails() | None:
+            return DetailsType.INFO
+        case _:
+            assert_never(details)
+
+
+def option_id_of(outcome: Outcome, offered: Collection[str]) -> str | None:
+    """The option of a question that an outcome chooses: where the very one is not offered, one that grants less.
+
+    None when the question has none that fits.
+    """
+    return next((option for option in _FALLBACKS[outcome] if option in offered), None)
+
+
+def outcome_of(option_id: str) -> Outcome | None:
+    """The outcome that an option of ours means on a server of this dialect; None for one that it does not know.
+
+    ``cancel``, and the outcomes themselves, are their own.
+    """
+    if option_id == "proceed_always_prefix":
+        return Outcome.PROCEED_ALWAYS
+    return _OUTCOMES.get(option_id)
+
+
+def output_artifact(call_id: str) -> str:
+    """The id of the artifact that a call's live output goes out as."""
+    return call_id.join(_ARTIFACT)
+
+
+def call_of_artifact(artifact_id: str) -> str | None:
+    """The call whose live output an artifact is; None for another artifact."""
+    start, end = _ARTIFACT
+    is_output = artifact_id.startswith(start) and artifact_id.endswith(end) and len(artifact_id) > len(start + end)
+    return artifact_id[len(start) : -len(end)] if is_output else None

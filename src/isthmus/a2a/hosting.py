@@ -1,0 +1,193 @@
+"""Serve your own agent: any object with the agent port, over A2A, with everything that the Isthmus agent has.
+
+Its tasks are kept in a journal, survive ``kill -9``, wait for people without a process, and are followed, answered and
+resumed by clients of each protocol version and dialect. ``serve`` is a whole program, ``asgi_application`` a part of
+yours. Deliberately not here: the agent port (:mod:`isthmus.agent.hosted`), and the options of ``isthmus serve``.
+"""
+
+import asyncio
+import contextlib
+import re
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.a2a.options import Identity, ServerOptions, Skill
+from isthmus.agent.hosted import AgentPort, HostedAgent
+from isthmus.places import data_directory, make_private_directory
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.types import Receive, Scope, Send
+
+    from isthmus.a2a.server.application import Application
+    from isthmus.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """How an agent is served.
+
+    ``folder`` keeps its journal and its token (default: one for agents of this name in the user's data folder); two
+    agents never share one: that of another name is refused, unless that is among ``former_names``. ``workspace`` is
+    where sessions work that name no folder (default: the current one), and with ``workspaces`` they may work in those
+    and below only. ``token`` instead of the token file.
+    ``requires_extension`` says in the card that clients must speak the development-tool extension; others are served
+    all the same. ``pushes_to`` are private names and networks that push notifications may go to, besides all public
+    ones. Users, whose tokens ``isthmus serve token add NAME --data-dir FOLDER`` makes, are let in when ``workspaces``
+    says where they may work.
+    """
+
+    name: str = "Agent"
+    description: str = "An agent served by Isthmus."
+    version: str = "1"
+    skills: tuple[Skill, ...] = ()
+    folder: Path | None = None
+    workspace: Path | None = None
+    workspaces: tuple[Path, ...] = ()
+    token: str | None = None
+    public_url: str | None = None
+    hosts: tuple[str, ...] = ()
+    requires_extension: bool = False
+    pushes_to: tuple[str, ...] = ()
+    allow_push_to: tuple[str, ...] = ()
+    former_names: tuple[str, ...] = ()
+    server: ServerOptions | None = field(default=None)
+    """All other options of the server; token, hosts, public_url and identity are filled in."""
+
+    def place(self) -> Path:
+        """The folder of the journal and the token."""
+        word = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "agent"
+        return self.folder if self.folder is not None else data_directory() / "agents" / word
+
+
+def serve(agent: AgentPort, hosting: Hosting | None = None, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    """Serve ``agent`` until a signal. Prints the URL when it listens, and where the token is; port 0 is any free one.
+
+    Raises:
+        ListenError: the address is taken.
+        JournalError: the folder cannot be used.
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(agent, hosting or Hosting(), host, port))
+
+
+def asgi_application(agent: AgentPort, hosting: Hosting | None = None) -> "HostedApplication":
+    """The ASGI application that serves ``agent``: run it by any ASGI server, with ``lifespan`` on."""
+    return HostedApplication(agent, hosting or Hosting())
+
+
+class HostedApplication:
+    """The ASGI application of :func:`asgi_application`. The journal is opened at startup, and closed at shutdown."""
+
+    def __init__(self, agent: AgentPort, hosting: Hosting) -> None:
+        self._agent = agent
+        self._hosting = hosting
+        self._running = contextlib.AsyncExitStack()
+        self._application: Application | None = None
+        self._opening = asyncio.Lock()
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Serve one connection of the ASGI server."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        await (await self.open())(scope, receive, send)
+
+    async def open(self) -> "Application":
+        """What serves requests; opened now if the server told of no startup."""
+        async with self._opening:
+            if self._application is None:
+                self._application = await self._open()
+            return self._application
+
+    async def aclose(self) -> None:
+        """End every stream, and close the journal: what runs is taken up at the next start."""
+        if self._application is not None:
+            self._application.close_streams()
+        self._application = None
+        await self._running.aclose()
+
+    async def _open(self) -> "Application":
+        from isthmus.a2a.dialects import AllWires
+        from isthmus.a2a.push.sender import PushSender
+        from isthmus.a2a.push.service import pushing
+        from isthmus.a2a.push.targets import PushRule
+        from isthmus.a2a.server.application import application
+        from isthmus.a2a.server.auth import TOKEN_FILE, ensure_token_file
+        from isthmus.a2a.server.users_file import FILE, UsersFile
+
+        hosting = self._hosting
+        folder = hosting.place()
+        make_private_directory(folder)
+        token = hosting.token or ensure_token_file(folder / TOKEN_FILE)
+        wires = AllWires()
+        sender = PushSender(PushRule.of(hosting.pushes_to))
+        engine = await self._running.enter_async_context(_engine(self._agent, hosting, folder))
+        users = UsersFile(folder / FILE) if hosting.workspaces else None
+
+        def is_served(name: str) -> bool:
+            return not name or (users is not None and users.table().has_user(name, time.time()))
+
+        push = await self._running.enter_async_context(pushing(engine, sender, wires, is_served=is_served))
+        identity = Identity(
+            hosting.name, hosting.description, hosting.version, hosting.skills, hosting.requires_extension
+        )
+        options = hosting.server or ServerOptions(token)
+        return application(
+            engine,
+            replace(options, token=token, hosts=hosting.hosts, public_url=hosting.public_url, identity=identity),
+            for_user=engine.for_user,
+            users=users.table if users is not None else None,
+            push=push,
+            wires=wires,
+        )
+
+    async def _lifespan(self, receive: "Receive", send: "Send") -> None:
+        await receive()
+        try:
+            await self.open()
+        except Exception as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.aclose()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+@contextlib.asynccontextmanager
+async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGenerator[Engine]":
+    from isthmus.engine import Engine, EngineOptions
+    from isthmus.engine.workspaces import WorkspaceRule
+    from isthmus.journal.sqlite import SqliteJournal
+
+    rule = WorkspaceRule((hosting.workspace or Path.cwd()).resolve(), hosting.workspaces)
+    names = (hosting.name, *hosting.former_names)
+    journal = await SqliteJournal.open(folder / "journal.sqlite", agent=names)
+    engine = Engine(HostedAgent(agent), journal, EngineOptions(rule))
+    try:
+        await engine.start()
+        yield engine
+    finally:
+        await engine.aclose()
+
+
+async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> None:
+    from isthmus.a2a.server.auth import TOKEN_FILE
+    from isthmus.a2a.server.listen import Server, bind
+
+    listener = bind(host, port)
+    hosted = HostedApplication(agent, replace(hosting, hosts=(*hosting.hosts, host)))
+    try:
+        server = Server(await hosted.open(), listener)
+        sys.stdout.write(f"A2A server ready at {server.url}\n")
+        sys.stdout.flush()
+        sys.stderr.write(f"Token: {hosting.place() / TOKEN_FILE}\n")
+        await server.run_until_stopped()
+    finally:
+        await hosted.aclose()
+        listener.close()

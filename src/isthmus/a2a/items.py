@@ -1,0 +1,243 @@
+"""What an A2A server sends, free of protocol versions: tasks, status updates, artifacts and messages.
+
+``ItemReader`` reads them out of JSON; what differs between versions is a :class:`Form`, of which each wire's decoder
+has one. Plain values in and out. Deliberately not here: what an item means for a task
+(:mod:`isthmus.a2a.stream_decoder`), and how it came.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
+
+from isthmus.a2a.vocabulary import FOREIGN_STATES
+from isthmus.errors import DecodeError
+from isthmus.events import ArtifactPart, TaskState
+from isthmus.task_view import text_of_parts
+
+JsonMap: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageItem:
+    """A message; ``role`` is ``user`` or ``agent``. What the server did not say is empty."""
+
+    message_id: str
+    role: str
+    parts: tuple[ArtifactPart, ...]
+    metadata: JsonMap | None = None
+    task_id: str = ""
+    context_id: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it that can be shown as text."""
+        return text_of_parts(self.parts)
+
+    @property
+    def data(self) -> tuple[JsonMap, ...]:
+        """The objects of its data parts."""
+        return tuple(part.data for part in self.parts if part.data is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a task. ``foreign`` is the server's word for it when Isthmus has none of its own; ``at`` Unix s."""
+
+    state: TaskState
+    message: MessageItem | None
+    at: float
+    foreign: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactItem:
+    """An artifact of a task, or more of it."""
+
+    artifact_id: str
+    parts: tuple[ArtifactPart, ...]
+    name: str | None = None
+    description: str | None = None
+    append: bool = False
+    last_chunk: bool = True
+    task_id: str = ""
+    context_id: str = ""
+    metadata: JsonMap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusItem:
+    """A change of a task's state, or news while it works. ``is_final`` says that the stream ends; 1.0 never says so."""
+
+    task_id: str
+    context_id: str
+    status: Status
+    metadata: JsonMap | None
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskItem:
+    """A whole task."""
+
+    task_id: str
+    context_id: str
+    status: Status
+    history: tuple[MessageItem, ...]
+    artifacts: tuple[ArtifactItem, ...]
+    metadata: JsonMap | None
+
+
+Item: TypeAlias = TaskItem | StatusItem | ArtifactItem | MessageItem
+"""What one event of a stream holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What one protocol version has of its own.
+
+    ``states`` and ``roles`` map its names to those of 0.3. ``part`` reads a part, None for one that holds nothing.
+    """
+
+    version: str
+    states: Mapping[str, str]
+    roles: Mapping[str, str]
+    part: Callable[[JsonMap], ArtifactPart | None]
+
+
+class ItemReader:
+    """Reads the objects of one protocol version. Every method raises DecodeError, naming the field, where none fits."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+
+    def task(self, value: object) -> TaskItem:
+        """A Task."""
+        task = object_of(value, "Task")
+        task_id, context_id = text_field(task, "id", "Task"), str(task.get("contextId") or "")
+        return TaskItem(
+            task_id,
+            context_id,
+            self.status(task.get("status"), "Task.status"),
+            tuple(self.message(item) for item in objects_of(task.get("history"))),
+            tuple(self._artifact(item, task_id, context_id) for item in objects_of(task.get("artifacts"))),
+            optional_object(task.get("metadata")),
+        )
+
+    def status_update(self, value: object) -> StatusItem:
+        """A TaskStatusUpdateEvent."""
+        event = object_of(value, "status-update")
+        return StatusItem(
+            str(event.get("taskId") or ""),
+            str(event.get("contextId") or ""),
+            self.status(event.get("status"), "status-update.status"),
+            optional_object(event.get("metadata")),
+            event.get("final") is True,
+        )
+
+    def artifact_update(self, value: object) -> ArtifactItem:
+        """A TaskArtifactUpdateEvent."""
+        event = object_of(value, "artifact-update")
+        artifact = object_of(event.get("artifact"), "artifact-update.artifact")
+        ids = str(event.get("taskId") or ""), str(event.get("contextId") or "")
+        is_last = event.get("lastChunk") is not False if "lastChunk" in event else event.get("append") is not True
+        return self._artifact(artifact, *ids, append=event.get("append") is True, last_chunk=is_last)
+
+    def message(self, value: object) -> MessageItem:
+        """A Message."""
+        message = object_of(value, "Message")
+        role = message.get("role")
+        return MessageItem(
+            str(message.get("messageId") or ""),
+            "user" if self._form.roles.get(str(role)) == "user" else "agent",
+            self._parts(message),
+            optional_object(message.get("metadata")),
+            str(message.get("taskId") or ""),
+            str(message.get("contextId") or ""),
+        )
+
+    def status(self, value: object, where: str) -> Status:
+        """A TaskStatus."""
+        status = object_of(value, where)
+        name = status.get("state")
+        known = self._form.states.get(name) if isinstance(name, str) else None
+        if known is None:
+            raise DecodeError("status.state", f"a task state of A2A {self._form.version}", name)
+        message = optional_object(status.get("message"))
+        foreign = FOREIGN_STATES.get(known)
+        return Status(
+            foreign if foreign is not None else TaskState(known),
+            self.message(message) if message is not None else None,
+            time_of(status.get("timestamp")),
+            known if foreign is not None else None,
+        )
+
+    def _artifact(
+        self, artifact: JsonMap, task_id: str, context_id: str, *, append: bool = False, last_chunk: bool = True
+    ) -> ArtifactItem:
+        return ArtifactItem(
+            str(artifact.get("artifactId") or "artifact"),
+            self._parts(artifact),
+            optional_text(artifact.get("name")),
+            optional_text(artifact.get("description")),
+            append,
+            last_chunk,
+            task_id,
+            context_id,
+            optional_object(artifact.get("metadata")),
+        )
+
+    def _parts(self, holder: JsonMap) -> tuple[ArtifactPart, ...]:
+        found = (self._form.part(part) for part in objects_of(holder.get("parts")))
+        return tuple(part for part in found if part is not None)
+
+
+def data_part(value: object, media_type: str | None = None, filename: str | None = None) -> ArtifactPart:
+    """A data part; what is no object becomes its JSON text."""
+    if isinstance(value, Mapping):
+        return ArtifactPart(data=cast("JsonMap", value), media_type=media_type, filename=filename)
+    return ArtifactPart(text=json.dumps(value, ensure_ascii=False), media_type="application/json", filename=filename)
+
+
+def time_of(value: object) -> float:
+    """ISO 8601 as Unix seconds; now when it is none."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return time.time()
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    return time.time()
+
+
+def object_of(value: object, where: str) -> JsonMap:
+    """The value, which must be an object."""
+    if not isinstance(value, Mapping):
+        raise DecodeError(where, "an object", value)
+    return cast("JsonMap", value)
+
+
+def optional_object(value: object) -> JsonMap | None:
+    """The value if it is an object."""
+    return cast("JsonMap", value) if isinstance(value, Mapping) else None
+
+
+def objects_of(value: object) -> list[JsonMap]:
+    """The objects in a list; nothing when it is none."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("JsonMap", item) for item in items if isinstance(item, Mapping)]
+
+
+def text_field(source: JsonMap, name: str, where: str) -> str:
+    """A field that must be text."""
+    value = source.get(name)
+    if not isinstance(value, str):
+        raise DecodeError(f"{where}.{name}", "a string", value)
+    return value
+
+
+def optional_text(value: object) -> str | None:
+    """The value if it is text that is not empty."""
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,175 @@
+"""A message of the person out of a request, the same in every version: text and attachments, or answers to questions.
+
+How a version writes roles, parts and the configuration is its :class:`Grammar`. Errors name the field that does not
+fit. Sans-I/O.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from isthmus.a2a.extension_requests import extended_object, label_of, settings_of
+from isthmus.a2a.json_text import encode
+from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED, InvalidParamsError, RpcError
+from isthmus.a2a.operations import SendMessage
+from isthmus.a2a.parameters import mapping, message_of, optional_id, text
+from isthmus.a2a.wire import Call
+from isthmus.client import PushTarget
+from isthmus.codec import camel
+from isthmus.development_tool import ToolCallConfirmation
+
+MAXIMUM_PARTS = 10_000
+"""Parts of one message."""
+_ONEOF = "modified_details"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPart:
+    """A part as a version's grammar reads it; one of ``text``, ``data``, ``raw`` (base64) and ``url`` is set.
+
+    ``where`` is the path of that value.
+    """
+
+    where: str
+    text: str | None = None
+    data: object = None
+    raw: str | None = None
+    url: str | None = None
+    media_type: str | None = None
+    filename: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """How the answer to a message is wanted."""
+
+    blocking: bool = True
+    history_length: int | None = None
+    push: PushTarget | None = None
+
+
+class Grammar(Protocol):
+    """How one protocol version writes what a message is made of. Every method raises RpcError for what does not fit."""
+
+    def check(self, message: Mapping[str, Any], where: str) -> None:
+        """The message is one, and of the person."""
+        ...
+
+    def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
+        """One part."""
+        ...
+
+    def configuration(self, params: Mapping[str, Any]) -> Configuration:
+        """The configuration of a request."""
+        ...
+
+
+def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
+    """The message in the parameters of a request.
+
+    Raises:
+        RpcError: a parameter does not fit.
+    """
+    params, activation = call.params, call.activation
+    message = mapping(params, "message", "params")
+    where = "params.message"
+    grammar.check(message, where)
+    text(message, "messageId", where)  # it must be there
+    message_id = optional_id(message, "messageId", where) or ""
+    task_id = optional_id(message, "taskId", where)
+    context_id = optional_id(message, "contextId", where)
+    configuration = grammar.configuration(params)
+    said, confirmations = _parts(message, grammar)
+    if confirmations and said:
+        raise InvalidParamsError(f"{where}.parts", "expected either answers (tool_call_id) or content, not both")
+    if confirmations and task_id is None:
+        raise InvalidParamsError(f"{where}.taskId", "expected the task whose question is answered")
+    if not confirmations and not said.strip():
+        raise InvalidParamsError(f"{where}.parts", "expected text, or answers to the task's questions")
+    extended = extended_object(params, message, activation)
+    is_first = task_id is None and context_id is None
+    return SendMessage(
+        message_id=message_id,
+        text=said,
+        confirmations=confirmations,
+        task_id=task_id,
+        context_id=context_id,
+        settings=None if confirmations else settings_of(extended, activation, is_first),
+        stream=stream,
+        blocking=configuration.blocking,
+        history_length=configuration.history_length,
+        answered_by=label_of(extended),
+        push=configuration.push,
+        may_continue_completed=activation.active,
+        requires_settings=activation.active,
+        answers_in_text=not activation.active,
+    )
+
+
+def _parts(message: Mapping[str, Any], grammar: Grammar) -> tuple[str, tuple[ToolCallConfirmation, ...]]:
+    parts = message.get("parts")
+    if not isinstance(parts, list) or not parts:
+        raise InvalidParamsError("params.message.parts", "expected a list of at least one part")
+    if len(cast("list[Any]", parts)) > MAXIMUM_PARTS:
+        raise InvalidParamsError("params.message.parts", f"expected at most {MAXIMUM_PARTS} parts")
+    texts: list[str] = []
+    confirmations: list[ToolCallConfirmation] = []
+    for index, part in enumerate(cast("list[Any]", parts)):
+        where = f"params.message.parts[{index}]"
+        if not isinstance(part, Mapping):
+            raise InvalidParamsError(where, "expected an object")
+        read = grammar.part(cast("Mapping[str, Any]", part), where)
+        found = _content(read, of_task=message.get("taskId") is not None)
+        if isinstance(found, ToolCallConfirmation):
+            confirmations.append(found)
+        else:
+            texts.append(found)
+    return "\n\n".join(texts), tuple(confirmations)
+
+
+def _content(part: ReadPart, *, of_task: bool) -> str | ToolCallConfirmation:
+    if part.text is not None:
+        return part.text
+    if part.raw is not None or part.url is not None:
+        return _file(part)
+    value: Any = part.data
+    if isinstance(value, Mapping):
+        data = cast("Mapping[str, Any]", value)
+        if _is_answer(data, of_task=of_task):
+            return _answer(data, part.where)
+    return f"```json\n{encode(part.data).decode()}\n```"
+
+
+def _is_answer(data: Mapping[str, Any], *, of_task: bool) -> bool:
+    """Half an answer to a task is meant as one: taken for a message, it would close the question."""
+    names = ("tool_call_id", "selected_option_id")
+    present = [name in data or camel(name) in data for name in names]
+    return all(present) or (of_task and any(present))
+
+
+def _answer(data: Mapping[str, Any], where: str) -> ToolCallConfirmation:
+    """A ToolCallConfirmation; the members of its oneof may also stand in an object with the oneof's name."""
+    for name in (_ONEOF, camel(_ONEOF)):
+        if data.get(name) is not None:
+            details = mapping(data, name, where)
+            if not details.keys() & {"file_details", camel("file_details")}:
+                raise InvalidParamsError(f"{where}.{name}", "expected file_details, the one kind there is")
+            data = {**data, **details}
+    return message_of(ToolCallConfirmation, data, where)
+
+
+def _file(part: ReadPart) -> str:
+    name, kind = part.filename or "attachment", part.media_type
+    if part.url is not None:
+        return f"Attached: {name} ({kind or 'file'}) at {part.url}"
+    try:
+        content = base64.b64decode(part.raw or "", validate=True)
+    except binascii.Error as error:
+        raise InvalidParamsError(part.where, "expected base64") from error
+    try:
+        return f"Attached: {name}\n```\n{content.decode()}\n```"
+    except UnicodeDecodeError as error:
+        message = f"{part.where}: this agent reads text files only, and {name} ({kind or 'of unknown type'}) is none"
+        raise RpcError(CONTENT_TYPE_NOT_SUPPORTED, message) from error

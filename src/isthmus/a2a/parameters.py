@@ -1,0 +1,79 @@
+"""Reading the parameters of requests: each value of the type it must have, else -32602 with the path of the field."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from isthmus.a2a.jsonrpc import InvalidParamsError
+from isthmus.codec import from_json
+from isthmus.errors import DecodeError
+
+T = TypeVar("T")
+
+ID_CHARACTERS = 1000
+"""Characters of the ids that clients choose."""
+
+
+def mapping(source: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    """An object that must be there."""
+    value = source.get(name)
+    if not isinstance(value, Mapping):
+        raise InvalidParamsError(f"{where}.{name}", "expected an object")
+    return cast("Mapping[str, Any]", value)
+
+
+def optional_mapping(source: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any] | None:
+    """An object, or None when it is absent."""
+    return None if source.get(name) is None else mapping(source, name, where)
+
+
+def text(source: Mapping[str, Any], name: str, where: str) -> str:
+    """A string that must be there and hold something."""
+    value = source.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidParamsError(f"{where}.{name}", "expected a string that is not empty")
+    return value
+
+
+def optional_text(source: Mapping[str, Any], name: str, where: str) -> str | None:
+    """A string, or None when it is absent."""
+    return None if source.get(name) is None else text(source, name, where)
+
+
+def optional_id(source: Mapping[str, Any], name: str, where: str) -> str | None:
+    """An id that a client may have chosen, or None when it is absent: kept with each event, so it is not long."""
+    value = optional_text(source, name, where)
+    if value is not None and len(value) > ID_CHARACTERS:
+        raise InvalidParamsError(f"{where}.{name}", f"expected at most {ID_CHARACTERS} characters")
+    return value
+
+
+def count(source: Mapping[str, Any], name: str, where: str) -> int | None:
+    """A whole number, 0 or more; None when it is absent."""
+    value = source.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidParamsError(f"{where}.{name}", "expected a whole number, 0 or more")
+    return value
+
+
+def flag(source: Mapping[str, Any], name: str, where: str) -> bool | None:
+    """True or false; None when it is absent."""
+    value = source.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidParamsError(f"{where}.{name}", "expected true or false")
+    return value
+
+
+def message_of(kind: type[T], value: object, where: str) -> T:
+    """A message of the extension."""
+    try:
+        return from_json(kind, value, where)
+    except DecodeError as error:
+        raise InvalidParamsError(error.path, f"expected {error.expected}") from error
+
+
+def shown(value: object) -> str:
+    """A value as an error shows it."""
+    return json.dumps(value, default=str)[:80]

@@ -1,0 +1,1 @@
+"""Push notifications: configs kept with their tasks, and the news sent to them."""

@@ -1,0 +1,296 @@
+"""Delivers push notifications: each state change of a task to each of its targets, in order, at least once.
+
+A target is a cursor in the journal, so nothing is lost by a crash, and a task never waits for a receiver. What arrived
+is recorded after the answer; a crash in between sends one notification again, with the same Idempotency-Key. A target
+whose receiver fails is tried again after longer and longer waits, and given up after ``ATTEMPTS``. Deliberately not
+here: HTTP (:mod:`isthmus.a2a.push.sender`), and who may set a target (:mod:`isthmus.a2a.push.service`).
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from isthmus import __version__
+from isthmus.a2a.json_text import encode
+from isthmus.a2a.push.sender import RETRY_AFTER_SECONDS, PushFailed, PushSender
+from isthmus.a2a.push.targets import place_of
+from isthmus.a2a.wires import Wires
+from isthmus.client import Delivery, InvalidRequest, PushTarget, TaskSnapshot
+from isthmus.engine.owner import is_gone, new_owner
+from isthmus.engine.past import snapshot_after
+from isthmus.errors import IsthmusError
+from isthmus.journal.base import Journal
+from isthmus.journal.pushes import PushJournal, PushRow
+
+ATTEMPTS = 20
+"""Attempts for one notification; with the waits between them about 70 minutes."""
+FIRST_WAIT = 1.0
+"""Seconds after the first failure; twice as long after each further one."""
+LONGEST_WAIT = 300.0
+AT_ONCE = 64
+"""Notifications under way at the same time."""
+AT_ONCE_TO_HOST = 8
+"""Of them to one host: one that hangs must not hold up the others."""
+LOOK_SECONDS = 5.0
+"""How often the journal is looked at for news that other processes wrote, while there is any target."""
+IDLE_SECONDS = 60.0
+"""The same while there is none."""
+GATHER_SECONDS = 0.005
+"""How long news are gathered before the journal is read for them."""
+SLACK_SECONDS = 60.0
+"""How long before the last look a task may have changed to be looked at again; a commit may take its time."""
+SEEN = 10_000
+ROWS = 512
+"""Targets that are looked at together."""
+MOST_ROWS = 32_768
+"""The same when those that are looked at first are all of hosts that have no room."""
+LATEST = 2 * RETRY_AFTER_SECONDS
+"""Seconds; an attempt that is to be made later than this was meant for another clock."""
+
+Payload: TypeAlias = Callable[[str, TaskSnapshot, str | None], Mapping[str, Any]]
+"""What is sent: for the name of a wire, the task after the change, and the subscriber's URI of the extension."""
+
+log = logging.getLogger(__name__)
+
+
+def payload_by(wires: Wires) -> Payload:
+    """The Task as each wire has it for the item of a stream: the Task itself, or the StreamResponse that holds it.
+
+    A Task says all that a subscriber may need: the state, the questions that wait, the final text, the error.
+    """
+
+    def payload(wire_name: str, snapshot: TaskSnapshot, uri: str | None) -> Mapping[str, Any]:
+        wire = wires.named(wire_name)
+        return wire.task_item(wire.task(snapshot, uri, 0))
+
+    return payload
+
+
+def wait_after(attempts: int, retry_after: float | None = None, spread: float = 1.0) -> float | None:
+    """Seconds to wait when ``attempts`` have failed; None: give up. ``spread`` (0.5 to 1) keeps targets apart."""
+    if attempts >= ATTEMPTS:
+        return None
+    waited = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempts - 1)) * spread
+    return max(waited, retry_after or 0)
+
+
+class PushDelivery:
+    """Sends what is to be sent, from :meth:`start` to :meth:`aclose`. ``is_served`` says whether a user still may
+    know of his tasks; what others had set is given up."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        pushes: PushJournal,
+        sender: PushSender,
+        payload: Payload,
+        model_name: Callable[[], str] = str,
+        is_served: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._journal = journal
+        self._pushes = pushes
+        self._sender = sender
+        self._payload = payload
+        self._model_name = model_name
+        self._is_served = is_served
+        self._owner = new_owner()
+        self._news = asyncio.Event()
+        self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._hosts: Counter[str] = Counter()
+        self._seen: dict[tuple[str, str], tuple[int, float]] = {}
+        """For each target up to which event its task was looked through without finding news, and its next attempt
+        then: one that was set again has another."""
+        self._since = 0.0
+        """Tasks that have not changed since then were looked at."""
+        self._watching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take up what ended processes were sending, and deliver from now on."""
+        self._pushes.on_change = self._news.set
+        self._watching = asyncio.create_task(self._watch(), name="isthmus-push")
+
+    async def aclose(self) -> None:
+        """Stop; what is under way is sent again by who comes next."""
+        self._pushes.on_change = None
+        tasks = [*self._running.values(), *([self._watching] if self._watching else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(IsthmusError):
+            await self._pushes.release([self._owner])
+        await self._sender.aclose()
+
+    async def _watch(self) -> None:
+        released = -math.inf
+        while True:
+            self._news.clear()
+            seconds = LOOK_SECONDS
+            try:
+                if time.monotonic() - released >= LOOK_SECONDS:
+                    await self._release_gone()
+                    released = time.monotonic()
+                seconds = await self._begin()
+            except Exception:
+                log.exception("push notifications could not be looked after; tried again")
+            await self._wait_for_news(seconds)
+
+    async def _wait_for_news(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(GATHER_SECONDS)
+
+    async def _release_gone(self) -> None:
+        """Let go of what ended processes were sending."""
+        owners = await self._pushes.owners()
+        gone = [owner for owner in owners if owner != self._owner and is_gone(owner)]
+        if gone:
+            await self._pushes.release(gone)
+            self._since = 0
+
+    async def _begin(self) -> float:
+        """Begin whatever is due and has room; returns how many seconds nothing more is due by itself."""
+        if not await self._pushes.has_active():
+            self._seen.clear()
+            return IDLE_SECONDS
+        now = self._journal.now()
+        seconds = LOOK_SECONDS
+        behind, is_all = await self._behind()
+        for row, last in behind:
+            if now < row.next_attempt < now + LATEST:
+                seconds = min(seconds, row.next_attempt - now)
+            elif self._seen_of(row) < last and row.key not in self._running:
+                is_begun = self._has_room(row.target)
+                if is_begun:
+                    self._begin_to(row, last)
+                is_all = is_all and is_begun
+        if is_all:
+            self._since = now - SLACK_SECONDS
+        return max(seconds, 0.01)
+
+    async def _behind(self) -> tuple[Sequence[tuple[PushRow, int]], bool]:
+        """The targets to look at, as many as it takes to find one with room; and whether these are all."""
+        limit = ROWS
+        while True:
+            behind = await self._pushes.behind(limit, self._since, self._owner)
+            is_all = len(behind) < limit
+            has_room = any(row.key not in self._running and self._has_room(row.target) for row, _ in behind)
+            if is_all or has_room or len(self._running) >= AT_ONCE or limit >= MOST_ROWS:
+                return behind, is_all
+            limit *= 4
+
+    def _begin_to(self, row: PushRow, last: int) -> None:
+        task = asyncio.create_task(self._deliver(row, last), name=f"isthmus-push-{row.task_id}")
+        self._running[row.key] = task
+        task.add_done_callback(lambda _: self._ended(row))
+        self._hosts[_host(row.target)] += 1
+
+    def _has_room(self, target: PushTarget) -> bool:
+        return len(self._running) < AT_ONCE and self._hosts[_host(target)] < AT_ONCE_TO_HOST
+
+    def _ended(self, row: PushRow) -> None:
+        del self._running[row.key]
+        self._hosts[_host(row.target)] -= 1
+        if not self._hosts[_host(row.target)]:
+            del self._hosts[_host(row.target)]
+        self._news.set()
+
+    async def _deliver(self, row: PushRow, last: int) -> None:
+        """Deliver all that there is for a target, one after the other, as long as it arrives."""
+        try:
+            while (change := await self._next_change(row)) is not None and change.seq is not None:
+                if not await self._pushes.claim(row, self._owner):
+                    return
+                if (left := await self._user_who_left(row)) is not None:
+                    log.info("task %s: nothing more is told to %s: %s", row.task_id, _host(row.target), left)
+                    await self._pushes.failed(row, self._owner, left, None)
+                    return
+                if not await self._send(row, change, change.seq):
+                    return
+                row = replace(row, seq=change.seq, attempts=0, next_attempt=0, error=None)
+            self._note_seen(row, last)
+        except IsthmusError as error:
+            log.warning("a push notification of task %s could not be looked after: %s", row.task_id, error)
+            await asyncio.sleep(FIRST_WAIT)
+            self._since = 0  # It is still ours, and to be looked at whenever its task changed.
+        except Exception:
+            log.exception("a push notification of task %s failed because of a bug", row.task_id)
+            await self._pushes.failed(row, self._owner, "internal error; the server's log has the details", None)
+
+    async def _user_who_left(self, row: PushRow) -> str | None:
+        """Why the owner of the task may not be told any more."""
+        task = await self._journal.task(row.task_id)
+        if task is None or self._is_served(task.user):
+            return None
+        return f"{task.user} has no valid token any more"
+
+    async def _next_change(self, row: PushRow) -> Delivery | None:
+        return await self._pushes.next_change(row.task_id, max(row.seq, self._seen_of(row)))
+
+    def _note_seen(self, row: PushRow, last: int) -> None:
+        if len(self._seen) >= SEEN:
+            self._seen.clear()  # what is looked through again costs a moment, and no more
+        self._seen[row.key] = (max(last, row.seq), row.next_attempt)
+
+    def _seen_of(self, row: PushRow) -> int:
+        seq, next_attempt = self._seen.get(row.key, (0, 0.0))
+        return seq if next_attempt == row.next_attempt else 0
+
+    async def _send(self, row: PushRow, change: Delivery, seq: int) -> bool:
+        snapshot = await snapshot_after(self._journal, row.task_id, change, self._model_name())
+        if snapshot is None:
+            return False
+        body = encode(self._payload(row.wire_name, snapshot, row.uri))
+        try:
+            await self._sender.send(row.target, body, _headers(row, seq))
+        except PushFailed as error:
+            await self._failed(row, seq, error)
+            return False
+        await self._pushes.delivered(row, self._owner, seq)
+        log.debug("task %s: event %d told to %s", row.task_id, seq, _host(row.target))
+        return True
+
+    async def _failed(self, row: PushRow, seq: int, error: PushFailed) -> None:
+        attempts = row.attempts + 1
+        wait = None if error.is_gone else wait_after(attempts, error.retry_after, random.uniform(0.5, 1))  # noqa: S311 - no secret
+        what = f"task {row.task_id}: event {seq} was not told to {_host(row.target)}: {error}"
+        if wait is None:
+            log.error("%s; given up after %d attempts, until its push notification config is set again", what, attempts)
+        else:
+            log.warning("%s; attempt %d of %d follows in %.1f s", what, attempts + 1, ATTEMPTS, wait)
+        next_attempt = None if wait is None else self._journal.now() + wait
+        await self._pushes.failed(row, self._owner, str(error), next_attempt)
+
+
+def _headers(row: PushRow, seq: int) -> dict[str, str]:
+    """The same for each attempt of one notification."""
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"isthmus/{__version__}",
+        "Idempotency-Key": f"{row.task_id}/{row.target.id}/{seq}",
+    }
+    target = row.target
+    if target.token:
+        headers["X-A2A-Notification-Token"] = target.token
+    if target.scheme and target.credentials:
+        headers["Authorization"] = f"{target.scheme} {target.credentials}"
+    if row.uri is not None:
+        headers["A2A-Extensions"] = row.uri
+    return headers
+
+
+def _host(target: PushTarget) -> str:
+    """Where a target is, for the log: its path and query may hold secrets."""
+    try:
+        return str(place_of(target))
+    except InvalidRequest:
+        return "an unusable URL"

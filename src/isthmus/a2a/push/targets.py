@@ -1,0 +1,177 @@
+"""Where push notifications may go: a URL of a stranger must not make this server call its own network. Sans-I/O.
+
+A URL is http or https without a user in it; each address of its host must be public, or allowed by the server's owner.
+The check is made on addresses, after resolution, and the caller connects to the very address that was checked.
+Deliberately not here: resolving names and connecting (:mod:`isthmus.a2a.push.sender`).
+"""
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from isthmus.client import InvalidRequest, PushTarget
+from isthmus.errors import IsthmusError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+URL_CHARACTERS = 2000
+SECRET_CHARACTERS = 8192
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+"""All that is public of IPv6; what is outside is said to be global by Python in places (``fec0::/10``)."""
+_NOT_PUBLIC = (ipaddress.IPv4Network("168.63.129.16/32"),)
+"""Public by its number, but a cloud's own service for its machines (Azure)."""
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_ID = re.compile(r"[\x21-\x7e]{1,200}")
+_HOST_NAME = re.compile(r"(?=.{1,253}\.?$)[a-z0-9_]([a-z0-9_-]{0,62}\.?)+", re.IGNORECASE)
+
+
+class PushRefused(InvalidRequest):
+    """A push target is none that this server sends to; the text says why."""
+
+
+class PushRuleError(IsthmusError):
+    """An entry of the list of allowed targets is neither a host name nor an address or network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a push URL leads to; ``host`` as TLS and the Host header need it, an IPv6 address without brackets."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class PushRule:
+    """What is allowed besides public addresses: ``hosts`` by name, whatever they resolve to, and ``networks``."""
+
+    hosts: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()
+
+    @classmethod
+    def of(cls, entries: Sequence[str]) -> "PushRule":
+        """The rule for a list such as ``hooks.internal``, ``10.1.2.3``, ``192.168.0.0/16``.
+
+        Raises:
+            PushRuleError: an entry is none of these.
+        """
+        hosts: set[str] = set()
+        networks: list[Network] = []
+        for entry in entries:
+            try:
+                networks.append(ipaddress.ip_network(entry.strip().strip("[]"), strict=False))
+            except ValueError as error:
+                name = entry.strip().lower().rstrip(".")
+                if not _HOST_NAME.fullmatch(name) or re.fullmatch(r"[\d.]+", name):
+                    raise PushRuleError(
+                        f"{entry!r} is no place to send to: expected the name of a host, an address such as 10.1.2.3,"
+                        " or a network such as 192.168.0.0/16"
+                    ) from error
+                hosts.add(name)
+        return cls(frozenset(hosts), tuple(networks))
+
+    def why_not(self, host: str, address: str) -> str | None:
+        """Why nothing is sent to ``address``, which ``host`` resolves to; None when it is allowed."""
+        if host.lower().rstrip(".") in self.hosts:
+            return None
+        found = _embedded(ipaddress.ip_address(address.partition("%")[0]))
+        if any(found.version == network.version and found in network for network in self.networks):
+            return None
+        return _kind(found)
+
+    def require(self, place: Place, addresses: Sequence[str]) -> None:
+        """Make sure that every address of a place is allowed.
+
+        Raises:
+            PushRefused: one is not.
+        """
+        for address in addresses:
+            if (kind := self.why_not(place.host, address)) is not None:
+                # Not the address itself: what names of this network stand for is nobody's business.
+                raise PushRefused(
+                    f"the push notification URL leads to {kind} ({place.host}); this server sends to public addresses"
+                    " only, and to those that its owner allows with --allow-push-to"
+                )
+
+
+def place_of(target: PushTarget) -> Place:
+    """What a target leads to; its URL and secrets are checked as far as they can be without the network.
+
+    Raises:
+        PushRefused: the URL is not one to send to, or a secret cannot be put into a header.
+    """
+    _check_secrets(target)
+    if target.id and not _ID.fullmatch(target.id):
+        raise PushRefused("the id of the push notification config must be 1 to 200 printable ASCII characters")
+    url = target.url
+    if len(url) > URL_CHARACTERS:
+        raise PushRefused(f"the push notification URL is longer than {URL_CHARACTERS} characters")
+    if not url.isascii() or re.search(r"[\x00-\x20\x7f\\]", url):
+        raise PushRefused("the push notification URL has characters that must be percent-encoded (names: in punycode)")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise PushRefused(f"the push notification URL cannot be read: {error}") from error
+    if parts.scheme not in ("http", "https"):
+        raise PushRefused("the push notification URL must begin with https:// or http://")
+    if not (parts.hostname or "").strip("."):
+        raise PushRefused("the push notification URL names no host")
+    if parts.username is not None or parts.password is not None:
+        raise PushRefused("the push notification URL has a user in it; credentials go into its authentication")
+    if port == 0:
+        raise PushRefused("the push notification URL has the port 0; expected 1 to 65535")
+    return Place(parts.scheme, (parts.hostname or "").rstrip("."), port or (443 if parts.scheme == "https" else 80))
+
+
+def _check_secrets(target: PushTarget) -> None:
+    if target.scheme is not None and not _TOKEN.fullmatch(target.scheme):
+        raise PushRefused("the authentication scheme of the push notification must be one word such as Bearer")
+    if target.credentials is not None and target.scheme is None:
+        raise PushRefused("the push notification has credentials without an authentication scheme such as Bearer")
+    for name, secret in (("token", target.token), ("credentials", target.credentials)):
+        if secret and (len(secret) > SECRET_CHARACTERS or not _HEADER_VALUE.fullmatch(secret)):
+            raise PushRefused(
+                f"the {name} of the push notification cannot be put into a header: expected at most"
+                f" {SECRET_CHARACTERS} printable ASCII characters"
+            )
+
+
+def _embedded(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, where it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address in _NAT64 or (int(address) >> 32 == 0 and int(address) > 1):
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+def _kind(address: Address) -> str | None:
+    """What kind of not public address this is; None for a public one."""
+    if address.is_unspecified:
+        return "the unspecified address"
+    if address.is_loopback:
+        return "a loopback address"
+    if address.is_link_local:
+        return "a link-local address"
+    if address.is_multicast:
+        return "a multicast address"
+    if address.is_private:
+        return "a private address"
+    is_inner = any(address.version == network.version and address in network for network in _NOT_PUBLIC)
+    is_outer = address.version == 6 and address not in _UNICAST
+    return "a reserved address" if is_inner or is_outer or address.is_reserved or not address.is_global else None

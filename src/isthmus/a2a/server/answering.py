@@ -1,0 +1,299 @@
+"""One request being answered: its operation performed on the caller's agent, the result written by its wire.
+
+Deliberately not here: how the request was read (:mod:`isthmus.a2a.server.endpoint`).
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import anyio
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from isthmus.a2a.errors import bug, no_push
+from isthmus.a2a.extension import Activation
+from isthmus.a2a.jsonrpc import LIMIT_REACHED, RpcError
+from isthmus.a2a.operations import (
+    CancelTask,
+    DeletePush,
+    ExecuteCommand,
+    FollowTask,
+    GetExtendedCard,
+    GetPush,
+    GetTask,
+    ListCommands,
+    ListPushes,
+    ListTasks,
+    Operation,
+    PushService,
+    SendMessage,
+    SetPush,
+)
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.access_log import note_of
+from isthmus.a2a.server.card import extended_card
+from isthmus.a2a.server.framing import Framing
+from isthmus.a2a.server.sse import EventStream, OpenStreams
+from isthmus.a2a.service import close, follow, page_of_tasks, send
+from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
+from isthmus.client import Delivery, Execution, Turn
+from isthmus.codec import to_json
+from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
+from isthmus.errors import IsthmusError
+from isthmus.events import StateChange, TaskState
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How this request is answered, on whose behalf, and what the server allows."""
+
+    wire: Wire
+    framing: Framing
+    caller: Caller
+    activation: Activation
+    options: ServerOptions
+    streams: OpenStreams
+    http: HttpRequest
+
+    async def respond(self, operation: Operation) -> Response:
+        """The response to the request.
+
+        Raises:
+            IsthmusError: it cannot be met; nothing was sent.
+        """
+        match operation:
+            case SendMessage(stream=True):
+                return await self._send_stream(operation)
+            case FollowTask():
+                return await self._follow(operation)
+            case ExecuteCommand():
+                return await self._execute(operation)
+            case _:
+                return self.framing.result(await self._result(operation), echo(self.activation))
+
+    async def _result(self, operation: Operation) -> object:
+        agent, uri = self.caller.agent, self.activation.uri
+        match operation:
+            case SendMessage():
+                return await self._send(operation)
+            case GetTask(task_id, history_length):
+                return await self._task(task_id, history_length)
+            case CancelTask(task_id):
+                return self.wire.task(await agent.cancel(task_id), uri)
+            case ListTasks():
+                return self.wire.tasks(await page_of_tasks(agent, operation), uri, operation.history_length)
+            case SetPush(task_id, target):
+                target = await self._push.set(task_id, target, self.wire.name, uri)
+                return self.wire.push(task_id, target)
+            case GetPush(task_id, push_id):
+                return self.wire.push(task_id, await self._push.get(task_id, push_id))
+            case ListPushes(task_id):
+                return self.wire.pushes(task_id, await self._push.list(task_id))
+            case DeletePush(task_id, push_id):
+                await self._push.delete(task_id, push_id)
+                return self.wire.nothing()
+            case ListCommands(scope):
+                return to_json(GetAllSlashCommandsResponse(tuple(await agent.commands(scope))))
+            case GetExtendedCard():
+                return await extended_card(self._card_url(), self.caller, self.options)
+            case FollowTask() | ExecuteCommand():
+                raise TypeError(f"answered by a stream: {operation}")
+            case _:
+                assert_never(operation)
+
+    # --- messages ---
+
+    async def _send(self, message: SendMessage) -> JsonDict:
+        await self._check_push(message)
+        turn = (await send(self.caller.agent, message)).turn
+        note_of(self.http.scope).task_id = turn.task_id
+        await self._set_push(message, turn)
+        if message.blocking:
+            await self._drain(turn)
+        else:
+            await close(turn.deliveries)
+        return self.wire.task_item(await self._task(turn.task_id, message.history_length))
+
+    async def _send_stream(self, message: SendMessage) -> Response:
+        await self._check_push(message)
+        opened = await send(self.caller.agent, message)
+        turn = opened.turn
+        await self._set_push(message, turn)
+        first = [self._task_frame(turn)] if turn.is_new else []
+        return self._stream(first, turn, opened.answered)
+
+    async def _task(self, task_id: str, history_length: int | None) -> JsonDict:
+        """The Task; the final text of a completed one does not depend on how much history is asked for."""
+        needed = None if history_length is None else max(history_length, 1)
+        snapshot = await self.caller.agent.get(task_id, needed)
+        return self.wire.task(snapshot, self.activation.uri, history_length)
+
+    async def _drain(self, turn: Turn) -> None:
+        """Wait until the work rests, the client has left, the server stops, or the limit has passed."""
+        scope = self.streams.enter()
+        try:
+            with scope, anyio.move_on_after(self.options.blocking_limit):
+                async with anyio.create_task_group() as group:
+
+                    async def watch() -> None:
+                        while (await self.http.receive())["type"] != "http.disconnect":
+                            pass
+                        group.cancel_scope.cancel()
+
+                    group.start_soon(watch)
+                    async for _ in turn.deliveries:
+                        pass
+                    group.cancel_scope.cancel()
+        finally:
+            self.streams.leave(scope)
+            await close(turn.deliveries)
+
+    # --- following, and commands ---
+
+    async def _follow(self, operation: FollowTask) -> Response:
+        turn = await follow(self.caller.agent, operation)
+        task = self._task_frame(turn)
+        if operation.after is None:
+            return self._stream([task], turn)
+        # When nothing was missed and nothing will come: say how the task stands.
+        return self._stream([], turn, otherwise=task, known=operation.known)
+
+    async def _execute(self, operation: ExecuteCommand) -> Response:
+        execution = await self.caller.agent.execute(operation.command)
+        answer = _execution(execution)
+        if execution.turn is None or not operation.stream:
+            if execution.turn is not None:
+                note_of(self.http.scope).task_id = execution.turn.task_id
+                await close(execution.turn.deliveries)
+            return self.framing.result(answer, echo(self.activation))
+        return self._stream([self.framing.item(answer), self._task_frame(execution.turn)], execution.turn)
+
+    # --- push notifications ---
+
+    @property
+    def _push(self) -> PushService:
+        if self.caller.push is None:
+            raise no_push()
+        return self.caller.push
+
+    async def _check_push(self, message: SendMessage) -> None:
+        """Before anything is done: a message whose news cannot be sent as it says makes no task."""
+        if message.push is not None:
+            await self._push.check(message.push)
+
+    async def _set_push(self, message: SendMessage, turn: Turn) -> None:
+        if message.push is not None:
+            uri, after = self.activation.uri, turn.snapshot.seq
+            await self._push.set(turn.task_id, message.push, self.wire.name, uri, after=after)
+
+    # --- streams ---
+
+    def _task_frame(self, turn: Turn) -> bytes:
+        task = self.wire.task(turn.snapshot, self.activation.uri)
+        return self.framing.item(self.wire.task_item(task), turn.snapshot.seq)
+
+    def _stream(
+        self,
+        first: Sequence[bytes],
+        turn: Turn,
+        answered: frozenset[str] = frozenset(),
+        *,
+        otherwise: bytes | None = None,
+        known: int = 0,
+    ) -> Response:
+        uri, tier = self.activation.uri, self.caller.user_tier
+        note_of(self.http.scope).task_id = turn.task_id
+        encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier)
+        if known:
+            encoder = _Quiet(encoder, known)
+        frames = self._frames(first, turn, encoder, otherwise)
+        return EventStream(
+            frames,
+            self.streams,
+            keep_alive=self.options.keep_alive,
+            headers=echo(self.activation),
+            farewell=self._farewell,
+        )
+
+    def _farewell(self, why: str) -> bytes:
+        return self.framing.error_item(self.wire.error(RpcError(LIMIT_REACHED, why)))
+
+    async def _frames(
+        self, first: Sequence[bytes], turn: Turn, encoder: StreamEncoder, otherwise: bytes | None
+    ) -> AsyncGenerator[bytes, None]:
+        """The frames of a turn. An event that may be the last one is held until it is known whether more follow.
+
+        ``otherwise`` is what a stream that would be empty says.
+        """
+        held: Delivery | None = None
+        try:
+            for frame in first:
+                otherwise = None
+                yield frame
+            async for delivery in turn.deliveries:
+                if held is not None:
+                    for frame in self._framed(encoder.encode(held), held):
+                        otherwise = None
+                        yield frame
+                    held = None
+                if isinstance(delivery.event, StateChange) and delivery.event.state.ends_stream:
+                    held = delivery
+                    continue
+                for frame in self._framed(encoder.encode(delivery), delivery):
+                    otherwise = None
+                    yield frame
+            if held is not None:
+                is_question = isinstance(held.event, StateChange) and held.event.state is TaskState.INPUT_REQUIRED
+                pending = (await self.caller.agent.get(turn.task_id, 0)).pending if is_question else ()
+                for frame in self._framed(encoder.encode(held, final=True, pending=pending), held):
+                    otherwise = None
+                    yield frame
+            if otherwise is not None:
+                yield otherwise
+        except IsthmusError as error:
+            yield self.framing.error_item(self.wire.error(error))
+        except Exception:
+            _LOG.exception("a stream failed because of a bug")
+            yield self.framing.error_item(self.wire.error(bug()))
+        finally:
+            await close(turn.deliveries)
+
+    def _framed(self, items: Sequence[JsonDict], delivery: Delivery) -> Sequence[bytes]:
+        """The number goes with the last item, so that who resumes after it has missed none."""
+        if len(items) == 1:
+            return (self.framing.item(items[0], delivery.seq),)
+        last = len(items) - 1
+        return [self.framing.item(item, delivery.seq if at == last else None) for at, item in enumerate(items)]
+
+    def _card_url(self) -> str:
+        return self.options.public_url or f"{self.http.url.scheme}://{self.http.headers['host']}/"
+
+
+class _Quiet:
+    """An encoder that sees every event, but tells of those after number ``known`` alone."""
+
+    def __init__(self, encoder: StreamEncoder, known: int) -> None:
+        self._encoder = encoder
+        self._known = known
+
+    def encode(
+        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+    ) -> Sequence[JsonDict]:
+        """See :meth:`isthmus.a2a.wire.StreamEncoder.encode`."""
+        items = self._encoder.encode(delivery, final=final, pending=pending)
+        return () if delivery.seq is not None and delivery.seq <= self._known else items
+
+
+def echo(activation: Activation) -> dict[str, str]:
+    """The response headers that confirm the extension, when it is active."""
+    uri = activation.uri
+    return {} if uri is None else {"A2A-Extensions": uri, "X-A2A-Extensions": uri}
+
+
+def _execution(execution: Execution) -> JsonDict:
+    task_id = execution.turn.task_id if execution.turn is not None else ""
+    return to_json(ExecuteSlashCommandResponse(task_id, execution.status, execution.message))

@@ -1,0 +1,193 @@
+"""The A2A server as an ASGI application: any AgentClient, served as JSON-RPC and event streams at ``/``.
+
+A thin shell: it refuses on the headers alone, reads bounded bodies and serves the public card; the rest is
+:mod:`isthmus.a2a.server.endpoint`. A client that leaves never stops a task. Deliberately not here: sockets and signals
+(:mod:`isthmus.a2a.server.listen`), and what the agent does.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from isthmus.a2a.coder_agent.paths import methods_of
+from isthmus.a2a.dialects import AllWires
+from isthmus.a2a.json_text import encode
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.access_log import begin_note
+from isthmus.a2a.server.auth import NOBODY, Gate, Refusal, Visitor
+from isthmus.a2a.server.card import PATHS, agent_card, card_response
+from isthmus.a2a.server.framing import json_response
+from isthmus.a2a.server.rest import allowed_methods, raw_path, refusal
+from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.visitors import ForUser, PushFor, Served, Visitors
+from isthmus.client import AgentClient
+
+HEALTH = "/healthz"
+
+
+def application(
+    agent: AgentClient,
+    options: ServerOptions,
+    *,
+    for_user: ForUser | None = None,
+    users: Callable[[], UserTable] | None = None,
+    push: PushFor | None = None,
+    wires: AllWires | None = None,
+) -> "Application":
+    """The ASGI application that serves ``agent``; it does not close it.
+
+    ``for_user`` gives the agent as a user of the table ``users`` has it; that is asked for at each request. ``push``
+    keeps the push targets of an agent's tasks; without it there are no push notifications. ``wires`` are the versions
+    and dialects that are spoken, by default all without dialects.
+    """
+    return Application(Visitors(agent, options, for_user=for_user, push=push, wires=wires), options, users)
+
+
+class Application:
+    """The ASGI application; made by :func:`application`."""
+
+    def __init__(self, visitors: Visitors, options: ServerOptions, users: Callable[[], UserTable] | None) -> None:
+        self._visitors = visitors
+        self._options = options
+        self._users = users
+        public = urlsplit(options.public_url).hostname if options.public_url is not None else None
+        names = [*options.hosts, *([public] if public is not None else [])]
+        self._gate = Gate(options.token, frozenset(name.lower() for name in names))
+
+    @property
+    def open_streams(self) -> int:
+        """How many answers are under way that wait for a task."""
+        return self._visitors.open_streams
+
+    def close_streams(self) -> None:
+        """End every stream properly, because the server stops; their tasks go on."""
+        self._visitors.close()
+
+    def look_after(self) -> None:
+        """End the streams of those whose token is not valid any more. To be called every second or so."""
+        if self._users is not None:
+            self._visitors.keep(self._users(), time.time())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection of the ASGI server."""
+        if scope["type"] == "http":
+            await self._serve(HttpRequest(scope, receive), scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _serve(self, request: HttpRequest, scope: Scope, receive: Receive, send: Send) -> None:
+        note = begin_note(scope)
+        try:
+            found = self._enter(request)
+            if isinstance(found, Response):
+                note.status = found.status_code
+                if found.status_code in (200, 304):
+                    note.level = logging.DEBUG  # the card and the health, which machines ask for all the time
+                await found(scope, receive, send)
+                return
+            note.user = found.visitor.name
+            found.requests.count += 1
+            try:
+                body = await self._body(request, found.body_limit)
+                if isinstance(body, Refusal):
+                    response = _refused(body, request)
+                else:
+                    response = await found.endpoint.answer(request, body, found.caller)
+                note.status = response.status_code
+                await response(scope, receive, send)
+            finally:
+                found.requests.count -= 1
+        except ClientDisconnect:
+            note.status = 499
+        finally:
+            note.write()
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.close_streams()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def _enter(self, request: HttpRequest) -> Served | Response:
+        """Who sends a request that may be read; else the answer, which needs no body."""
+        headers = request.headers
+        path: str = request.scope["path"]
+        public = path in PATHS or path == HEALTH
+        refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"))
+        visitor: Visitor | Refusal | None = None
+        if refused is None and not public:
+            users = self._users() if self._users is not None else NOBODY
+            visitor = self._gate.identify(headers.get("authorization"), users, time.time())
+            refused = visitor if isinstance(visitor, Refusal) else None
+        if refused is None:
+            refused = _refuse_route(request, public) or _refuse_encoding(headers.get("content-encoding"))
+        if refused is not None:
+            return _refused(refused, request)
+        if path == HEALTH:
+            is_draining = self._visitors.closing
+            return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
+        if not isinstance(visitor, Visitor):
+            url = self._options.public_url or f"{request.url.scheme}://{headers['host']}/"
+            card = agent_card(url, self._options.identity, has_push=self._visitors.has_push)
+            return card_response(card, headers.get("if-none-match"))
+        served = self._visitors.of(visitor)
+        refused = served.refuse_more()
+        return served if refused is None else _refused(refused, request)
+
+    async def _body(self, request: HttpRequest, limit: int) -> bytes | Refusal:
+        # The connection stays: closed while the client still writes, it would lose the answer.
+        too_large = Refusal(413, f"the request is larger than {limit} bytes", {})
+        stated = request.headers.get("content-length", "")
+        if stated.isdecimal() and int(stated) > limit:
+            return too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._options.body_deadline):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > limit:
+                        return too_large
+        except TimeoutError:
+            message = f"the request did not arrive within {self._options.body_deadline:g} s"
+            return Refusal(408, message, {"Connection": "close"})
+        return bytes(body)
+
+
+def _refuse_route(request: HttpRequest, public: bool) -> Refusal | None:
+    path: str = request.scope["path"]
+    if public:
+        allowed: tuple[str, ...] = ("GET", "HEAD")
+    else:
+        allowed = ("POST",) if path == "/" else (*methods_of(path), *allowed_methods(raw_path(request.scope)))
+    if not allowed:
+        return Refusal(
+            404, "not found; JSON-RPC is served at /, and A2A 1.0 over HTTP at /message:send and the like", {}
+        )
+    if request.method not in allowed:
+        return Refusal(405, f"expected {' or '.join(allowed)}", {"Allow": ", ".join(allowed)})
+    return None
+
+
+def _refuse_encoding(encoding: str | None) -> Refusal | None:
+    if encoding is None or encoding.strip().lower() in ("", "identity"):
+        return None
+    message = f"expected a body as it is, received Content-Encoding {encoding[:80]!r}"
+    return Refusal(415, message, {"Accept-Encoding": "identity"})
+
+
+def _refused(refused: Refusal, request: HttpRequest) -> Response:
+    """In the words of A2A 1.0 at its paths; elsewhere, and where ``coderAgent`` has them, as ``{"error": ...}``."""
+    path: str = request.scope["path"]
+    if request.method not in methods_of(path) and allowed_methods(raw_path(request.scope)):
+        return refusal(refused.status, refused.message, refused.headers)
+    return json_response(encode({"error": refused.message}), refused.status, refused.headers)

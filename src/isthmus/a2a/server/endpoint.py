@@ -1,0 +1,128 @@
+"""The endpoint: a request finds the wire that reads it, and is answered; the same for every version and dialect.
+
+Deliberately not here: who may ask at all (:mod:`isthmus.a2a.server.application`), what the words mean (the wires),
+how they are framed (:mod:`isthmus.a2a.server.framing`) and what is done (:mod:`isthmus.a2a.server.answering`).
+"""
+
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from isthmus.a2a.coder_agent.paths import methods_of
+from isthmus.a2a.dialects import AllWires
+from isthmus.a2a.errors import bug
+from isthmus.a2a.extension import HEADERS, URI, Activation, activation
+from isthmus.a2a.extension_requests import COMMANDS, EXECUTE
+from isthmus.a2a.jsonrpc import InvalidParamsError, Request, RpcError, decode_request, decode_value, id_of
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.access_log import note_of
+from isthmus.a2a.server.answering import Answering, echo
+from isthmus.a2a.server.framing import Framing, JsonRpcFraming
+from isthmus.a2a.server.rest import RestFraming, raw_path, rest_request
+from isthmus.a2a.server.sse import OpenStreams
+from isthmus.a2a.wire import Call, Caller, Wire
+from isthmus.a2a.wires import FOLLOWING, metadata_of
+from isthmus.errors import IsthmusError
+
+if TYPE_CHECKING:
+    from isthmus.a2a.coder_agent.routes import CoderAgentRoutes
+
+_LOG = logging.getLogger(__name__)
+
+
+class Endpoint:
+    """Answers requests with the tasks of whoever calls."""
+
+    def __init__(self, options: ServerOptions, wires: AllWires | None = None) -> None:
+        self._options = options
+        self._wires = wires or AllWires(strict_extension=options.strict_extension)
+        self.streams = OpenStreams()
+
+    @cached_property
+    def _routes(self) -> "CoderAgentRoutes":
+        """Made when it is first wanted: few clients speak that way."""
+        from isthmus.a2a.coder_agent.routes import CoderAgentRoutes
+
+        return CoderAgentRoutes(self._options, self.streams, self._wires.reservations)
+
+    async def answer(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
+        """Perform the request in ``body``: JSON-RPC at ``/``, where every failure is a JSON-RPC error; else REST."""
+        if http.method in methods_of(http.scope["path"]):
+            return await self._routes.answer(http, body, caller)
+        if http.scope["path"] != "/":
+            return await self.answer_rest(http, body, caller)
+        accept = ",".join(http.headers.getlist("accept"))
+        only_streams = "text/event-stream" in accept and "application/json" not in accept
+        framing = JsonRpcFraming(None, only_streams=only_streams)
+        try:
+            value = decode_value(body)
+            framing = JsonRpcFraming(id_of(value), only_streams=only_streams)
+            request = decode_request(value)
+        except RpcError as error:
+            return framing.failure(self._wires.of_version(_version(http)).error(error), {})
+        return await self.perform(request, framing, caller, http)
+
+    async def answer_rest(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
+        """Perform a request of A2A 1.0 over HTTP and JSON. Every failure is an HTTP status with a body."""
+        framing = RestFraming()
+        try:
+            request = rest_request(http.method, raw_path(http.scope), http.query_params.multi_items(), body)
+        except RpcError as error:
+            return framing.failure(self._wires.v1.error(error), {})
+        version = _version(http)
+        wire = self._wires.v1 if version is None else None
+        return await self.perform(request, framing, caller, http, wire)
+
+    async def perform(
+        self, request: Request, framing: Framing, caller: Caller, http: HttpRequest, wire: Wire | None = None
+    ) -> Response:
+        """Perform a request, by ``wire`` or the one it is for. A bug is an error without internals."""
+        note = note_of(http.scope)
+        active = Activation()
+        version = _version(http)
+        speaker = wire or self._wires.of_version(version)
+        try:
+            asked = (item for name in HEADERS for item in http.headers.getlist(name))
+            active = activation(asked, *metadata_of(request.params))
+            if request.method in (COMMANDS, EXECUTE) and not active.active:
+                active = Activation(URI)  # who calls a method of the extension speaks it
+            wants_stream = "text/event-stream" in http.headers.get("accept", "")
+            after = _last_event_id(http) if request.method in FOLLOWING else None
+            has_push = caller.push is not None
+            call = Call(request.method, request.params, active, after, wants_stream, version, has_push, caller.name)
+            speaker = wire or await self._wires.choose(call, caller.agent)
+            operation = speaker.decode(call)
+            note.method = request.method
+            note.task_id = getattr(operation, "task_id", None) or ""
+            answering = Answering(speaker, framing, caller, active, self._options, self.streams, http)
+            return await answering.respond(operation)
+        except IsthmusError as error:
+            failure = speaker.error(error)
+        except Exception:
+            _LOG.exception("a request failed because of a bug")
+            failure = speaker.error(bug())
+        note.error = failure.code
+        return framing.failure(failure, echo(active))
+
+
+def _version(http: HttpRequest) -> str | None:
+    """What the client says it speaks: the header, or the request parameter of the same name (A2A 1.0, 3.6.1)."""
+    stated = http.headers.get("a2a-version")
+    if not stated and http.scope["query_string"]:
+        stated = next((value for name, value in http.query_params.items() if name.lower() == "a2a-version"), None)
+    return stated or None
+
+
+def _last_event_id(http: HttpRequest) -> int | None:
+    for source, value in (
+        ("Last-Event-ID", http.headers.get("last-event-id")),
+        ("last_event_id", http.query_params.get("last_event_id") if http.scope["query_string"] else None),
+    ):
+        if value:
+            if not (value.isascii() and value.isdecimal() and len(value) < 19):
+                raise InvalidParamsError(source, f"expected the id of an event of this task, received {value[:80]!r}")
+            return int(value)
+    return None

@@ -1,0 +1,64 @@
+"""How results, errors and stream items go into HTTP: as JSON-RPC envelopes.
+
+One framing per request. Deliberately not here: what is framed, and REST (:mod:`isthmus.a2a.server.rest`).
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from starlette.responses import Response
+
+from isthmus.a2a.jsonrpc import RequestId, RpcError, encode_error, encode_result
+from isthmus.a2a.server.sse import event_frame
+
+
+class Framing(Protocol):
+    """One way to put an answer into HTTP."""
+
+    def item(self, item: object, seq: int | None = None) -> bytes:
+        """A stream item; ``seq`` becomes its id."""
+        ...
+
+    def error_item(self, error: RpcError) -> bytes:
+        """The item that ends a stream that failed."""
+        ...
+
+    def result(self, result: object, headers: Mapping[str, str]) -> Response:
+        """A whole answer."""
+        ...
+
+    def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
+        """The answer to a request that is not met."""
+        ...
+
+
+class JsonRpcFraming:
+    """JSON-RPC 2.0. ``only_streams``: the client accepts an event stream and nothing else."""
+
+    def __init__(self, request_id: RequestId, *, only_streams: bool = False) -> None:
+        self._id = request_id
+        self._only_streams = only_streams
+
+    def item(self, item: object, seq: int | None = None) -> bytes:
+        """See :meth:`Framing.item`."""
+        return event_frame(encode_result(self._id, item), seq)
+
+    def error_item(self, error: RpcError) -> bytes:
+        """See :meth:`Framing.error_item`."""
+        return event_frame(encode_error(self._id, error))
+
+    def result(self, result: object, headers: Mapping[str, str]) -> Response:
+        """See :meth:`Framing.result`."""
+        return json_response(encode_result(self._id, result), headers=headers)
+
+    def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
+        """See :meth:`Framing.failure`."""
+        if self._only_streams:
+            # Real clients that ask for an event stream alone cannot read anything else (a2a-sdk, @a2a-js/sdk).
+            return Response(self.error_item(error), 200, headers, "text/event-stream")
+        return json_response(encode_error(self._id, error), headers=headers)
+
+
+def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An HTTP answer of JSON."""
+    return Response(body, status, headers, "application/json")

@@ -1,0 +1,88 @@
+"""A Task that a server sent as a TaskSnapshot: with the extension whole, of a plain server what it says. Sans-I/O."""
+
+from collections.abc import Iterator
+
+from isthmus.a2a.extension import envelope
+from isthmus.a2a.items import MessageItem, TaskItem, optional_text, time_of
+from isthmus.client import HistoryMessage, TaskSnapshot
+from isthmus.codec import from_json
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.errors import DecodeError
+from isthmus.events import TaskState
+from isthmus.task_view import text_of_parts
+
+FAILED_STATES = (TaskState.FAILED, TaskState.CANCELED)
+
+
+def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> TaskSnapshot:
+    """The snapshot that a Task describes; what the server does not say is empty. ``seq`` is the id it came with.
+
+    Raises:
+        DecodeError: a question of the extension does not have the documented shape.
+    """
+    status = task.status
+    extended = (envelope(task.metadata, uri) if uri else None) or {}
+    kept = extended.get("seq")
+    said = plain_text(status.message) if status.message is not None else ""
+    return TaskSnapshot(
+        task_id=task.task_id,
+        context_id=task.context_id,
+        state=status.state,
+        seq=seq if seq is not None else kept if isinstance(kept, int) else 0,
+        workspace=str(extended.get("workspace_path", "")),
+        created_at=time_of(extended["created_at"]) if "created_at" in extended else status.at,
+        updated_at=status.at,
+        title=str(extended.get("title", "")),
+        model=str(extended.get("model", "")),
+        error=optional_text(extended.get("error")) or (said or None if status.state in FAILED_STATES else None),
+        reason=optional_text(extended.get("reason")) or status.foreign,
+        pending=() if status.state.is_terminal else tuple(pending_calls(status.message)),
+        history=tuple(_history(task)),
+    )
+
+
+def pending_calls(message: MessageItem | None) -> Iterator[ToolCall]:
+    """The tool calls in a message that wait for a person.
+
+    Raises:
+        DecodeError: one does not have the documented shape.
+    """
+    for data in message.data if message is not None else ():
+        if ("tool_call_id" in data or "toolCallId" in data) and "status" in data:
+            call = from_json(ToolCall, data)
+            if call.status is ToolCallStatus.PENDING:
+                yield call
+
+
+def plain_text(message: MessageItem) -> str:
+    """The texts of a message alone."""
+    return "".join(part.text for part in message.parts if part.text is not None)
+
+
+def all_text(message: MessageItem) -> str:
+    """Everything in a message as text, but for tool calls, which are told by themselves."""
+    try:
+        if any(True for _ in pending_calls(message)):
+            return plain_text(message)
+    except DecodeError:
+        pass
+    return message.text
+
+
+def _history(task: TaskItem) -> Iterator[HistoryMessage]:
+    seen: set[str] = set()
+    for message in task.history:
+        yield from _told(message, seen)
+    is_ended = task.status.state is TaskState.COMPLETED
+    for artifact in task.artifacts:
+        if text := text_of_parts(artifact.parts):
+            yield HistoryMessage(artifact.artifact_id, "agent", text)
+    if is_ended and task.status.message is not None:
+        yield from _told(task.status.message, seen)
+
+
+def _told(message: MessageItem, seen: set[str]) -> Iterator[HistoryMessage]:
+    text = plain_text(message)
+    if text and not (message.message_id and message.message_id in seen):
+        seen.add(message.message_id)
+        yield HistoryMessage(message.message_id, message.role, text)

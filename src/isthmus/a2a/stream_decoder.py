@@ -1,0 +1,211 @@
+"""The items of one task's streams as AgentEvents, in order and each told once: of any A2A server.
+
+``StreamDecoder`` reads texts, artifacts, messages and states, which every server has; what the extension and the
+dialect ``coderAgent`` have besides is in its subclasses (:mod:`isthmus.a2a.development_tool_decoder`,
+:mod:`isthmus.a2a.coder_agent.decoder`). Sans-I/O. Deliberately not here: connections and resuming.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+
+from isthmus.a2a.items import ArtifactItem, Item, MessageItem, StatusItem, TaskItem
+from isthmus.a2a.snapshots import FAILED_STATES, all_text, pending_calls, plain_text
+from isthmus.client import MISSED_EVENTS, Delivery
+from isthmus.development_tool import ToolCall
+from isthmus.errors import DecodeError
+from isthmus.events import (
+    AgentEvent,
+    AgentMessage,
+    ArtifactUpdate,
+    StateChange,
+    TaskState,
+    TextContent,
+    ToolCallUpdate,
+)
+
+
+class StreamDecoder:
+    """The items of the streams of one task, in order, over any number of connections.
+
+    Servers that number their events replay what was missed. Of others a Task is taken for what it holds: texts and
+    artifacts in it that were not told yet are told then, by the ids of messages and artifacts.
+    """
+
+    def __init__(self, state: TaskState | None = None) -> None:
+        self._state = state
+        self._calls: dict[str, ToolCall] = {}
+        self._ended: set[str] = set()
+        self._told: dict[str, tuple[int, str]] = {}
+        self._artifacts: dict[str, int] = {}
+        self._has_missed = False
+        self.is_final = False
+        """The last item said that no other follows."""
+        self.has_ended = False
+        """The server calls the task ended; what it calls otherwise can go on."""
+
+    @property
+    def at_rest(self) -> bool:
+        """The work has ended, or a person is asked: a stream that ends now is complete."""
+        return self._state is not None and self._state.ends_stream
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that have not ended, as they were last told."""
+        return tuple(self._calls.values())
+
+    def begin(self, state: TaskState) -> None:
+        """Another stream of the task begins, in this state."""
+        self._state, self.is_final = state, False
+
+    def know(self, task: TaskItem) -> None:
+        """What this task holds was told before."""
+        for message in (*task.history, task.status.message):
+            if message is not None and message.message_id:
+                text = self._text(message)
+                self._told[message.message_id] = len(text), text
+        for artifact in task.artifacts:
+            self._artifacts[artifact.artifact_id] = len(artifact.parts)
+
+    def know_calls(self, other: "StreamDecoder") -> None:
+        """The calls that another decoder of the same task was told of are known here as well."""
+        self._calls.update(other._calls)
+        self._ended |= other._ended
+
+    def resumed(self) -> None:
+        """The stream was taken up on a server that does not replay: something may be missing."""
+        self._has_missed = True
+
+    def decode(self, item: Item, seq: int | None) -> list[Delivery]:
+        """The deliveries of one item.
+
+        Raises:
+            DecodeError: an object of the extension in it does not have the documented shape.
+        """
+        at = time.time()
+        if isinstance(item, StatusItem | TaskItem):
+            at, self.has_ended = item.status.at, item.status.state.is_terminal
+        match item:
+            case StatusItem():
+                events = list(self._status(item, seq))
+                self.is_final = item.is_final
+            case ArtifactItem():
+                events = list(self._artifact(item))
+            case TaskItem():
+                events = list(self._task(item, seq))
+                self.is_final = False
+            case MessageItem():
+                events = [*self._whole_message(item), StateChange(TaskState.COMPLETED)]
+                self._state, self.is_final = TaskState.COMPLETED, True
+        # One id covers the whole item: it goes with the last event, so that resuming after it skips none.
+        last = len(events) - 1
+        return [Delivery(seq if index == last else None, at, event) for index, event in enumerate(events)]
+
+    # --- What subclasses have their own of --------------------------------------------------------------------------
+
+    def _status(self, item: StatusItem, seq: int | None) -> Iterator[AgentEvent]:
+        """News of a task."""
+        yield from self._plain_status(item, seq)
+
+    def _state_of(self, item: StatusItem | TaskItem) -> TaskState:
+        """The state that an item tells."""
+        return item.status.state
+
+    def _text(self, message: MessageItem) -> str:
+        """What a message says."""
+        return all_text(message)
+
+    def _questions(self, message: MessageItem | None) -> Iterable[ToolCall]:
+        """The questions that a message puts."""
+        try:
+            return tuple(pending_calls(message))
+        except DecodeError:
+            return ()
+
+    def _artifact(self, item: ArtifactItem) -> Iterator[AgentEvent]:
+        known = self._artifacts.get(item.artifact_id, 0) if item.append else 0
+        self._artifacts[item.artifact_id] = known + len(item.parts)
+        yield ArtifactUpdate(
+            item.artifact_id, item.parts, item.name, item.description, item.append, last_chunk=item.last_chunk
+        )
+
+    # --- What all have in common ------------------------------------------------------------------------------------
+
+    def _plain_status(self, item: StatusItem, seq: int | None) -> Iterator[AgentEvent]:
+        state, message = self._state_of(item), item.status.message
+        calls = self._questions(message)
+        yield from self._unseen(calls)
+        is_failed = state in FAILED_STATES
+        if not calls and not is_failed:
+            yield from self._texts(message, seq)
+        if state is not self._state:
+            self._state = state
+            error = self._text(message) or None if is_failed and message is not None else None
+            yield StateChange(state, error, item.status.foreign)
+
+    def _task(self, item: TaskItem, seq: int | None) -> Iterator[AgentEvent]:
+        state, message = self._state_of(item), item.status.message
+        is_failed = state in FAILED_STATES
+        questions = self._questions(message) if not state.is_terminal else ()
+        if seq is None:
+            yield from self._untold(item, has_text=not is_failed and not questions)
+        yield from self._unseen(questions)
+        missed, self._has_missed = self._has_missed and seq is None, False
+        if state is not self._state or missed:
+            self._state = state
+            error = plain_text(message) or None if is_failed and message is not None else None
+            yield StateChange(state, error, MISSED_EVENTS if missed else item.status.foreign)
+
+    def _untold(self, task: TaskItem, *, has_text: bool) -> Iterator[AgentEvent]:
+        """What a task holds and was not told yet."""
+        for message in task.history:
+            if message.role == "agent" and message.message_id:
+                yield from self._rest(message)
+        for artifact in task.artifacts:
+            known = self._artifacts.get(artifact.artifact_id, 0)
+            if artifact.artifact_id not in self._artifacts:
+                yield from self._artifact(artifact)
+            elif len(artifact.parts) > known:
+                self._artifacts[artifact.artifact_id] = len(artifact.parts)
+                name, rest = artifact.name, artifact.parts[known:]
+                yield ArtifactUpdate(artifact.artifact_id, rest, name, artifact.description, append=True)
+        if has_text and task.status.message is not None:
+            yield from self._rest(task.status.message)
+
+    def _rest(self, message: MessageItem) -> Iterator[AgentEvent]:
+        """A whole message, of which a part may have been told."""
+        text = self._text(message)
+        told, _ = self._told.get(message.message_id, (0, ""))
+        if len(text) > told:
+            self._told[message.message_id] = len(text), text
+            yield TextContent(message.message_id or "text", text[told:])
+
+    def _texts(
+        self, message: MessageItem | None, seq: int | None, *, are_increments: bool = False
+    ) -> Iterator[TextContent]:
+        """More text. Without event ids the very same text of the same message is a repetition of it, not more."""
+        text = self._text(message) if message is not None else ""
+        if message is None or not text:
+            return
+        if seq is None and message.message_id:
+            told, last = self._told.get(message.message_id, (0, ""))
+            if last == text and not are_increments:
+                return
+            self._told[message.message_id] = told + len(text), text
+        yield TextContent(message.message_id or "text", text)
+
+    def _whole_message(self, message: MessageItem) -> Iterator[AgentEvent]:
+        if text := self._text(message):
+            yield AgentMessage(message.message_id or "message", text)
+
+    def _unseen(self, calls: Iterable[ToolCall]) -> Iterator[ToolCallUpdate]:
+        for call in calls:
+            if self._calls.get(call.tool_call_id) != call:
+                yield self._call(call)
+
+    def _call(self, call: ToolCall) -> ToolCallUpdate:
+        if call.status.is_final:
+            self._calls.pop(call.tool_call_id, None)
+            self._ended.add(call.tool_call_id)
+        else:
+            self._calls[call.tool_call_id] = call
+        return ToolCallUpdate(call)

@@ -1,0 +1,159 @@
+"""A2A 0.3, requests: parameters into operations. Sans-I/O; errors name the field that does not fit."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from isthmus.a2a.errors import no_push
+from isthmus.a2a.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands
+from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, InvalidParamsError, RpcError
+from isthmus.a2a.message_decoder import Configuration, ReadPart, decode_send
+from isthmus.a2a.operations import (
+    CancelTask,
+    DeletePush,
+    FollowTask,
+    GetExtendedCard,
+    GetPush,
+    GetTask,
+    ListPushes,
+    ListTasks,
+    Operation,
+    SetPush,
+)
+from isthmus.a2a.parameters import count, flag, mapping, optional_mapping, optional_text, shown, text
+from isthmus.a2a.wire import Call
+from isthmus.client import PushTarget
+
+SEND = "message/send"
+STREAM = "message/stream"
+_PUSH = "tasks/pushNotificationConfig"
+METHODS = (
+    SEND,
+    STREAM,
+    "tasks/get",
+    "tasks/cancel",
+    "tasks/resubscribe",
+    f"{_PUSH}/set",
+    f"{_PUSH}/get",
+    f"{_PUSH}/list",
+    f"{_PUSH}/delete",
+    "agent/getAuthenticatedExtendedCard",
+)
+
+
+class GrammarV03:
+    """See :class:`isthmus.a2a.message_decoder.Grammar`; each method is that of the port."""
+
+    def check(self, message: Mapping[str, Any], where: str) -> None:
+        """Its kind, when stated, and its role."""
+        if message.get("kind", "message") != "message":
+            raise InvalidParamsError(f"{where}.kind", 'expected "message"')
+        if message.get("role") != "user":
+            raise InvalidParamsError(f"{where}.role", 'expected "user"')
+
+    def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
+        """A TextPart, DataPart or FilePart."""
+        match part.get("kind"):
+            case "text":
+                said = part.get("text")
+                if not isinstance(said, str):
+                    raise InvalidParamsError(f"{where}.text", "expected a string")
+                return ReadPart(f"{where}.text", text=said)
+            case "data":
+                return ReadPart(f"{where}.data", data=mapping(part, "data", where))
+            case "file":
+                file, where = mapping(part, "file", where), f"{where}.file"
+                kind, name = optional_text(file, "mimeType", where), optional_text(file, "name", where)
+                url = optional_text(file, "uri", where)
+                if url is not None:
+                    return ReadPart(f"{where}.uri", url=url, media_type=kind, filename=name)
+                raw = text(file, "bytes", where)
+                return ReadPart(f"{where}.bytes", raw=raw, media_type=kind, filename=name)
+            case kind:
+                message = f'expected "text", "data" or "file", received {shown(kind)}'
+                raise InvalidParamsError(f"{where}.kind", message)
+
+    def configuration(self, params: Mapping[str, Any]) -> Configuration:
+        """A MessageSendConfiguration."""
+        configuration, where = optional_mapping(params, "configuration", "params"), "params.configuration"
+        if configuration is None:
+            return Configuration()
+        push = optional_mapping(configuration, "pushNotificationConfig", where)
+        return Configuration(
+            flag(configuration, "blocking", where) is not False,
+            count(configuration, "historyLength", where),
+            None if push is None else _target(push, f"{where}.pushNotificationConfig"),
+        )
+
+
+_GRAMMAR = GrammarV03()
+
+
+def decode_operation(call: Call) -> Operation:
+    """The operation that a request asks for.
+
+    Raises:
+        RpcError: an unknown method, or parameters that do not fit; nothing has happened then.
+    """
+    params = call.params
+    match call.method:
+        case "message/send" | "message/stream":
+            return decode_send(call, _GRAMMAR, stream=call.method == STREAM)
+        case "tasks/get":
+            return GetTask(text(params, "id", "params"), count(params, "historyLength", "params"))
+        case "tasks/cancel":
+            return CancelTask(text(params, "id", "params"))
+        case "tasks/resubscribe":
+            return FollowTask(text(params, "id", "params"), call.after)
+        case "agent/getAuthenticatedExtendedCard":
+            return GetExtendedCard()
+        case method if method in (COMMANDS, EXECUTE):
+            return decode_commands(call)
+        case method if method == LIST:
+            limit = count(params, "limit", "params")
+            return ListTasks() if limit is None else ListTasks(min(max(limit, 1), 1000))
+        case method if method.startswith(f"{_PUSH}/"):
+            if not call.has_push:
+                raise no_push()
+            return _push(method.removeprefix(f"{_PUSH}/"), params)
+        case method:
+            raise _unknown(method)
+
+
+def _unknown(method: str) -> RpcError:
+    return RpcError(METHOD_NOT_FOUND, f"unknown method {method[:100]!r}; A2A 0.3 has {', '.join(METHODS)}")
+
+
+def _push(name: str, params: Mapping[str, Any]) -> Operation:
+    match name:
+        case "set":
+            config = mapping(params, "pushNotificationConfig", "params")
+            return SetPush(text(params, "taskId", "params"), _target(config, "params.pushNotificationConfig"))
+        case "get":
+            push_id = optional_text(params, "pushNotificationConfigId", "params")
+            return GetPush(text(params, "id", "params"), push_id)
+        case "list":
+            return ListPushes(text(params, "id", "params"))
+        case "delete":
+            return DeletePush(text(params, "id", "params"), text(params, "pushNotificationConfigId", "params"))
+        case _:
+            raise _unknown(f"{_PUSH}/{name}")
+
+
+def _target(config: Mapping[str, Any], where: str) -> PushTarget:
+    """A PushNotificationConfig; of several authentication schemes the first is used."""
+    authentication = optional_mapping(config, "authentication", where)
+    scheme = credentials = None
+    if authentication is not None:
+        schemes = authentication.get("schemes")
+        listed = cast("list[object]", schemes) if isinstance(schemes, list) else []
+        if not listed or not all(isinstance(each, str) and each for each in listed):
+            raise InvalidParamsError(f"{where}.authentication.schemes", "expected a list of at least one scheme's name")
+        scheme = str(listed[0])
+        credentials = optional_text(authentication, "credentials", f"{where}.authentication")
+    return PushTarget(
+        text(config, "url", where),
+        optional_text(config, "id", where) or "",
+        optional_text(config, "token", where),
+        scheme,
+        credentials,
+    )

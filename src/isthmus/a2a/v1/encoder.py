@@ -1,0 +1,120 @@
+"""A2A 1.0, answers: how this version writes tasks, events, parts, push targets and errors, as ProtoJSON. Sans-I/O.
+
+Numbers in data stay what they are: whole ones stay whole. Errors carry details of ``google.rpc``.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from isthmus.a2a.jsonrpc import (
+    CONTENT_TYPE_NOT_SUPPORTED,
+    EXTENSION_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_AGENT_RESPONSE,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LIMIT_REACHED,
+    METHOD_NOT_FOUND,
+    NO_EXTENDED_CARD,
+    PARSE_ERROR,
+    PUSH_NOT_SUPPORTED,
+    TASK_NOT_CANCELABLE,
+    TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION,
+    VERSION_NOT_SUPPORTED,
+    InvalidParamsError,
+    RpcError,
+)
+from isthmus.a2a.vocabulary import V1_ROLES, V1_STATES
+from isthmus.a2a.wire import JsonDict
+from isthmus.client import PushTarget
+from isthmus.events import ArtifactPart, TaskState
+
+REASONS: Mapping[int, str] = MappingProxyType(
+    {
+        PARSE_ERROR: "PARSE_ERROR",
+        INVALID_REQUEST: "INVALID_REQUEST",
+        METHOD_NOT_FOUND: "METHOD_NOT_FOUND",
+        INVALID_PARAMS: "INVALID_PARAMS",
+        INTERNAL_ERROR: "INTERNAL_ERROR",
+        LIMIT_REACHED: "LIMIT_REACHED",
+        TASK_NOT_FOUND: "TASK_NOT_FOUND",
+        TASK_NOT_CANCELABLE: "TASK_NOT_CANCELABLE",
+        PUSH_NOT_SUPPORTED: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+        UNSUPPORTED_OPERATION: "UNSUPPORTED_OPERATION",
+        CONTENT_TYPE_NOT_SUPPORTED: "CONTENT_TYPE_NOT_SUPPORTED",
+        INVALID_AGENT_RESPONSE: "INVALID_AGENT_RESPONSE",
+        NO_EXTENDED_CARD: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+        EXTENSION_REQUIRED: "EXTENSION_SUPPORT_REQUIRED",
+        VERSION_NOT_SUPPORTED: "VERSION_NOT_SUPPORTED",
+    }
+)
+"""``google.rpc.ErrorInfo.reason`` of each code."""
+
+_ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
+_BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest"
+_DOMAIN = "a2a-protocol.org"
+
+
+class ShapeV1:
+    """See :class:`isthmus.a2a.task_encoder.Shape`; each method is that of the port."""
+
+    def state(self, state: TaskState) -> str:
+        """A TaskState."""
+        return V1_STATES[state.value]
+
+    def text(self, text: str) -> JsonDict:
+        """A Part with text."""
+        return {"text": text}
+
+    def data(self, data: JsonDict) -> JsonDict:
+        """A Part with data."""
+        return {"data": data, "mediaType": "application/json"}
+
+    def part(self, part: ArtifactPart) -> JsonDict:
+        """A Part."""
+        found = {"text": part.text, "data": part.data, "raw": part.raw, "url": part.url}
+        found |= {"mediaType": part.media_type, "filename": part.filename}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
+        """A Message."""
+        return {"role": V1_ROLES[role], "messageId": message_id, "parts": parts, **ids}
+
+    def task(self, task: JsonDict) -> JsonDict:
+        """A Task."""
+        return task
+
+    def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
+        """A StreamResponse; the end of the stream tells what is final."""
+        del final
+        event: JsonDict = {**ids, "status": status}
+        if metadata is not None:
+            event["metadata"] = metadata
+        return {"statusUpdate": event}
+
+    def artifact_update(self, event: JsonDict) -> JsonDict:
+        """A StreamResponse."""
+        return {"artifactUpdate": event}
+
+
+def encode_push(task_id: str, target: PushTarget) -> JsonDict:
+    """A TaskPushNotificationConfig. Credentials are not given back."""
+    config: JsonDict = {"id": target.id, "taskId": task_id, "url": target.url}
+    if target.token is not None:
+        config["token"] = target.token
+    if target.scheme is not None:
+        config["authentication"] = {"scheme": target.scheme}
+    return config
+
+
+def detailed(error: RpcError) -> RpcError:
+    """The error with the details that 1.0 wants in ``data``: an ErrorInfo, and a BadRequest that names the field."""
+    metadata = {} if not isinstance(error.data, Mapping) else {name: str(value) for name, value in error.data.items()}
+    reason = REASONS.get(error.code, "INTERNAL_ERROR")
+    details: list[dict[str, Any]] = [{"@type": _ERROR_INFO, "reason": reason, "domain": _DOMAIN, "metadata": metadata}]
+    if isinstance(error, InvalidParamsError):
+        violation = {"field": error.field, "description": str(error)}
+        details.append({"@type": _BAD_REQUEST, "fieldViolations": [violation]})
+    return RpcError(error.code, str(error), details)

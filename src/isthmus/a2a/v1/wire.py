@@ -1,0 +1,99 @@
+"""A2A 1.0 as a :class:`~isthmus.a2a.wire.Wire`: joins its requests and its answers, for JSON-RPC and REST."""
+
+from collections.abc import Sequence
+
+from isthmus.a2a.errors import rpc_error
+from isthmus.a2a.extension import URI, IncompatibleExtensionError
+from isthmus.a2a.jsonrpc import EXTENSION_REQUIRED, METHOD_NOT_FOUND, VERSION_NOT_SUPPORTED, RpcError
+from isthmus.a2a.operations import Operation
+from isthmus.a2a.task_encoder import StatusEncoder, encode_task
+from isthmus.a2a.v1.encoder import ShapeV1, detailed, encode_push
+from isthmus.a2a.v1.operations import SEND, STREAM, decode_operation
+from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage
+from isthmus.client import PushTarget, TaskSnapshot
+from isthmus.errors import IsthmusError
+
+_SHAPE = ShapeV1()
+
+
+class WireV1:
+    """See :class:`isthmus.a2a.wire.Wire`; each method is that of the port."""
+
+    name = "1.0"
+
+    def __init__(self, *, strict_extension: bool = False) -> None:
+        self._strict_extension = strict_extension
+
+    def decode(self, call: Call) -> Operation:
+        """Params into an operation."""
+        if call.version is not None and not is_version(call.version, "1.0"):
+            message = f"{call.method} is a method of A2A 1.0, but A2A-Version says {call.version[:40]!r}"
+            raise RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
+        if self._strict_extension and not call.activation.active and call.method in (SEND, STREAM):
+            message = f"this server requires the development-tool extension: activate {URI} in A2A-Extensions"
+            raise RpcError(EXTENSION_REQUIRED, message, {"uri": URI})
+        return decode_operation(call)
+
+    def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
+        """A Task."""
+        return encode_task(_SHAPE, snapshot, uri, history_length)
+
+    def task_item(self, task: JsonDict) -> JsonDict:
+        """A StreamResponse, or a SendMessageResponse."""
+        return {"task": task}
+
+    def stream(
+        self,
+        snapshot: TaskSnapshot,
+        uri: str | None,
+        *,
+        answered: frozenset[str] = frozenset(),
+        user_tier: str | None = None,
+    ) -> StreamEncoder:
+        """StreamResponses."""
+        return StatusEncoder(_SHAPE, snapshot, uri, answered=answered, user_tier=user_tier)
+
+    def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
+        """A ListTasksResponse."""
+        tasks = [encode_task(_SHAPE, task, uri, history_length) for task in page.tasks]
+        return {"tasks": tasks, "nextPageToken": page.next_token, "pageSize": page.size, "totalSize": page.total}
+
+    def push(self, task_id: str, target: PushTarget) -> JsonDict:
+        """A TaskPushNotificationConfig."""
+        return encode_push(task_id, target)
+
+    def pushes(self, task_id: str, targets: Sequence[PushTarget]) -> object:
+        """A ListTaskPushNotificationConfigsResponse."""
+        return {"configs": [encode_push(task_id, target) for target in targets], "nextPageToken": ""}
+
+    def nothing(self) -> object:
+        """An empty object."""
+        return {}
+
+    def error(self, error: IsthmusError) -> RpcError:
+        """Codes -32001 to -32009 and those of JSON-RPC, with details."""
+        if isinstance(error, IncompatibleExtensionError):
+            return detailed(RpcError(EXTENSION_REQUIRED, str(error), {"uri": URI}))
+        return detailed(rpc_error(error))
+
+
+class UnknownVersion(WireV1):
+    """Refuses whoever asks for a version of A2A that is not served, in the words of 1.0."""
+
+    def decode(self, call: Call) -> Operation:
+        """Always an error."""
+        message = f"A2A-Version {(call.version or '')[:40]!r} is not served; this server speaks 1.0 and 0.3"
+        raise RpcError(VERSION_NOT_SUPPORTED, message, {"supported": "1.0, 0.3"})
+
+
+class NoSuchMethod(WireV1):
+    """Refuses a method that the version in ``A2A-Version`` does not have."""
+
+    def decode(self, call: Call) -> Operation:
+        """Always an error."""
+        raise RpcError(METHOD_NOT_FOUND, f"A2A {call.version} has no method {call.method[:100]!r}")
+
+
+def is_version(stated: str, version: str) -> bool:
+    """Whether a stated version is this one; the patch does not matter."""
+    return ".".join([*stated.strip().split("."), "0"][:2]) == version

@@ -1,0 +1,63 @@
+"""Which wire a request is for: a dialect that claims it, else the version that has its method.
+
+The names of methods tell 0.3 from 1.0 without doubt, so that both are served at one URL; ``A2A-Version`` may be absent,
+but is held to when it is there. Deliberately not here: the wires themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from isthmus.a2a.extension_requests import METHODS as METHODS_OF_BOTH
+from isthmus.a2a.v03.wire import WireV03
+from isthmus.a2a.v1.operations import METHODS as V1_METHODS
+from isthmus.a2a.v1.wire import NoSuchMethod, UnknownVersion, WireV1, is_version
+from isthmus.a2a.wire import Call, Dialect, Wire
+from isthmus.client import AgentClient
+
+FOLLOWING = ("tasks/resubscribe", "SubscribeToTask")
+"""The methods that go on after an event. Others ignore ``Last-Event-ID``, which some clients send with whatever comes
+next on a stream's connection."""
+
+
+class Wires:
+    """All the ways in which a server is spoken to; ``dialects`` are asked first, in order."""
+
+    def __init__(self, dialects: Sequence[Dialect] = (), *, strict_extension: bool = False) -> None:
+        self._dialects = dialects
+        self._v03: Wire = WireV03(strict_extension=strict_extension)
+        self.v1: Wire = WireV1(strict_extension=strict_extension)
+        """A2A 1.0, for whoever knows that it is asked for, as REST does."""
+        self._unknown: Wire = UnknownVersion()
+        self._no_such_method: Wire = NoSuchMethod()
+        served = (self._v03, self.v1, *(each.wire for each in dialects))
+        self._by_name: dict[str, Wire] = {wire.name: wire for wire in served}
+
+    async def choose(self, call: Call, agent: AgentClient) -> Wire:
+        """The wire that reads the request and writes its answer; ``agent`` is the caller's."""
+        for dialect in self._dialects:
+            if await dialect.claims(call, agent):
+                return dialect.wire
+        version = call.version
+        if version is None:
+            return self.v1 if call.method in V1_METHODS else self._v03
+        if is_version(version, "1.0"):
+            return self.v1 if call.method in V1_METHODS or call.method in METHODS_OF_BOTH else self._no_such_method
+        if is_version(version, "0.3"):
+            return self.v1 if call.method in V1_METHODS else self._v03
+        return self._unknown
+
+    def of_version(self, version: str | None) -> Wire:
+        """The wire that tells of errors in what is no request."""
+        return self._v03 if version is None or is_version(version, "0.3") else self.v1
+
+    def named(self, name: str) -> Wire:
+        """The wire that a push target was set by; that of A2A 0.3 when it is not known any more."""
+        return self._by_name.get(name, self._v03)
+
+
+def metadata_of(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The metadata objects of a request, the message's own first; what is no object is left out here."""
+    message = params.get("message")
+    own = cast("Mapping[str, Any]", message).get("metadata") if isinstance(message, Mapping) else None
+    found = (own, params.get("metadata"))
+    return tuple(cast("Mapping[str, Any]", item) for item in found if isinstance(item, Mapping))
