@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from isthmus.cli.options import BadInputError, runs_one_prompt
+from isthmus.places import absolute
 
 if TYPE_CHECKING:
-    from isthmus.a2a.client import RemoteAgent
+    from isthmus.a2a.client.remote_agent import RemoteAgent
 
 
 @click.command("connect", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -32,9 +33,16 @@ if TYPE_CHECKING:
     help="Holds the server's bearer token. Default: the variable ISTHMUS_A2A_TOKEN.",
 )
 @click.option(
+    "--ca-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Certificates (PEM) that vouch for an https server with its own. Default: the variable SSL_CERT_FILE.",
+)
+@click.option(
     "--workspace",
     metavar="DIR",
-    help="The folder, on the server's machine, that the agent works in. Default: this folder's path.",
+    help="The folder, on the server's machine, that the agent works in. Default: this folder's path, and a name without"
+    " a leading / is one below it.",
 )
 @click.option(
     "--resume",
@@ -49,6 +57,7 @@ def command(
     prompt: str | None,
     output_format: str,
     token_file: Path | None,
+    ca_file: Path | None,
     workspace: str | None,
     resume: str | None,
     list_sessions: bool,
@@ -58,9 +67,10 @@ def command(
     The token never goes on the command line, where others could read it: name its file, or set ISTHMUS_A2A_TOKEN.
     """
     runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
+    workspace = None if workspace is None else absolute(workspace)
     if prompt is not None and not prompt.strip() and sys.stdin.isatty():
         raise BadInputError('The prompt is empty. Give one with -p "TEXT".')
-    return asyncio.run(_connect(url, prompt, output_format, token_file, workspace, resume, list_sessions))
+    return asyncio.run(_connect(url, prompt, output_format, token_file, ca_file, workspace, resume, list_sessions))
 
 
 async def _connect(
@@ -68,22 +78,24 @@ async def _connect(
     prompt: str | None,
     output_format: str,
     token_file: Path | None,
+    ca_file: Path | None,
     workspace: str | None,
     resume: str | None,
     list_sessions: bool,
 ) -> int:
-    from isthmus.a2a.auth import client_token
-    from isthmus.a2a.client import RemoteAgent
+    from isthmus.a2a.client.remote_agent import RemoteAgent
+    from isthmus.a2a.server.auth import client_token
     from isthmus.cli.run import print_sessions
 
-    agent = await RemoteAgent.connect(url, client_token(token_file, os.environ))
+    agent = await RemoteAgent.connect(url, client_token(token_file, os.environ), ca_file=ca_file)
     try:
         if list_sessions:
             return await print_sessions(agent, workspace)
         folder = workspace or str(Path.cwd())
         if prompt is not None or not sys.stdin.isatty():
             return await _headless(agent, prompt, output_format, folder, workspace, resume)
-        token_option = "" if token_file is None else f" --token-file {shlex.quote(str(token_file))}"
+        files = (("--token-file", token_file), ("--ca-file", ca_file))
+        file_options = "".join(f" {name} {shlex.quote(str(file))}" for name, file in files if file is not None)
         from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
         options = InteractiveOptions(
@@ -91,7 +103,7 @@ async def _connect(
             workspace=workspace,
             resume=resume,
             heading=(f"Connected to {agent.url} · {folder}", "/help for help"),
-            command=f"isthmus connect {url}{token_option}",
+            command=f"isthmus connect {url}{file_options}",
         )
         return await run_interactive(agent, options)
     finally:

@@ -89,6 +89,13 @@ class EditorDirectory:
 
         return context_for_model(context)
 
+    def trust(self, workspace: Path) -> bool | None:
+        """Whether the person trusts the workspace, as its editor says; None: it does not say, or none is known yet."""
+        peer = self._peers.get(workspace)
+        context = peer.context() if peer is not None and peer.connected else None
+        state = context.workspace_state if context is not None else None
+        return state.is_trusted if state is not None else None
+
     async def aclose(self) -> None:
         """Close every connection, and the views that are open."""
         await asyncio.gather(*(peer.aclose() for peer in self._peers.values()), return_exceptions=True)

@@ -2,93 +2,196 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
-from isthmus.agent.options import AgentOptions, environment_for_commands
+from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
+from isthmus.agent.resources import AgentResources
+from isthmus.agent.session_policy import SettingsRule, check_agent_settings, check_settings
 from isthmus.agent.turn import CodingAgent
+from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.editors import EditorDirectory
+from isthmus.cli.models import ModelDirectory
 from isthmus.cli.options import Setup
+from isthmus.cli.session_editors import SessionEditors
+from isthmus.cli.task_files import TaskFiles
+from isthmus.client import InvalidRequest, TaskSnapshot
+from isthmus.codec import JsonObject
+from isthmus.development_tool import AgentSettings
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorSurface
 from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.errors import IsthmusError
 from isthmus.journal.sqlite import SqliteJournal
-from isthmus.models.base import ChatModel
-from isthmus.models.choose import ModelChoice, open_model
+from isthmus.mcp_host.host import HostOptions, McpHost
+from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.failure import ToolFailure
+
+AGENT = "Isthmus"
+"""Whose tasks the journal holds."""
 
 
-@dataclass(slots=True)
-class LazyModel:
-    """The chosen model, opened once: its SDK takes a second to import, so that begins while other things go on."""
+@dataclass(frozen=True, slots=True)
+class McpUse:
+    """How MCP servers are used.
 
-    setup: Setup
-    _opening: "asyncio.Task[ChatModel] | None" = None
+    ``patience``: seconds that a turn waits for those that are still connecting. ``why_not``: why a client's own server
+    may not be connected to at an address (its host's name comes first), or None; without it, every address may be.
+    ``open_browser`` shows the page of a login to the person at this machine.
+    """
 
-    @property
-    def choice(self) -> ModelChoice:
-        """What was chosen, and why."""
-        return self.setup.model
-
-    def begin(self) -> "asyncio.Task[ChatModel]":
-        """Start to open the model in the background, unless that was done; a failure is tried again."""
-        opening = self._opening
-        if opening is None or (opening.done() and opening.exception() is not None):
-            opening = asyncio.create_task(asyncio.to_thread(open_model, self.choice, self.setup.environment))
-            self._opening = opening
-        return opening
-
-    async def open(self) -> ChatModel:
-        """The model. Raises ModelError when it cannot be opened; the next call tries again."""
-        return await asyncio.shield(self.begin())
-
-    async def aclose(self) -> None:
-        """Close its connections."""
-        if self._opening is not None:
-            with contextlib.suppress(Exception):
-                await (await self._opening).aclose()
+    patience: float = 5.0
+    why_not: Callable[[str, str], str | None] | None = None
+    open_browser: Callable[[str], None] | None = None
 
 
 @contextlib.asynccontextmanager
 async def local_agent(
-    setup: Setup, workspaces: WorkspaceRule, *, takes_over: bool = False, is_idle: bool = False
+    setup: Setup,
+    workspaces: WorkspaceRule,
+    *,
+    takes_over: bool = False,
+    is_idle: bool = False,
+    mcp_use: McpUse | None = None,
+    settings_rule: SettingsRule | None = None,
 ) -> AsyncGenerator[Engine]:
     """A running engine; closed at the end, when what works is left to be taken up at the next start.
 
     With ``takes_over`` it goes on by itself with what other processes left when they ended: under its own approval
-    mode, so only a server does. An idle one opens no model and no editor.
+    mode, so only a server does. An idle one opens no model, no editor and no MCP server.
 
     Raises:
         JournalError: the data folder cannot be used.
     """
-    journal = await SqliteJournal.open(setup.data_dir / "journal.sqlite")
-    model = LazyModel(setup)
-    editors = EditorDirectory(setup.environment) if setup.use_ide and not is_idle else None
+    files = TaskFiles(setup.data_dir)
+    journal = await SqliteJournal.open(files.journal, agent=(AGENT,))
+    model = ModelDirectory(setup.model, setup.environment)
+    checkpoints = CheckpointStore(files.checkpoints)
+    local_editors = EditorDirectory(setup.environment) if setup.use_ide and not is_idle else None
     options = AgentOptions(
-        output_folder=setup.data_dir / "outputs",
+        output_folder=files.outputs,
         environment=environment_for_commands(setup.environment),
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
+        settings_rule=settings_rule or SettingsRule(),
+        compaction_share=setup.compaction_share or COMPACTION_SHARE,
+        context_files=setup.context_files,
+        roots=workspaces.roots,
     )
-    context = editors.context if editors is not None else None
-    agent = CodingAgent(model.open, builtin_tools(), options, context)
-    engine = Engine(agent, journal, EngineOptions(workspaces, lambda: setup.model.name, takes_over=takes_over))
+
+    async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:
+        row = await journal.task(task_id)
+        return await engine.for_user(row.user if row is not None else "").tasks()
+
+    async def user_of(task_id: str) -> str:
+        row = await journal.task(task_id)
+        return row.user if row is not None else ""
+
+    async def settings_of(task_id: str) -> AgentSettings | None:
+        return await engine.settings_of(task_id)
+
+    use = mcp_use or McpUse()
+    trusts = trust_of(local_editors, Path.home())
+    mcp = _mcp_host(setup, use, trusts, local_editors)
+    editors = SessionEditors(local_editors, use.why_not, settings_of, user_of)
+    resources = AgentResources(
+        open_model=model.open,
+        tools=mcp,
+        servers=mcp,
+        editor_context=editors.context,
+        home=Path.home() / ".gemini",
+        checkpoints=checkpoints,
+        tasks=tasks_of,
+        trusts=trusts,
+    )
+    agent = CodingAgent(resources, options)
+    engine = Engine(
+        agent,
+        journal,
+        EngineOptions(
+            workspaces,
+            lambda: setup.model.name,
+            takes_over=takes_over,
+            maximum_size=setup.journal_maximum_size,
+            delete_files=files.delete,
+            on_task_end=editors.task_ended,
+            check_settings=_settings_check(setup, options.settings_rule, mcp, model),
+        ),
+    )
     surface: asyncio.Task[None] | None = None
     try:
         if not is_idle:
             model.begin()
+            if workspaces.default is not None:
+                mcp.begin(Path(workspaces.default))
             await engine.start()
-        if editors is not None:
-            surface = asyncio.create_task(EditorSurface(engine, engine.questions, editors.find).run())
+        if not is_idle:
+            for_user = partial(engine.for_user, workspaces=WorkspaceRule())
+            surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find).run())
         yield engine
     finally:
         if surface is not None:
             surface.cancel()
             await asyncio.gather(surface, return_exceptions=True)
         await engine.aclose()
-        if editors is not None:
-            await editors.aclose()
+        await mcp.aclose()
+        await editors.aclose()
+        if local_editors is not None:
+            await local_editors.aclose()
         await model.aclose()
+        await checkpoints.aclose()
+
+
+def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
+    """Which folders the local person trusts: as their editor says, else as their file does."""
+    by_file = file_trust(home)
+
+    def trusts(folder: Path) -> bool:
+        said = editors.trust(folder) if editors is not None else None
+        return by_file(folder) if said is None else said
+
+    return trusts
+
+
+def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDirectory | None) -> McpHost:
+    options = HostOptions(
+        Path.home(),
+        setup.environment,
+        use.patience,
+        use.why_not,
+        trusts,
+        editors.context if editors is not None else None,
+        use.open_browser,
+    )
+    return McpHost(builtin_tools(), options)
+
+
+def _settings_check(
+    setup: Setup, rule: SettingsRule, mcp: McpHost, models: ModelDirectory
+) -> Callable[[JsonObject], None]:
+    """Refuses AgentSettings before there is a task; raises InvalidRequest."""
+
+    def check(value: JsonObject) -> None:
+        check_settings(value, rule=rule, own=setup.policy.mode)
+        settings = check_agent_settings(value)
+        if settings.model and settings.model.strip():
+            try:
+                models.check(settings.model)
+            except IsthmusError as error:
+                raise InvalidRequest(f"model: {error}") from error
+        wanted = settings.mcp_servers
+        if not any(name in value for name in ("workspace_path", "workspacePath")):
+            # Names are those of a workspace's files, and this message does not say which workspace it is.
+            wanted = tuple(server for server in wanted if server.url is not None)
+        try:
+            mcp.check(Path(settings.workspace_path), wanted)
+        except ToolFailure as failure:
+            raise InvalidRequest(f"mcp_servers: {failure}") from failure
+
+    return check
 
 
 def rule_for(setup: Setup) -> WorkspaceRule:

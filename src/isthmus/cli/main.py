@@ -3,8 +3,10 @@
 Each command is a module of its own, imported when it is used; nothing heavy is imported to show the help.
 """
 
+import codecs
 import errno
 import importlib
+import io
 import os
 import re
 import sys
@@ -34,6 +36,7 @@ class _Command:
 COMMANDS = {
     "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
+    "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are kept here; export or delete them."),
     "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),
     "ide": _Command("isthmus.cli.ide", "Act as the person in a running companion."),
     "demo": _Command("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
@@ -131,6 +134,7 @@ def run(arguments: Sequence[str]) -> int:
     What fails before there is a task is said on stderr and, where -o asks for it, on stdout as JSON too.
     """
     _open_closed_streams()
+    _allow_any_character()
     try:
         result = command.main(args=list(arguments), prog_name="isthmus", standalone_mode=False)
         sys.stdout.flush()
@@ -164,6 +168,16 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
+
+
+def _allow_any_character() -> None:
+    """In a locale that is not UTF-8, characters that it lacks are written as ``?``; ASCII is read as UTF-8."""
+    written: object = sys.stdout
+    if type(written) is io.TextIOWrapper and written.errors in ("strict", "surrogateescape"):
+        written.reconfigure(errors="replace")
+    read: object = sys.stdin
+    if type(read) is io.TextIOWrapper and codecs.lookup(read.encoding).name == "ascii":
+        read.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _failed_as_json(arguments: Sequence[str], kind: str, message: str, status: int) -> bool:

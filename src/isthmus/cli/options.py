@@ -1,7 +1,6 @@
 """The options that every command with an agent of its own has, and what they and the settings come to together."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -82,6 +81,11 @@ class Setup:
     max_model_turns: int
     use_ide: bool
     environment: Mapping[str, str]
+    context_files: tuple[str, ...] = ()
+    compaction_share: float | None = None
+    """Names of the files that instruct the agent; empty for the usual ones."""
+    journal_maximum_size: int | None = None
+    """Bytes; None for no maximum."""
 
 
 def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
@@ -112,6 +116,9 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         max_model_turns=options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS,
         use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
         environment=environment,
+        context_files=settings.context_files,
+        compaction_share=settings.compaction_share,
+        journal_maximum_size=_maximum(settings),
     )
 
 
@@ -140,6 +147,7 @@ def data_directory(options: GivenOptions) -> Path:
 
 def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "Policy":
     from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
+    from isthmus.agent.session_policy import wrong_entry
 
     named = options.approval_mode or settings.approval_mode or ApprovalMode.DEFAULT
     if named not in tuple(ApprovalMode):
@@ -147,12 +155,16 @@ def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "P
         raise BadInputError(f"general.defaultApprovalMode is {named!r} in the settings; expected one of {expected}")
     entries = [part for option in options.allowed_tools for part in _split(option)]
     for entry in entries:
-        if re.fullmatch(r"[\w.-]+", entry) is None and not ("(" in entry and grants_from_settings([entry])):
-            raise BadInputError(
-                f"--allowed-tools {entry!r}: expected the name of a tool, or run_shell_command(WORDS) with the words "
-                "that the allowed commands begin with"
-            )
+        if (wrong := wrong_entry(entry)) is not None:
+            raise BadInputError(f"--allowed-tools: {wrong}")
     return Policy(ApprovalMode(named), grants_from_settings([*entries, *settings.allowed_tools]), may_ask)
+
+
+def _maximum(settings: "Settings") -> int | None:
+    from isthmus.engine.retention import MAXIMUM_SIZE
+
+    size = settings.journal_maximum_size
+    return MAXIMUM_SIZE if size is None else size or None
 
 
 def _split(option: str) -> list[str]:

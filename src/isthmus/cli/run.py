@@ -1,12 +1,13 @@
 """``isthmus`` itself: a conversation in this terminal, or one prompt without a person."""
 
 import asyncio
+import os
 import shutil
 import sys
 import time
 from pathlib import Path
 
-from isthmus.cli.local_agent import local_agent, rule_for
+from isthmus.cli.local_agent import McpUse, local_agent, rule_for
 from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt
 from isthmus.client import AgentClient
 
@@ -42,10 +43,23 @@ def whole_prompt(prompt: str | None) -> str:
     return whole
 
 
+HEADLESS_PATIENCE = 20.0
+"""Seconds that a turn without a person waits for MCP servers that are still connecting."""
+
+
+def _open_browser(url: str) -> None:
+    """Show a page, where there are windows: a browser for terminals would take this one over."""
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        import webbrowser
+
+        webbrowser.open(url)
+
+
 async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
-    async with local_agent(setup, rule_for(setup)) as engine:
+    # Nobody is there to ask again: the one turn waits for the servers that it may want.
+    async with local_agent(setup, rule_for(setup), mcp_use=McpUse(patience=HEADLESS_PATIENCE)) as engine:
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")
         options = HeadlessOptions(
@@ -63,7 +77,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
 async def _interactive(setup: Setup, resume: str | None) -> int:
     from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
-    async with local_agent(setup, rule_for(setup)) as engine:
+    async with local_agent(setup, rule_for(setup), mcp_use=McpUse(open_browser=_open_browser)) as engine:
         options = InteractiveOptions(
             settings={"workspace_path": str(setup.workspace)},
             workspace=str(setup.workspace),

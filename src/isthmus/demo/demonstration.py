@@ -22,8 +22,9 @@ from isthmus.demo.frames import lines_of
 from isthmus.demo.people import HeadlessPerson, Person, neovim
 from isthmus.demo.processes import running
 from isthmus.demo.relay import Frame, Relay
+from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
-from isthmus.events import TaskState, ToolCallConfirmation
+from isthmus.events import TaskState
 from isthmus.models.scripted import DEMO_PROMPT
 
 GREETING = '''\
@@ -113,7 +114,7 @@ class Demonstration:
         return relay
 
     async def _task(self, link: "_Link", person: Person, workspace: Path, target: Path) -> None:
-        from isthmus.a2a.client import RemoteAgent
+        from isthmus.a2a.client.remote_agent import RemoteAgent
 
         agent = await RemoteAgent.connect(f"http://127.0.0.1:{link.relay.port}/", link.token)
         seconds = TASK_SECONDS if self.model is None else REAL_MODEL_SECONDS

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,18 @@ _MAXIMUM_LEVELS = 32
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteEndpoint:
+    """An endpoint that a client named by its URL; ``headers`` go with each request and are shown nowhere.
+
+    ``why_not`` says why nothing is sent to an address that the URL's host resolves to; None: all may be reached.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    why_not: Callable[[str, str], str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Companion:
     """A companion that serves the workspace. ``source`` is the discovery file, or what of the environment named it."""
 
@@ -34,6 +46,8 @@ class Companion:
     pid: int | None
     folders: tuple[str, ...]
     source: str
+    remote: RemoteEndpoint | None = None
+    """Where it is when it was found by a URL; port and token say nothing then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,12 @@ def process_ancestors() -> tuple[int, ...]:
         return tuple(parent.pid for parent in psutil.Process().parents()[:_MAXIMUM_LEVELS])
     except psutil.Error:
         return ()
+
+
+def named_companion(name: str, endpoint: RemoteEndpoint) -> "Callable[[Path, Mapping[str, str]], Found]":
+    """What finds the companion at this endpoint, and no other; ``name`` is what its owner calls it."""
+    companion = Companion(0, None, name, name, None, (), name, endpoint)
+    return lambda _workspace, _environment: Found((companion,), ())
 
 
 def find_companions(

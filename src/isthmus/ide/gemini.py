@@ -13,12 +13,11 @@ from isthmus.codec import JsonObject
 from isthmus.ide import context
 from isthmus.ide.mcp_peer import Message, Tool, ToolResult, notification
 from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected
+from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 
 CONTEXT_UPDATE = "ide/contextUpdate"
 DIFF_ACCEPTED = "ide/diffAccepted"
 DIFF_REJECTED = "ide/diffRejected"
-OPEN_DIFF = "openDiff"
-CLOSE_DIFF = "closeDiff"
 
 REAL_CLIENTS = frozenset({"streamable-http-client", "stdio-client"})
 """``clientInfo.name`` of Gemini CLI, Qwen Code and their forks."""

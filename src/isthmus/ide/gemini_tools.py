@@ -4,12 +4,13 @@ from isthmus.ide import gemini
 from isthmus.ide.companion import Client, Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.mcp_peer import CallTool, ToolResult
+from isthmus.ide.tool_names import OPEN_DIFF
 
 
 async def call_tool(companion: Companion, client: Client, client_name: str, call: CallTool) -> ToolResult:
     """Run one call for a client whose ``clientInfo.name`` is ``client_name``; what fails is an error result."""
     try:
-        if call.name == gemini.OPEN_DIFF:
+        if call.name == OPEN_DIFF:
             proposal = gemini.open_diff_request(call.arguments)
             await companion.open_diff(client, proposal.file_path, proposal.new_content)
             return ToolResult()

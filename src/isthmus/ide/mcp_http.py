@@ -1,11 +1,12 @@
 """Streamable HTTP to one MCP server: a thin shell over :mod:`mcp_client`, with httpx2.
 
 Answers may come as JSON or as an event stream; notifications come on the stream of :meth:`McpConnection.listen`,
-which the caller opens again as long as it wants to. Only loopback addresses are spoken to, never through a proxy.
+which the caller opens again as long as it wants to. Spoken to are loopback addresses, and a URL that a client names
+itself, held against a rule for its addresses; never through a proxy.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +16,8 @@ import httpx2
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide import mcp_client
+from isthmus.ide.checked_transport import CheckedTransport
+from isthmus.ide.finding import RemoteEndpoint
 from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
 from isthmus.ide.mcp_peer import METHOD_NOT_FOUND, Message, encode
 
@@ -58,11 +61,24 @@ class Endpoint:
     port: int
     token: str | None = None
     host: str = "127.0.0.1"
+    remote: RemoteEndpoint | None = None
+    """Used instead of the others when it is there."""
 
     @property
     def url(self) -> str:
         """The path is fixed by what real clients do."""
-        return f"http://{self.host}:{self.port}/mcp"
+        return f"http://{self.host}:{self.port}/mcp" if self.remote is None else self.remote.url
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What goes with each request."""
+        if self.remote is not None:
+            return self.remote.headers
+        return {"authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def __str__(self) -> str:
+        """The URL without its query, which may hold a secret."""
+        return self.url.partition("?")[0]
 
 
 class McpConnection:
@@ -74,9 +90,14 @@ class McpConnection:
         self._core = McpClient()
         self._session_id: str | None = None
         self._last_event_id: str | None = None
-        headers = {"authorization": f"Bearer {endpoint.token}"} if endpoint.token else {}
+        rule = endpoint.remote.why_not if endpoint.remote is not None else None
         # trust_env: a proxy has no business between two processes of one machine.
-        self._http = httpx2.AsyncClient(headers=headers, trust_env=False, follow_redirects=False)
+        self._http = httpx2.AsyncClient(
+            headers=dict(endpoint.headers),
+            trust_env=False,
+            follow_redirects=False,
+            transport=None if rule is None else CheckedTransport(rule),
+        )
 
     async def initialize(self, timeout: float) -> None:
         """Begin a session.
@@ -88,7 +109,7 @@ class McpConnection:
         completed = self._core.initialized(result)
         if completed is None:
             version = str(result.get("protocolVersion"))[:50]
-            raise McpError(f"{self.endpoint.url}: expected a known MCP protocol version, received {version}")
+            raise McpError(f"{self.endpoint}: expected a known MCP protocol version, received {version}")
         await self._send(completed, timeout)
 
     async def tool_names(self, timeout: float) -> frozenset[str]:
@@ -164,7 +185,7 @@ class McpConnection:
                 result = await self._take(data, message["id"])
                 if result is not None:
                     return result
-        raise UnreachableError(f"{self.endpoint.url}: expected an answer to {message['method']}, received none")
+        raise UnreachableError(f"{self.endpoint}: expected an answer to {message['method']}, received none")
 
     async def _send(self, message: Message, timeout: float) -> None:
         async with self._post(message, timeout):
@@ -188,20 +209,20 @@ class McpConnection:
                 self._check(response, method)
                 yield response
         except (TimeoutError, httpx2.TimeoutException) as error:
-            raise NoAnswerError(f"{self.endpoint.url}: no answer to {method} within {timeout:g} s") from error
+            raise NoAnswerError(f"{self.endpoint}: no answer to {method} within {timeout:g} s") from error
         except httpx2.HTTPError as error:
-            raise UnreachableError(f"{self.endpoint.url}: {str(error) or type(error).__name__}") from error
+            raise UnreachableError(f"{self.endpoint}: {str(error) or type(error).__name__}") from error
 
     def _check(self, response: httpx2.Response, method: str) -> None:
         status = response.status_code
         if status in (200, 202, 204):
             return
         if status in (401, 403):
-            raise McpError(f"{self.endpoint.url}: refused with {status}; the token or the address is not the server's")
+            raise McpError(f"{self.endpoint}: refused with {status}; the token or the address is not the server's")
         if status in (400, 404) and self._session_id is not None:
-            raise SessionEndedError(f"{self.endpoint.url}: the session has ended ({status})")
+            raise SessionEndedError(f"{self.endpoint}: the session has ended ({status})")
         kind = UnreachableError if status >= 500 else McpError  # what a server says that is going down
-        raise kind(f"{self.endpoint.url}: expected an MCP answer to {method}, received status {status}")
+        raise kind(f"{self.endpoint}: expected an MCP answer to {method}, received status {status}")
 
     async def _take(self, data: str | bytes, request_id: int | None = None) -> JsonObject | None:
         """Deal with what came; the result of our request ``request_id`` when it was among it."""
@@ -211,7 +232,7 @@ class McpConnection:
                 case Answered(number, result) if number == request_id:
                     found = result
                 case Failed(number, code, text) if number == request_id:
-                    raise _CallFailedError(f"{self.endpoint.url}: {text}", code)
+                    raise _CallFailedError(f"{self.endpoint}: {text}", code)
                 case Told():
                     self._on_told(incoming)
                 case Asked(reply):

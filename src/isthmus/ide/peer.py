@@ -17,7 +17,6 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.context import IdeContext
 from isthmus.ide.finding import Companion, Found, find_companions
-from isthmus.ide.gemini import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.gemini_client import (
     ContextUpdated,
     ReviewAccepted,
@@ -28,6 +27,7 @@ from isthmus.ide.gemini_client import (
 )
 from isthmus.ide.mcp_client import Told, ToolOutcome
 from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -240,7 +240,7 @@ class IdePeer:
         for companion in found.companions:
             from isthmus.ide.mcp_http import Endpoint, McpConnection, McpError  # httpx2 only when there is an IDE
 
-            connection = McpConnection(Endpoint(companion.port, companion.token), self._told)
+            connection = McpConnection(Endpoint(companion.port, companion.token, remote=companion.remote), self._told)
             try:
                 await connection.initialize(self._deadlines.connect)
                 tools = await connection.tool_names(self._deadlines.connect)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CATCH_UP_SECONDS = 5.0
 """How long it may take to hear of what has already happened."""
+RETURN_SECONDS = 2.0
+"""The pause before it is looked again whether an agent that could not be reached is back."""
 
 
 class Outcome(Enum):
@@ -103,6 +105,11 @@ class Asking:
             if stream.is_asking and question.call in [view.call for view in stream.view.questions]:
                 self.renderer.error(str(error))
             return Outcome.GOES_ON
+        except IsthmusError as error:
+            # The agent cannot be reached: the question is still open, as far as is known here, and is asked again.
+            self.renderer.answered_elsewhere(confirmation.tool_call_id)
+            self.renderer.error(str(error))
+            return Outcome.GOES_ON
         edits = ", with your edits" if confirmation.file_details is not None else ""
         self.renderer.chosen(choice.name + edits, is_refusal=choice.option_id == CANCEL)
         return Outcome.ANSWERED
@@ -117,14 +124,16 @@ class Asking:
 
     async def _watch(self, stream: TaskStream, tool_call_id: str, seen: list[Delivery]) -> None:
         """Take in what happens meanwhile; ends when the question is no longer open."""
-        try:
-            async for delivery in stream.while_asked():
-                seen.append(delivery)
-                if all(view.call.tool_call_id != tool_call_id for view in stream.view.questions):
-                    return
-        except IsthmusError:
-            # The answer can still be given here; whether it counts, the agent will say.
-            await asyncio.Event().wait()
+        while True:
+            try:
+                async for delivery in stream.while_asked():
+                    seen.append(delivery)
+                    if all(view.call.tool_call_id != tool_call_id for view in stream.view.questions):
+                        return
+                return
+            except IsthmusError:
+                # The answer can still be given here; whether it counts, the agent will say, when it is back.
+                await asyncio.sleep(RETURN_SECONDS)
 
     def _show(self, seen: list[Delivery]) -> None:
         for delivery in seen:

@@ -8,20 +8,13 @@ import json
 from rich.cells import cell_len
 from rich.text import Text
 
-from isthmus.events import (
-    ExecuteDetails,
-    FileDiff,
-    GenericDetails,
-    JsonObject,
-    McpDetails,
-    ToolCall,
-    ToolCallStatus,
-)
+from isthmus.codec import JsonObject
+from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall, ToolCallStatus
+from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions import Question
 from isthmus.terminal.sanitize import output_lines, visible, visible_line
 from isthmus.terminal.screen import Glyphs
-from isthmus.terminal.task_view import CallView
 
 INDENT = "    "
 TAIL_LINES = 8

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from isthmus.events import FileDiff
+from isthmus.development_tool import FileDiff
 
 
 class LineKind(Enum):

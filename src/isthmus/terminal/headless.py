@@ -14,9 +14,23 @@ from enum import IntEnum
 from functools import partial
 from typing import TextIO
 
-from isthmus.client import AgentClient, InvalidRequest, PromptMessage, TaskNotCancelable, TaskNotFound, Turn
+from isthmus.client import (
+    AgentClient,
+    CommandMessage,
+    CommandScope,
+    InvalidRequest,
+    PromptMessage,
+    TaskError,
+    TaskNotCancelable,
+    TaskNotFound,
+    Turn,
+)
+from isthmus.codec import JsonObject
+from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
-from isthmus.events import JsonObject, TaskState, ToolCall
+from isthmus.events import TaskState
+from isthmus.slash_commands import read_line
+from isthmus.task_view import TaskView
 from isthmus.terminal.headless_output import (
     HeadlessOutput,
     JsonOutput,
@@ -30,7 +44,6 @@ from isthmus.terminal.sanitize import visible_line
 from isthmus.terminal.sessions import find_session
 from isthmus.terminal.signals import signal_handlers
 from isthmus.terminal.streaming import TaskStream
-from isthmus.terminal.task_view import TaskView
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 MAX_REFUSALS = 100
@@ -164,8 +177,25 @@ class _Run:
         context_id = None
         if self.options.resume is not None:
             context_id = (await find_session(self.agent, self.options.resume, self.options.workspace)).context_id
-        message = PromptMessage(self.options.prompt, context_id=context_id, settings=self.options.settings)
-        return await self.agent.prompt(message)
+        settings = self.options.settings
+        scope = CommandScope(context_id=context_id, settings=settings)
+        if (command := await self._command(scope)) is not None:
+            execution = await self.agent.execute(command)
+            if execution.turn is None:
+                raise InvalidRequest(execution.message or "the command was not started")
+            return execution.turn
+        return await self.agent.prompt(PromptMessage(self.options.prompt, context_id=context_id, settings=settings))
+
+    async def _command(self, scope: CommandScope) -> CommandMessage | None:
+        """The slash command that the prompt is; None for a prompt, also one that begins with a path."""
+        if not self.options.prompt.lstrip().startswith("/"):
+            return None
+        try:
+            tree = await self.agent.commands(scope)
+        except TaskError:
+            return None  # an agent without commands
+        line = read_line(self.options.prompt, tree)
+        return CommandMessage(line.path, line.args, scope) if line is not None else None
 
     async def _follow(self, stream: TaskStream) -> None:
         refused = 0

@@ -13,23 +13,23 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, TextIO, assert_never
 
 from isthmus.client import Delivery, TaskSnapshot
+from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
+    AgentMessage,
+    ArtifactUpdate,
+    Command,
     ConfirmationAccepted,
-    EditorContext,
-    ModelReply,
+    InternalEvent,
     Prompt,
     RetryNotice,
     StateChange,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallStatus,
     ToolCallUpdate,
-    ToolResultRecorded,
 )
+from isthmus.task_view import TaskView
 from isthmus.terminal.sanitize import visible_line, without_escapes
 from isthmus.terminal.statistics import session_metrics, stream_stats
-from isthmus.terminal.task_view import TaskView
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class StreamJsonOutput:
     def event(self, delivery: Delivery, view: TaskView) -> None:
         event, at = delivery.event, delivery.at
         match event:
-            case TextContent():
+            case TextContent() | AgentMessage(was_streamed=False):
                 self._emit("message", at, role="assistant", content=without_escapes(event.text), delta=True)
             case ToolCallUpdate():
                 self._call(event.tool_call, at)
@@ -203,12 +203,13 @@ class StreamJsonOutput:
                 self._emit("error", at, severity="warning", message=retry_text(event))
             case (
                 Prompt()
-                | EditorContext()
+                | Command()
+                | AgentMessage()
+                | ArtifactUpdate()
                 | StateChange()
                 | Thought()
                 | ConfirmationAccepted()
-                | ModelReply()
-                | ToolResultRecorded()
+                | InternalEvent()
             ):
                 pass
             case _:

@@ -2,7 +2,7 @@
 
 Whoever answers a question first has answered it: this terminal, an editor, another client. So every question is
 asked and watched at the same time. Drawing is in ``render``, reading from the person in a ``Prompter``; heavy imports
-happen in ``run_interactive``.
+happen in ``run_interactive``. Deliberately not here: showing one turn (``turns``).
 """
 
 import asyncio
@@ -11,42 +11,31 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.client import AgentClient, PromptMessage, TaskNotCancelable, Turn
+from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage
+from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.events import JsonObject, TaskState
-from isthmus.terminal.asking import Asking, Outcome, stop_all
+from isthmus.terminal.asking import Asking
+from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.sessions import SHORT_ID, find_session, list_sessions, session_lines
 from isthmus.terminal.signals import signal_handlers
 from isthmus.terminal.streaming import TaskStream
+from isthmus.terminal.turns import TurnEnd, Turns
 
 if TYPE_CHECKING:
     from isthmus.terminal.prompting import Prompter
     from isthmus.terminal.render import TaskRenderer
     from isthmus.terminal.screen import Screen
 
-TICK_SECONDS = 0.1
-"""How often what is live is redrawn."""
-CANCEL_SECONDS = 10.0
-"""How long a cancelled task may take to end."""
 RESUMED_MESSAGES = 6
 """Messages that are shown again when a session is resumed."""
 RESUMED_LINES = 40
 """Lines of one such message."""
-
-HELP = (
-    ("/help", "this list"),
-    ("/clear", "a new session, on an empty screen"),
-    ("/sessions", "the sessions of this folder; resume one with --resume ID"),
-    ("/quit", "leave; also exit, Ctrl-D, or Ctrl-C twice"),
-    ("Alt-Enter", "another line; also Enter after a backslash"),
-    ("Ctrl-C", "cancels the turn that is running"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +71,10 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     prompter = _prompter(screen, options.history_file)
     renderer = TaskRenderer(screen)
     asking = Asking(screen, renderer, prompter, options.answered_by)
-    conversation = _Conversation(agent, options, screen, renderer, prompter, asking)
+    turns = Turns(agent, screen, renderer, asking)
+    commands = CommandList(agent)
+    prompter.offer(commands.complete)
+    conversation = _Conversation(agent, options, screen, renderer, prompter, turns, commands)
     main = asyncio.ensure_future(conversation.run())
     ended_by: list[int] = []
 
@@ -100,6 +92,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
                 raise
             return 128 + ended_by[0]
         finally:
+            await commands.aclose()
             with suppress(OSError, ValueError):
                 screen.cursor(is_shown=True)
 
@@ -127,17 +120,17 @@ class _Conversation:
     screen: "Screen"
     renderer: "TaskRenderer"
     prompter: "Prompter"
-    asking: "Asking"
+    turns: Turns
+    commands: CommandList
     context_id: str | None = None
     task_to_continue: str | None = None
-    interrupted: asyncio.Event = field(default_factory=asyncio.Event)
-    is_working: bool = False
     is_advised: bool = False
 
     async def run(self) -> int:
         """The whole conversation."""
         if self.options.heading:
             self.renderer.quiet(*self.options.heading)
+        self.commands.load(self._scope())
         try:
             if self.options.resume is not None and not await self._resume(self.options.resume):
                 return 1
@@ -153,9 +146,7 @@ class _Conversation:
 
     def interrupt(self) -> None:
         """SIGINT: cancels the turn that runs, or what is being typed."""
-        if self.is_working:
-            self.interrupted.set()
-        elif not self.asking.is_editing:
+        if not self.turns.interrupt():
             self.prompter.interrupt()
 
     # --- Between turns ----------------------------------------------------------------------------------------------
@@ -189,24 +180,62 @@ class _Conversation:
             case "/quit" | "/exit" | "exit" | "quit":
                 raise _Left
             case "/help" | "/?":
-                widest = max(len(name) for name, _ in HELP)
-                self.renderer.quiet(*(f"{name:<{widest}}  {what}" for name, what in HELP))
+                await self.commands.ready()
+                self.renderer.quiet(*self.commands.help_lines())
             case "/clear":
                 self.context_id = self.task_to_continue = None
                 self.screen.clear()
-            case "/sessions" | "/tasks":
+            case "/sessions":
                 await self._list()
-            case _ if _is_command(text):
-                self.renderer.quiet(f"{text.split()[0]} is no command here; /help lists them.")
+            case _ if text.startswith("/"):
+                await self._take_command(text)
             case _:
                 await self._send(text)
+
+    async def _take_command(self, text: str) -> None:
+        """A command of the agent; what is none of any name may be a prompt that begins with a path."""
+        await self.commands.ready()
+        line = self.commands.read(text)
+        if line is not None and line.command is not None:
+            await self._execute(CommandMessage(line.path, line.args, self._scope()), text)
+        elif line is not None or _is_command(text):
+            name = "/" + " ".join(line.path) if line is not None else text.split()[0]
+            likely = self.commands.likely(name)
+            meant = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists them."
+            self.renderer.quiet(f"{name} is no command here. {meant}")
+        else:
+            await self._send(text)
+
+    def _scope(self) -> CommandScope:
+        return CommandScope(None, self.context_id, self.options.settings if self.context_id is None else None)
+
+    async def _execute(self, command: CommandMessage, typed: str) -> None:
+        with self.prompter.at_work():
+            try:
+                execution = await self.turns.unless_interrupted(self.agent.execute(command))
+            except IsthmusError as error:
+                self.renderer.error(str(error))
+                return
+            if execution is None:
+                self.renderer.quiet("Not run.")
+                return
+            turn = execution.turn
+            if turn is None:
+                self.renderer.error(execution.message or f"{typed} was not started.")
+                return
+            if execution.message:
+                self.renderer.quiet(execution.message)
+            self.context_id = self.context_id or turn.context_id or None
+            await self._turn(TaskStream(self.agent, turn.snapshot, turn), shown_prompt=typed)
+        # What it did may have changed which commands there are.
+        self.commands.load(self._scope())
 
     async def _send(self, text: str) -> None:
         settings = self.options.settings if self.context_id is None else None
         message = PromptMessage(text, task_id=self.task_to_continue, context_id=self.context_id, settings=settings)
         with self.prompter.at_work():
             try:
-                turn = await self._started(message)
+                turn = await self.turns.unless_interrupted(self.agent.prompt(message))
             except IsthmusError as error:
                 self.renderer.error(str(error))
                 return
@@ -214,21 +243,8 @@ class _Conversation:
                 self.renderer.quiet("Not sent.")
                 return
             self.task_to_continue = None
-            self.context_id = turn.context_id
+            self.context_id = turn.context_id or self.context_id
             await self._turn(TaskStream(self.agent, turn.snapshot, turn), shown_prompt=text)
-
-    async def _started(self, message: PromptMessage) -> Turn | None:
-        """The turn that the message starts; None when Ctrl-C came first."""
-        self.interrupted.clear()
-        self.is_working = True
-        start = asyncio.ensure_future(self.agent.prompt(message))
-        stop = asyncio.ensure_future(self.interrupted.wait())
-        try:
-            await asyncio.wait({start, stop}, return_when=asyncio.FIRST_COMPLETED)
-            return start.result() if start.done() else None
-        finally:
-            self.is_working = False
-            await stop_all(start, stop)
 
     async def _list(self) -> None:
         try:
@@ -274,102 +290,15 @@ class _Conversation:
         self.screen.write(shown)
         self.screen.end_text()
 
-    # --- A turn -----------------------------------------------------------------------------------------------------
-
     async def _turn(self, stream: TaskStream, *, shown_prompt: str | None) -> None:
         """Show a task until it ends, asking what it asks."""
-        self.renderer.begin(stream.view, time.monotonic(), shown_prompt)
-        try:
-            if not stream.is_asking:
-                await self._work(stream)
-            while stream.is_asking:
-                match await self.asking.ask(stream):
-                    case Outcome.ANSWERED:
-                        await self._work(stream)
-                    case Outcome.GOES_ON:
-                        if not stream.is_asking and not stream.view.state.is_terminal:
-                            await self._work(stream)
-                    case Outcome.CANCEL:
-                        await self._cancel_asked(stream)
-                        break
-                    case Outcome.LEAVE:
-                        self.renderer.quiet(f"The question stays open: {self._resume_command()} asks it again.")
-                        self.is_advised = True
-                        raise _Left
-        except IsthmusError as error:
-            self.renderer.end()
-            self.renderer.error(str(error))
-        if stream.view.state is TaskState.INPUT_REQUIRED and not stream.view.questions:
-            # The agent asks in words; the next prompt is the answer.
+        end = await self.turns.show(stream, shown_prompt=shown_prompt, resume_command=self._resume_command())
+        if end is TurnEnd.LEFT:
+            self.is_advised = True
+            raise _Left
+        if end is TurnEnd.ASKED_IN_WORDS:
+            # The next prompt is the answer.
             self.task_to_continue = stream.task_id
-
-    async def _work(self, stream: TaskStream) -> None:
-        """Show events until the work ends or a person is asked; Ctrl-C cancels the task."""
-        self.interrupted.clear()
-        self.is_working = True
-        self.screen.cursor(is_shown=False)
-        show = asyncio.ensure_future(self._show_work(stream))
-        tick = asyncio.ensure_future(self._tick())
-        stop = asyncio.ensure_future(self.interrupted.wait())
-        try:
-            await asyncio.wait({show, stop, tick}, return_when=asyncio.FIRST_COMPLETED)
-            if tick.done():
-                tick.result()  # it ends only by a bug
-            if not show.done():
-                await self._cancel(stream, show)
-            if show.done():
-                show.result()
-                if not stream.view.state.ends_stream:
-                    self.renderer.end()
-                    self.renderer.error(f"The connection to the task was lost; see it with {self._resume_command()}")
-        finally:
-            self.is_working = False
-            await stop_all(show, tick, stop)
-            self.renderer.end()
-            self.screen.cursor(is_shown=True)
-
-    async def _show_work(self, stream: TaskStream) -> None:
-        async for delivery in stream.deliveries():
-            self.renderer.event(delivery.event, time.monotonic())
-
-    async def _tick(self) -> None:
-        while True:
-            self.renderer.tick(time.monotonic())
-            await asyncio.sleep(TICK_SECONDS)
-
-    async def _cancel(self, stream: TaskStream, show: "asyncio.Task[None]") -> None:
-        """Cancel the task and wait for its last events; another Ctrl-C does not wait."""
-        self.renderer.note("cancelling")
-        self.interrupted.clear()
-        cancel = asyncio.ensure_future(self.agent.cancel(stream.task_id))
-        stop = asyncio.ensure_future(self.interrupted.wait())
-        try:
-            for step in (cancel, show):
-                await asyncio.wait({step, stop}, timeout=CANCEL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if cancel.done():
-                with suppress(TaskNotCancelable):
-                    cancel.result()
-            if not show.done():
-                self._not_confirmed()
-        finally:
-            self.renderer.note("")
-            await stop_all(cancel, stop)
-
-    async def _cancel_asked(self, stream: TaskStream) -> None:
-        """Ctrl-C at a question cancels the task as well."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CANCEL_SECONDS):
-                with suppress(TaskNotCancelable):
-                    await self.agent.cancel(stream.task_id)
-                await self.asking.catch_up(stream)
-        if not stream.view.state.is_terminal:
-            self._not_confirmed()
-
-    # --- Words ------------------------------------------------------------------------------------------------------
-
-    def _not_confirmed(self) -> None:
-        self.renderer.end()
-        self.renderer.error(f"The agent did not confirm that it stopped; see it with {self._resume_command()}")
 
     def _resume_command(self) -> str:
         return f"{self.options.command} --resume {(self.context_id or 'latest')[:SHORT_ID]}"

@@ -7,12 +7,15 @@ not every terminal answers them, and all that they give is the height that is le
 import os
 import sys
 import termios
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from prompt_toolkit.completion import CompleteEvent, Completer
+from prompt_toolkit.completion import Completion as ToolkitCompletion
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
@@ -20,11 +23,12 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.shortcuts import PromptSession
+from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
 from prompt_toolkit.styles import Style
 
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.interruption import Interrupted
+from isthmus.terminal.prompting import Complete
 from isthmus.terminal.questions import Choice, Question
 from isthmus.terminal.screen import Glyphs
 
@@ -53,7 +57,14 @@ class PromptToolkitPrompter:
             output=self._output,
             enable_open_in_editor=False,
             interrupt_exception=Interrupted,
+            # On Tab, and below the prompt: a menu would need to know where the cursor is.
+            complete_while_typing=False,
+            complete_style=CompleteStyle.READLINE_LIKE,
         )
+
+    def offer(self, complete: Complete) -> None:
+        """Complete slash commands on Tab."""
+        self._prompt.completer = _CommandCompleter(complete)
 
     async def read_prompt(self) -> str:
         return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")])
@@ -105,6 +116,21 @@ class PromptToolkitPrompter:
             return await session.prompt_async(message, handle_sigint=False)
         finally:
             self._reading = None
+
+
+class _CommandCompleter(Completer):
+    """Slash commands, on the first line."""
+
+    def __init__(self, complete: Complete) -> None:
+        self._complete = complete
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[ToolkitCompletion]:
+        line = document.text_before_cursor
+        if not line.startswith("/") or "\n" in line:
+            return
+        start = line.rfind(" ") + 1
+        for found in self._complete(line):
+            yield ToolkitCompletion(found.line[start:], start_position=start - len(line))
 
 
 def _output() -> Vt100_Output:

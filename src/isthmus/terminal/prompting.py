@@ -7,9 +7,11 @@ redirected). The form with an editable prompt is in ``prompt_toolkit_input``.
 import asyncio
 import os
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from isthmus.slash_commands import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.questions import Choice, Question
@@ -17,6 +19,10 @@ from isthmus.terminal.sanitize import visible_line
 
 if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
+
+
+Complete: TypeAlias = Callable[[str], Sequence[Completion]]
+"""How a line may go on: whole lines."""
 
 
 class Prompter(Protocol):
@@ -28,6 +34,10 @@ class Prompter(Protocol):
     @property
     def echoes(self) -> bool:
         """What is typed stands on the screen afterwards."""
+        ...
+
+    def offer(self, complete: Complete) -> None:
+        """What a line may go on as, for a person who asks (Tab)."""
         ...
 
     async def read_prompt(self) -> str:
@@ -61,6 +71,9 @@ class LinePrompter:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._reader: threading.Thread | None = None
         self._reading: asyncio.Future[str | None] | None = None
+
+    def offer(self, complete: Complete) -> None:
+        """Nothing is completed on plain lines."""
 
     async def read_prompt(self) -> str:
         self._print(f"{self._screen.glyphs.prompt} ")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from isthmus.events import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 
 CANCEL = "cancel"
 PROCEED_ONCE = "proceed_once"

@@ -9,23 +9,24 @@ from typing import assert_never
 
 from rich.text import Text
 
+from isthmus.client import MISSED_EVENTS
+from isthmus.development_tool import ExecuteDetails, ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
+    AgentMessage,
+    ArtifactUpdate,
+    Command,
     ConfirmationAccepted,
-    EditorContext,
-    ExecuteDetails,
-    ModelReply,
+    InternalEvent,
     Prompt,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallStatus,
     ToolCallUpdate,
-    ToolResultRecorded,
 )
+from isthmus.task_view import CallView, TaskView, text_of_parts
 from isthmus.terminal.blocks import (
     INDENT,
     RESULT_DIFF_LINES,
@@ -42,7 +43,6 @@ from isthmus.terminal.headless_output import retry_text
 from isthmus.terminal.questions import CANCEL, Question
 from isthmus.terminal.sanitize import visible, visible_line
 from isthmus.terminal.screen import Screen
-from isthmus.terminal.task_view import CallView, TaskView
 
 QUIET_SECONDS = 0.4
 """How long nothing happens before it is shown that something is waited for."""
@@ -99,7 +99,7 @@ class TaskRenderer:
             self._began.setdefault(event.tool_call.tool_call_id, now)
             return
         match event:
-            case TextContent():
+            case TextContent() | AgentMessage(was_streamed=False):
                 if event.message_id != self._text_id:
                     self._screen.end_text()
                     self._screen.separate()
@@ -122,7 +122,9 @@ class TaskRenderer:
                 if event.text != self._shown_prompt:
                     self.prompt(event.text)
                 self._shown_prompt = None
-            case EditorContext() | ModelReply() | ToolResultRecorded():
+            case ArtifactUpdate():
+                self._artifact(event)
+            case Command() | AgentMessage() | InternalEvent():
                 pass
             case _:
                 assert_never(event)
@@ -167,6 +169,17 @@ class TaskRenderer:
         self._screen.join("work")
 
     # --- Kinds of events --------------------------------------------------------------------------------------------
+
+    def _artifact(self, update: ArtifactUpdate) -> None:
+        text_id = f"artifact {update.artifact_id}"
+        if text_id != self._text_id or not update.append:
+            self._screen.end_text()
+            self._screen.separate()
+            self._text_id = text_id
+            if update.name:
+                self._screen.block("work", [Text(visible_line(update.name), "strong")])
+                self._screen.separate()
+        self._screen.write(text_of_parts(update.parts))
 
     def _call(self, update: ToolCallUpdate, now: float) -> None:
         call = update.tool_call
@@ -219,6 +232,10 @@ class TaskRenderer:
         self.chosen(chosen, is_refusal=is_refusal, where=f"  answered in {who}")
 
     def _state(self, change: StateChange) -> None:
+        if change.reason == MISSED_EVENTS:
+            self._screen.end_text()
+            notice = "The connection broke; something may be missing here."
+            self._screen.block("work", [Text(f"! {notice}", "notice")])
         if not change.state.is_terminal:
             return
         self.end()

@@ -7,6 +7,8 @@ of programs, and for text that other programs read). Deliberately not here: any 
 
 import re
 
+from isthmus.text import ESCAPE_SEQUENCES
+
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Marks that reorder text on the screen, so that what is read is not what is run ("Trojan Source")."""
 _SEPARATORS = (0x2028, 0x2029)
@@ -22,11 +24,6 @@ _VISIBLE: dict[int, str] = {
 }
 _SUSPICIOUS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
-)
-_ESCAPES = re.compile(
-    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
-    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS, SOS, PM, APC
-    "|\x1b[ -/]*[0-~]"  # everything else of two or three characters
 )
 
 
@@ -49,7 +46,7 @@ def without_escapes(text: str) -> str:
     """The text without terminal sequences; control characters that remain are dropped, CR alone is a line end."""
     if not _SUSPICIOUS.search(text):
         return text
-    plain = _ESCAPES.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")
+    plain = ESCAPE_SEQUENCES.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")
     return _SUSPICIOUS.sub(lambda found: "\ufffd" if _is_surrogate(found[0]) else "", plain)
 
 

@@ -8,9 +8,9 @@ Token counts are 0 when the agent does not tell them, which a remote one may not
 from collections.abc import Iterable
 from typing import Any
 
-from isthmus.events import FileDiff, ToolCallStatus
+from isthmus.development_tool import FileDiff, ToolCallStatus
+from isthmus.task_view import CallView, ModelUsage, TaskView
 from isthmus.terminal.diff import changed_lines
-from isthmus.terminal.task_view import CallView, ModelUsage, TaskView
 
 Counts = dict[str, Any]
 

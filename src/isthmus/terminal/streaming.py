@@ -8,8 +8,9 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from isthmus.client import AgentClient, Delivery, TaskSnapshot, Turn
-from isthmus.events import ConfirmationAccepted, TaskState, ToolCallConfirmation
-from isthmus.terminal.task_view import TaskView
+from isthmus.development_tool import ToolCallConfirmation
+from isthmus.events import ConfirmationAccepted, TaskState
+from isthmus.task_view import TaskView
 
 RETRIES = 5
 """How often in a row a stream that ended too early, without anything new, is taken up again."""

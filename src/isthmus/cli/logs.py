@@ -1,0 +1,120 @@
+"""The log of a server: lines of text or of JSON on stderr, without secrets in either.
+
+Tokens never reach a log on purpose; what is done here is defence in depth, for the texts of other people's errors: a
+line is searched for secrets when it is whole. What strangers wrote makes no lines of its own and moves no cursor.
+Deliberately not here: what is logged.
+"""
+
+import json
+import logging
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from isthmus.terminal.sanitize import visible, visible_line
+
+LEVELS = ("debug", "info", "warning", "error")
+FORMATS = ("text", "json")
+HIDDEN = "[hidden]"
+SHORTEST_SECRET = 8
+"""Shorter values are no secrets worth the name, and would be found everywhere."""
+
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_SECRET_NAME = re.compile(r"(API_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
+_SECRETS = re.compile(
+    r"""
+    (?P<kept>
+        \b(?:bearer|basic|digest)\s+
+      | \bisthmus_[0-9a-f]{8}_
+      | (?:authorization|x-a2a-notification-token|x-goog-api-key|x-api-key|(?:proxy-)?authorization|set-cookie|cookie)
+        ["']?\s*[:=,]\s*["']?(?:(?:bearer|basic|digest)\s+)?
+      | [?&](?:key|api_key|token|access_token|secret|signature)=
+      | ://[^\s/:@]*:(?=[^\s/@]+@)
+    )
+    (?P<secret>[^\s"',;&@]+)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+class Redaction:
+    """Takes secrets out of text: whatever looks like one, and the values that are known."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        # The longest first: one may begin with another.
+        values = sorted({value for value in known if len(value) >= SHORTEST_SECRET}, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, values))) if values else None
+
+    def __call__(self, text: str) -> str:
+        """The text with each secret replaced by ``[hidden]``."""
+        if self._known is not None:
+            text = self._known.sub(HIDDEN, text)
+        return _SECRETS.sub(rf"\g<kept>{HIDDEN}", text)
+
+
+def secrets_of(environment: Mapping[str, str]) -> list[str]:
+    """The values of variables whose names say that they are secret."""
+    return [value for name, value in environment.items() if _SECRET_NAME.search(name)]
+
+
+class TextFormatter(logging.Formatter):
+    """Lines for people: time in UTC, level, text."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        super().__init__()
+        self._redaction = redaction
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The lines of a record; more than one only for a traceback, whose lines are indented."""
+        line = f"{_time(record)} {record.levelname} {visible_line(self._redaction(record.getMessage()))}"
+        if record.exc_info:
+            trace = visible(self._redaction(self.formatException(record.exc_info)))
+            line += "\n" + textwrap.indent(trace, "  ", lambda _: True)
+        return line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: ``time``, ``level``, ``logger``, ``message``, what the record has as ``fields``,
+    and ``exception`` with the traceback."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        super().__init__()
+        self._redaction = redaction
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        line: dict[str, Any] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self._redaction(record.getMessage()),
+        }
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, dict):
+            line.update((str(name), self._safe(value)) for name, value in fields.items() if value is not None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - anybody's record
+        if record.exc_info:
+            line["exception"] = self._redaction(self.formatException(record.exc_info))
+        # Of the control characters, JSON escapes the first 32 alone.
+        return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(line, ensure_ascii=False, default=str))
+
+    def _safe(self, value: object) -> object:
+        return self._redaction(value) if isinstance(value, str) else value
+
+
+def begin_log(log_format: str, level: str, redaction: Redaction, stream: TextIO | None = None) -> "logging.Handler":
+    """Send the log of the whole program to ``stream`` (stderr); in one of FORMATS, from one of LEVELS up."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter(redaction) if log_format == "json" else TextFormatter(redaction))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    for chatty in ("httpx2", "httpcore2", "uvicorn.error", "asyncio", "google_genai", "openai", "anthropic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    return handler
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

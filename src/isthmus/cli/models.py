@@ -1,0 +1,148 @@
+"""The models of an agent in this process: its own, opened while other things go on, and others by their names.
+
+A session may name another model (AgentSettings, the command /model). Few are kept open; one that is not needed any
+more is closed as soon as nobody reads from it.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from isthmus.errors import IsthmusError
+from isthmus.models.base import Capabilities, ChatModel, ModelError, ModelErrorKind, ModelRequest, StreamItem
+from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPEN_MODELS = 8
+"""Models that stay open besides the agent's own."""
+
+
+@dataclass(slots=True)
+class SharedModel:
+    """A ChatModel that is closed when it is retired and nobody reads from it."""
+
+    model: ChatModel
+    _readers: int = 0
+    _is_retired: bool = False
+
+    @property
+    def name(self) -> str:
+        """See :class:`ChatModel`."""
+        return self.model.name
+
+    @property
+    def provider(self) -> str:
+        """See :class:`ChatModel`."""
+        return self.model.provider
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """See :class:`ChatModel`."""
+        return self.model.capabilities
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """See :meth:`ChatModel.stream`."""
+        self._readers += 1
+        try:
+            async with contextlib.aclosing(self.model.stream(request)) as items:
+                async for item in items:
+                    yield item
+        finally:
+            self._readers -= 1
+            if self._is_retired and not self._readers:
+                await self.model.aclose()
+
+    async def retire(self) -> None:
+        """Close it, now or when the last reader is done; who still has it may read on, it opens itself anew."""
+        self._is_retired = True
+        if not self._readers:
+            await self.model.aclose()
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self.model.aclose()
+
+
+@dataclass(slots=True)
+class ModelDirectory:
+    """Opens models once. ``own`` is the agent's own model; its SDK takes a second to import, so ``begin`` early."""
+
+    own: ModelChoice
+    environment: Mapping[str, str]
+    open_choice: "Callable[[ModelChoice, Mapping[str, str]], ChatModel]" = open_model
+    _own: "asyncio.Task[ChatModel] | None" = None
+    _others: "dict[str, asyncio.Task[SharedModel]]" = field(default_factory=dict[str, "asyncio.Task[SharedModel]"])
+    _retiring: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
+
+    def begin(self) -> "asyncio.Task[ChatModel]":
+        """Start to open the own model in the background, unless that was done; a failure is tried again."""
+        opening = self._own
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+            opening = asyncio.create_task(asyncio.to_thread(self.open_choice, self.own, self.environment))
+            self._own = opening
+        return opening
+
+    async def open(self, name: str | None = None) -> ChatModel:
+        """The model of this name, as in ``--model``; the agent's own for None.
+
+        Raises:
+            ModelError: it is not known, or cannot be opened; the text says what is expected. The next call tries again.
+        """
+        if name is None or self._is_own(name):
+            return await asyncio.shield(self.begin())
+        opening = self._others.pop(name, None)
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
+            opening = asyncio.create_task(self._open(name))
+        self._others[name] = opening
+        while len(self._others) > OPEN_MODELS:
+            self._retire(self._others.pop(next(iter(self._others))))
+        return await asyncio.shield(opening)
+
+    def check(self, name: str) -> None:
+        """Refuse at once a name that ``open`` would refuse, as far as that can be told without opening it.
+
+        Raises:
+            IsthmusError: as :func:`check_name` does, and for a script, which a session may not choose.
+        """
+        if not self._is_own(name):
+            self._check_script(name)
+            check_name(name, self.environment)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        for task in (self._own, *self._others.values()):
+            if task is not None:
+                with contextlib.suppress(Exception):
+                    await (await task).aclose()
+        await asyncio.gather(*self._retiring, return_exceptions=True)
+
+    def _is_own(self, name: str) -> bool:
+        return name in (self.own.name, f"{self.own.provider}:{self.own.name}")
+
+    def _check_script(self, name: str) -> None:
+        # A script is a file of this machine: named by a client it would be read for them.
+        if name.strip().lower().startswith("scripted:") and self.own.provider != "scripted":
+            raise ModelError(ModelErrorKind.UNKNOWN_MODEL, "a scripted model can be chosen at the agent's start only")
+
+    async def _open(self, name: str) -> SharedModel:
+        self._check_script(name)
+        try:
+            choice = await asyncio.to_thread(choose_by_name, name, self.environment, "this session names it")
+            return SharedModel(await asyncio.to_thread(self.open_choice, choice, self.environment))
+        except ModelError:
+            raise
+        except IsthmusError as error:
+            raise ModelError(ModelErrorKind.UNKNOWN_MODEL, f"{error}; this agent's own is {self.own.name}") from error
+
+    def _retire(self, opening: "asyncio.Task[SharedModel]") -> None:
+        async def retire() -> None:
+            with contextlib.suppress(IsthmusError):
+                await (await opening).retire()
+
+        task = asyncio.create_task(retire())
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)

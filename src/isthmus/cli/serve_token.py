@@ -1,0 +1,163 @@
+"""``isthmus serve token``: the tokens of a server's users. Running servers notice each change by themselves."""
+
+import re
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.cli.options import BadInputError, GivenOptions, data_directory
+
+if TYPE_CHECKING:
+    from isthmus.a2a.server.users import TokenEntry, UserTable
+    from isthmus.a2a.server.users_file import UsersFile
+
+_UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_LONGEST = 100 * 365 * 86_400
+
+
+def tier_name(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """The name of a tier, as a click callback.
+
+    Raises:
+        BadInputError: it is none.
+    """
+    if value is not None and not (len(value.strip()) > 0 and len(value) <= 64 and value.isprintable()):
+        raise BadInputError(f"tier {value[:100]!r}: expected a name of 1 to 64 printable characters")
+    return value
+
+
+@click.group("token", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def command() -> None:
+    """Give other people access to the server, each with a token, tasks and limits of their own.
+
+    A user sees only what was made with a token of the same name. Tokens are shown once and kept as hashes. Servers let
+    users in only when --workspace or --allow-workspace says which folders they may work in.
+    """
+
+
+_data_dir = click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The server's data folder. Default: your data folder.",
+)
+
+
+@command.command("add")
+@click.argument("name")
+@click.option("--expires", default="never", metavar="TIME", help="E.g. 12h, 90d, 2027-01-31, never (the default).")
+@click.option("--max-tasks", type=click.IntRange(min=1), metavar="N", help="Tasks that have not ended.")
+@click.option("--max-running", type=click.IntRange(min=1), metavar="N", help="Tasks that work at the same time.")
+@click.option("--max-open", type=click.IntRange(min=1), metavar="N", help="Requests and streams that are open at once.")
+@click.option("--max-request", type=click.IntRange(min=1000), metavar="BYTES", help="The size of one request.")
+@click.option("--tier", metavar="NAME", callback=tier_name, help="The user's tier, which events tell: user_tier.")
+@_data_dir
+def add(
+    name: str,
+    expires: str,
+    max_tasks: int | None,
+    max_running: int | None,
+    max_open: int | None,
+    max_request: int | None,
+    tier: str | None,
+    data_dir: Path | None,
+) -> None:
+    """Make a token for the user NAME and print it; it is shown this once.
+
+    The limits go before those of the server; without any, the server's hold. A user may have several tokens.
+
+    \b
+    isthmus serve token add alice --expires 90d > alice.token
+    isthmus connect https://agent.example.org/ --token-file alice.token
+    """
+    from isthmus.a2a.server.users import Caps
+
+    now = time.time()
+    until = expiry(expires, now)
+    caps = Caps(max_tasks, max_running, max_open, max_request)
+    users = _file(data_dir)
+
+    def change(table: "UserTable") -> "tuple[UserTable, tuple[TokenEntry, str]]":
+        changed, entry, token = table.added(name, now, until, caps, tier)
+        return changed, (entry, token)
+
+    entry, token = users.change(change)
+    sys.stdout.write(f"{token}\n")
+    sys.stdout.flush()
+    until_text = "does not expire" if until is None else f"expires {_day(until)}"
+    sys.stderr.write(f"The token {entry.id} of {name} {until_text}. It is not shown again.\n")
+
+
+@command.command("list")
+@_data_dir
+def list_tokens(data_dir: Path | None) -> None:
+    """List the tokens: id, user, when made, when it expires, limits. The tokens themselves are kept nowhere."""
+    entries = sorted(_file(data_dir).read().entries.values(), key=lambda entry: (entry.name, entry.created))
+    now = time.time()
+    width = max((len(entry.name) for entry in entries), default=0)
+    for entry in entries:
+        if entry.expires is None:
+            until = "never expires"
+        else:
+            until = f"{'EXPIRED' if entry.expires <= now else 'expires'} {_day(entry.expires)}"
+        caps = entry.caps
+        named = (
+            ("tasks", caps.max_tasks),
+            ("running", caps.max_running),
+            ("open", caps.max_open),
+            ("request bytes", caps.max_request),
+            ("tier", entry.tier),
+        )
+        limits = ", ".join(f"{label} {value}" for label, value in named if value is not None)
+        line = f"{entry.id}  {entry.name:<{width}}  made {_day(entry.created)}  {until:<18}  {limits}"
+        sys.stdout.write(line.rstrip() + "\n")
+    if not entries:
+        sys.stdout.write("No tokens yet. Make one: isthmus serve token add NAME\n")
+
+
+@command.command("revoke")
+@click.argument("name_or_id")
+@_data_dir
+def revoke(name_or_id: str, data_dir: Path | None) -> None:
+    """Make a token invalid by its id, or all tokens of a user by the name. Its streams end; tasks stay."""
+    gone = _file(data_dir).change(lambda table: table.revoked(name_or_id))
+    for entry in gone:
+        sys.stdout.write(f"Revoked the token {entry.id} of {entry.name}.\n")
+
+
+def expiry(text: str, now: float) -> float | None:
+    """The Unix time that ``--expires`` means; None for never.
+
+    Raises:
+        BadInputError: it is no time, or not in the future.
+    """
+    if text == "never":
+        return None
+    until: float | None = None
+    if (found := re.fullmatch(r"(\d{1,6})([mhdw])", text)) is not None:
+        until = now + int(found[1]) * _UNITS[found[2]]
+    else:
+        try:
+            day = datetime.fromisoformat(text)
+            until = (day if day.tzinfo is not None else day.replace(tzinfo=UTC)).timestamp()
+        except ValueError:
+            until = None
+    if until is None:
+        raise BadInputError(f"--expires {text!r}: expected e.g. 12h, 90d, 8w, a day such as 2027-01-31, or never")
+    if not now < until <= now + _LONGEST:
+        raise BadInputError(f"--expires {text!r}: expected a time in the next hundred years")
+    return until
+
+
+def _file(data_dir: Path | None) -> "UsersFile":
+    from isthmus.a2a.server.users_file import FILE, UsersFile
+
+    return UsersFile(data_directory(GivenOptions(data_dir=data_dir)) / FILE)
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,164 @@
+"""Runs the A2A server: agent, users, push notifications, TLS and log, put together from the options of ``serve``."""
+
+import logging
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from isthmus.cli.logs import Redaction, begin_log, secrets_of
+from isthmus.cli.options import BadInputError, Setup
+
+if TYPE_CHECKING:
+    import socket
+
+    from isthmus.a2a.push.targets import PushRule
+    from isthmus.a2a.server.users_file import UsersFile
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The options of ``serve`` besides those of the agent, checked as far as they can be alone.
+
+    ``certificate`` are the files of the certificate and of its key. ``user_caps`` are in the order of
+    :class:`isthmus.a2a.server.users.Caps`.
+    """
+
+    host: str
+    port: int
+    token_file: Path | None
+    public_url: str | None
+    certificate: tuple[Path, Path] | None
+    insecure_http: bool
+    workspace: Path | None
+    allowed_workspaces: tuple[Path, ...]
+    allowed_pushes: tuple[str, ...]
+    user_caps: tuple[int, int, int, int]
+    allow_client_mcp: bool
+    max_approval_mode: str
+    user_tier: str | None
+    strict_extension: bool
+    log_format: str
+    log_level: str
+
+
+async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
+    """Serve until a signal. Says on ``output`` when it listens, the rest in the log.
+
+    Raises:
+        BadInputError: options do not go together.
+        ListenError: the address or the certificate cannot be used.
+    """
+    from isthmus.a2a.dialects import AllWires
+    from isthmus.a2a.options import ServerOptions
+    from isthmus.a2a.push.sender import PushSender
+    from isthmus.a2a.push.service import pushing
+    from isthmus.a2a.server.application import application
+    from isthmus.a2a.server.auth import TOKEN_FILE, ensure_token_file
+    from isthmus.a2a.server.listen import Certificate, Server, bind
+    from isthmus.a2a.server.users import Caps
+    from isthmus.agent.approval import ApprovalMode
+    from isthmus.agent.session_policy import SettingsRule
+    from isthmus.cli.local_agent import McpUse, local_agent
+    from isthmus.engine.workspaces import WorkspaceRule
+
+    certificate = Certificate(*settings.certificate) if settings.certificate is not None else None
+    if certificate is not None:
+        certificate.check()
+    push_rule = _push_rule(settings.allowed_pushes)
+    sender = PushSender(push_rule)
+    token_path = settings.token_file or setup.data_dir / TOKEN_FILE
+    roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
+    users = _users(setup, roots)
+    listener = bind(settings.host, settings.port)
+    try:
+        _require_privacy(settings, listener)
+        token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        token = ensure_token_file(token_path)
+        redaction = Redaction([token, *secrets_of(setup.environment)])
+        begin_log(settings.log_format, settings.log_level, redaction)
+        rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
+        wires = AllWires(strict_extension=settings.strict_extension)
+        settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))
+        mcp_use = McpUse(why_not=None if settings.allow_client_mcp else push_rule.why_not)
+        async with (
+            local_agent(setup, rule, takes_over=True, mcp_use=mcp_use, settings_rule=settings_rule) as engine,
+            pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
+        ):
+            options = ServerOptions(
+                token=token,
+                hosts=(settings.host,),
+                public_url=settings.public_url,
+                strict_extension=settings.strict_extension,
+                user_tier=settings.user_tier,
+                user_caps=Caps(*settings.user_caps),
+            )
+            app = application(
+                engine,
+                options,
+                for_user=engine.for_user,
+                users=users.table if users is not None else None,
+                push=push,
+                wires=wires,
+            )
+            server = Server(app, listener, certificate=certificate)
+            output.write(f"A2A server ready at {server.url}\n")
+            output.flush()
+            _say_how(setup, token_path, has_users=users is not None)
+            await server.run_until_stopped()
+    finally:
+        listener.close()
+
+
+def _is_served(users: "UsersFile | None", name: str) -> bool:
+    return not name or (users is not None and users.table().has_user(name, time.time()))
+
+
+def _push_rule(allowed: tuple[str, ...]) -> "PushRule":
+    from isthmus.a2a.push.targets import PushRule, PushRuleError
+
+    try:
+        return PushRule.of(allowed)
+    except PushRuleError as error:
+        raise BadInputError(f"--allow-push-to {error}") from error
+
+
+def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
+    """The users, who are let in only where it was said what they may work on."""
+    from isthmus.a2a.server.users_file import FILE, UsersFile
+
+    users = UsersFile(setup.data_dir / FILE)
+    if roots:
+        return users
+    if names := sorted({entry.name for entry in users.read().entries.values()}):
+        raise BadInputError(
+            f"there are tokens of users ({', '.join(names)}), but nothing says which folders they may work in: give"
+            " --workspace DIR or --allow-workspace DIR, or revoke them (isthmus serve token revoke NAME)"
+        )
+    return None
+
+
+def _require_privacy(settings: ServeSettings, listener: "socket.socket") -> None:
+    """Tokens do not cross a network in the clear unless that was said to be wanted."""
+    from isthmus.a2a.server.listen import is_loopback
+
+    behind_proxy = settings.public_url is not None and settings.public_url.startswith("https://")
+    if is_loopback(listener) or settings.certificate is not None or behind_proxy or settings.insecure_http:
+        return
+    raise BadInputError(
+        f"--host {settings.host} is reached from other machines, and without TLS anybody on the way can read tokens and"
+        " code: give --tls-cert and --tls-key, or --public-url https://... of the proxy that encrypts, or"
+        " --insecure-http if the network is yours alone"
+    )
+
+
+def _say_how(setup: Setup, token_path: Path, *, has_users: bool) -> None:
+    from isthmus.cli.run import model_line
+
+    log.info("Token: %s", token_path)
+    log.info("%s", model_line(setup))
+    if not has_users:
+        log.info("Sessions may work in any folder. Users' tokens are not taken: that needs --workspace DIR.")

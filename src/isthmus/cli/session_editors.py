@@ -1,0 +1,140 @@
+"""The editor of a session: the one that its AgentSettings name by an MCP endpoint, else the one on this machine.
+
+An endpoint is an editor's when it is an IDE companion: it shows diffs, or tells what it shows. It is connected to for
+one task and left when the task ends. Any other MCP server among the settings gives tools, which is not done here. The
+local person's editor is for the local person's tasks alone.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from isthmus.cli.editors import EditorDirectory, IdeEditor
+from isthmus.development_tool import AgentSettings, McpServerSettings
+from isthmus.engine.questions import QuestionOpened
+from isthmus.tools.base import ToolScope
+
+if TYPE_CHECKING:
+    from isthmus.ide.peer import IdePeer
+
+WhyNot: TypeAlias = Callable[[str, str], str | None]
+SettingsOf: TypeAlias = Callable[[str], Awaitable[AgentSettings | None]]
+OTHER_SECONDS = 60.0
+"""How long it is remembered that an endpoint is no editor's, or cannot be reached."""
+OTHERS = 1000
+
+log = logging.getLogger(__name__)
+
+
+class SessionEditors:
+    """Finds editors. ``local`` is where those of this machine are found, if they are used.
+
+    ``why_not`` is the rule for addresses of clients' endpoints, None to reach all; ``settings_of`` tells the settings
+    of a task whose question has none with it; ``user_of`` whose task it is.
+    """
+
+    def __init__(
+        self,
+        local: EditorDirectory | None,
+        why_not: WhyNot | None,
+        settings_of: SettingsOf,
+        user_of: Callable[[str], Awaitable[str]],
+    ) -> None:
+        self._local = local
+        self._why_not = why_not
+        self._settings_of = settings_of
+        self._user_of = user_of
+        self._peers: dict[str, dict[str, asyncio.Task[IdePeer | None]]] = {}
+        self._others: dict[tuple[str, ...], float] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def find(self, question: QuestionOpened) -> IdeEditor | None:
+        """The editor that shows the diff of a question; None when there is none that can."""
+        settings = question.settings or await self._settings_of(question.task_id)
+        servers = settings.mcp_servers if settings is not None else ()
+        if (peer := await self._named(question.task_id, servers)) is not None:
+            return IdeEditor(peer) if peer.can_review or not peer.connected else None
+        if self._local is None or question.user:
+            return None
+        return await self._local.find(Path(question.workspace))
+
+    async def context(self, scope: ToolScope) -> str | None:
+        """What the session's editor shows, for the model."""
+        if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
+            context = peer.context()
+            if context is None:
+                return None
+            from isthmus.ide.prompt_context import context_for_model
+
+            return context_for_model(context)
+        if self._local is None or await self._user_of(scope.task_id):
+            return None
+        return await self._local.context(scope.workspace)
+
+    def task_ended(self, task_id: str) -> None:
+        """Leave the editors that a task has named."""
+        for connecting in self._peers.pop(task_id, {}).values():
+            closing = asyncio.create_task(_close(connecting))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def aclose(self) -> None:
+        """Leave all of them."""
+        for task_id in list(self._peers):
+            self.task_ended(task_id)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    async def _named(self, task_id: str, servers: Sequence[McpServerSettings]) -> "IdePeer | None":
+        """The first of a client's own endpoints that is an editor's."""
+        for server in servers:
+            if server.url is None:
+                continue
+            known = self._peers.get(task_id, {}).get(server.url)
+            # With its headers: somebody else may be let in where this one is not.
+            key = (server.url, *(f"{name}: {text}" for name, text in (server.headers or {}).items()))
+            if known is None:
+                if time.monotonic() - self._others.get(key, -OTHER_SECONDS) < OTHER_SECONDS:
+                    continue
+                known = asyncio.create_task(self._connect(server))
+                self._peers.setdefault(task_id, {})[server.url] = known
+            if (peer := await asyncio.shield(known)) is not None:
+                return peer
+            self._peers.get(task_id, {}).pop(server.url, None)
+            if len(self._others) >= OTHERS:
+                self._others.clear()
+            self._others[key] = time.monotonic()
+        return None
+
+    async def _connect(self, server: McpServerSettings) -> "IdePeer | None":
+        """The companion at an endpoint; None when it is something else, or nothing."""
+        from isthmus.ide.finding import RemoteEndpoint, named_companion
+        from isthmus.ide.peer import IdeError, IdePeer
+
+        headers = {name: str(text) for name, text in (server.headers or {}).items()}
+        endpoint = RemoteEndpoint(server.url or "", headers, self._why_not)
+        peer = IdePeer(Path("/"), {}, find=named_companion(server.name, endpoint))
+        try:
+            await peer.connect()
+        except IdeError as error:
+            log.info("the endpoint %s of a client is not used as an editor: %s", server.name, error)
+            await peer.aclose()
+            return None
+        except BaseException:
+            await peer.aclose()
+            raise
+        if peer.can_review or peer.context() is not None:
+            return peer
+        await peer.aclose()
+        return None
+
+
+async def _close(connecting: "asyncio.Task[IdePeer | None]") -> None:
+    if not connecting.done():
+        connecting.cancel()
+    with contextlib.suppress(Exception, asyncio.CancelledError):
+        if (peer := await connecting) is not None:
+            await peer.aclose()

@@ -1,0 +1,334 @@
+"""``isthmus tasks``: what is kept of tasks, and its removal. Reads and writes the journal beside a running server."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+import click
+
+from isthmus.amounts import AmountError, parse_age, parse_size, show_size
+from isthmus.cli.json_errors import JsonErrorGroup
+from isthmus.cli.options import BadInputError, GivenOptions, data_directory
+from isthmus.cli.task_files import TaskFiles
+from isthmus.errors import IsthmusError
+
+if TYPE_CHECKING:
+    from isthmus.client import HistoryMessage
+    from isthmus.events import ArtifactUpdate
+    from isthmus.journal.base import TaskRow
+    from isthmus.journal.pushes import PushRow
+    from isthmus.journal.sqlite import SqliteJournal
+
+T = TypeVar("T")
+
+LISTED = 50
+SHOWN_MESSAGES = 1000
+EXPORT_ROWS = 500
+EXPORT_FORMAT = 1
+"""Raised when the lines of an export change their meaning."""
+CANCEL_SECONDS = 20.0
+ALL = 2**62
+
+
+class TasksError(IsthmusError):
+    """What was asked for cannot be done; the text says how far it went."""
+
+
+@click.group("tasks", cls=JsonErrorGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Look at the tasks that are kept on this machine, and delete them.
+
+    Every prompt and every slash command is a task. Its conversation, tool calls and edits are kept in a journal, so
+    that it can be resumed and nothing is lost; they stay there until you delete them, or until the journal reaches its
+    maximum size (isthmus.journal.maxSize in settings.json, 1GiB by default): then the tasks that ended first go.
+
+    \b
+    isthmus tasks list                      the newest tasks
+    isthmus tasks show 3f2a                 one task and its conversation; the beginning of an id is enough
+    isthmus tasks export 3f2a -o task.jsonl everything that is kept of it
+    isthmus tasks delete 3f2a               for good
+    isthmus tasks prune --older-than 30d    for good, whatever ended more than 30 days ago
+    """
+
+
+_DATA_DIR = click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where tasks are kept. Default: your data folder.",
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@command.command("list")
+@click.option("--state", "states", multiple=True, metavar="STATE", help="Only tasks in this state. Repeatable.")
+@click.option("--user", metavar="NAME", help="Only tasks of this user of a server; '' are your own.")
+@click.option("--limit", type=click.IntRange(min=1), default=LISTED, help=f"At most so many. Default: {LISTED}.")
+@_JSON
+@_DATA_DIR
+def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, data_dir: Path | None) -> None:
+    """List tasks, those first that changed last.
+
+    The states are submitted, working, input-required (it waits for an answer), completed, failed and canceled.
+    """
+    from isthmus.cli.task_table import task_json, task_lines
+    from isthmus.events import TaskState
+
+    for state in states:
+        if state not in tuple(TaskState):
+            raise BadInputError(f"--state {state!r} is no state; expected one of {', '.join(TaskState)}")
+
+    async def read(journal: "SqliteJournal") -> "Sequence[TaskRow]":
+        return await journal.tasks(limit, [TaskState(state) for state in states], user)
+
+    files = _files(data_dir)
+    rows = _with_journal(files, read) if files.journal.exists() else ()
+    if as_json:
+        click.echo(json.dumps([task_json(row) for row in rows], ensure_ascii=False, indent=2))
+    else:
+        _print(task_lines(rows, time.time()) or ["No tasks."])
+
+
+@command.command("show")
+@click.argument("task_id", metavar="ID")
+@_JSON
+@_DATA_DIR
+def show(task_id: str, as_json: bool, data_dir: Path | None) -> None:
+    """Show one task: its state, what it waits for, its conversation and its artifacts."""
+    from isthmus.cli.task_table import detail_json, detail_lines
+    from isthmus.engine.asking import artifacts_of, history_of
+
+    async def read(
+        journal: "SqliteJournal",
+    ) -> "tuple[TaskRow, Sequence[HistoryMessage], Sequence[PushRow], Sequence[ArtifactUpdate]]":
+        row = (await _named(journal, [task_id]))[0]
+        history = history_of(await journal.messages(row.task_id, SHOWN_MESSAGES))
+        artifacts = artifacts_of(await journal.artifacts(row.task_id))
+        return row, history, await journal.pushes.of_task(row.task_id), artifacts
+
+    found = _with_journal(_existing(data_dir), read)
+    if as_json:
+        click.echo(json.dumps(detail_json(*found), ensure_ascii=False, indent=2))
+    else:
+        _print(detail_lines(*found))
+
+
+@command.command("export")
+@click.argument("task_id", metavar="ID")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write it there, for you alone to read, instead of to standard output.",
+)
+@_DATA_DIR
+def export(task_id: str, output: Path | None, data_dir: Path | None) -> None:
+    """Print everything that is kept of a task as JSON Lines: a header with the task, then its events in order."""
+
+    files = _existing(data_dir)
+
+    async def find(journal: "SqliteJournal") -> "TaskRow":
+        return (await _named(journal, [task_id]))[0]
+
+    row = _with_journal(files, find)
+    if output is None:
+        _with_journal(files, lambda journal: _export(journal, row, sys.stdout))
+        return
+    try:
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            _with_journal(files, lambda journal: _export(journal, row, file))
+    except OSError as error:
+        raise TasksError(f"{output} cannot be written ({error.strerror}); name another file with -o") from error
+
+
+async def _export(journal: "SqliteJournal", row: "TaskRow", file: TextIO) -> None:
+    from isthmus.cli.task_table import task_json
+    from isthmus.events import event_to_json
+
+    def say(value: object) -> None:
+        file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+    say({"type": "isthmus.task", "format": EXPORT_FORMAT, "task": task_json(row)})
+    after = 0
+    while batch := await journal.events(row.task_id, after, EXPORT_ROWS):
+        for item in batch:
+            say({"seq": item.seq, "at": item.at, "event": event_to_json(item.event)})
+        after = batch[-1].seq or 0
+
+
+@command.command("delete")
+@click.argument("task_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--force", is_flag=True, help="Cancel those that are working first, wherever they run.")
+@_DATA_DIR
+def delete(task_ids: tuple[str, ...], force: bool, data_dir: Path | None) -> None:
+    """Delete tasks for good, with their outputs and checkpoints; a question that waits in them is gone, too.
+
+    When one of them is working, none is deleted: cancel it where it runs, or give --force. What other tasks of the same
+    session say stays. The beginning of an id is enough when only one task has it.
+    """
+    files = _existing(data_dir)
+
+    async def work(journal: "SqliteJournal") -> Sequence[str]:
+        rows = await _named(journal, task_ids)
+        working = [row.task_id for row in rows if not row.state.ends_stream]
+        if working and not force:
+            raise TasksError(
+                f"still working: {', '.join(working)}. Nothing was deleted; cancel it where it runs, or give --force."
+            )
+        if working:
+            await _cancel(journal, working)
+        return await _delete(journal, files, [row.task_id for row in rows])
+
+    _print([f"Deleted {task_id}." for task_id in _with_journal(files, work)])
+
+
+async def _delete(journal: "SqliteJournal", files: TaskFiles, task_ids: Sequence[str]) -> Sequence[str]:
+    from isthmus.engine.retention import Retention
+
+    removed = await Retention(journal, files.delete).delete(task_ids, also_waiting=True)
+    await _erase(journal)
+    if left := [task_id for task_id in task_ids if task_id not in removed]:
+        raise TasksError(f"began to work again meanwhile, and not deleted: {', '.join(left)}. Try again.")
+    return removed
+
+
+async def _cancel(journal: "SqliteJournal", task_ids: Sequence[str]) -> None:
+    from isthmus.cli.task_table import NoAgent
+    from isthmus.client import TaskNotCancelable
+    from isthmus.engine.runner import EngineOptions, Runner
+
+    runner = Runner(NoAgent(), journal, EngineOptions(takes_over=False))
+    try:
+        async with asyncio.timeout(CANCEL_SECONDS):
+            for task_id in task_ids:
+                try:
+                    await runner.cancel(task_id)
+                except TaskNotCancelable:
+                    continue  # It has ended by itself.
+    except TimeoutError as error:
+        raise TasksError(
+            f"not all of {', '.join(task_ids)} stopped within {CANCEL_SECONDS:g} s; nothing was deleted. Try again."
+        ) from error
+
+
+@command.command("prune")
+@click.option("--older-than", metavar="AGE", help="Tasks that ended longer ago than this: 30d, 12h, 2w.")
+@click.option(
+    "--keep", type=click.IntRange(min=0), metavar="N", help="All that have ended but the N that changed last."
+)
+@click.option("--max-size", metavar="SIZE", help="Those that ended first, until the rest takes no more: 500MB, 1GiB.")
+@click.option("--dry-run", is_flag=True, help="Only list what --older-than and --keep would delete.")
+@_DATA_DIR
+def prune(older_than: str | None, keep: int | None, max_size: str | None, dry_run: bool, data_dir: Path | None) -> None:
+    """Delete old tasks for good.
+
+    Tasks that work or wait for an answer are never touched, nor are ended ones of their sessions. When --older-than and
+    --keep are both given, a task must fit both to be deleted; --max-size comes after them.
+    """
+    if older_than is None and keep is None and max_size is None:
+        raise BadInputError("say what is to go: --older-than 30d, --keep 100 or --max-size 500MB")
+    if dry_run and max_size is not None:
+        raise BadInputError("--dry-run goes with --older-than and --keep alone")
+    try:
+        until = None if older_than is None else time.time() - parse_age(older_than)
+        size = None if max_size is None else parse_size(max_size)
+    except AmountError as error:
+        raise BadInputError(str(error)) from error
+    files = _files(data_dir)
+
+    async def work(journal: "SqliteJournal") -> None:
+        found: Sequence[TaskRow] = ()
+        if older_than is not None or keep is not None:
+            found = await journal.removal.ended(ALL, newest=keep or 0, until=until)
+        await _prune(journal, files, found, size, dry_run=dry_run)
+
+    if files.journal.exists():
+        _with_journal(files, work)
+    else:
+        click.echo("No tasks.")
+
+
+async def _prune(
+    journal: "SqliteJournal", files: TaskFiles, found: "Sequence[TaskRow]", size: int | None, *, dry_run: bool
+) -> None:
+    from isthmus.cli.task_table import task_lines
+    from isthmus.engine.retention import Retention
+
+    if dry_run:
+        _print(task_lines(found, time.time()) or ["Nothing would be deleted."])
+        return
+    before = await journal.removal.size()
+    retention = Retention(journal, files.delete, size, target=1)
+    removed = [*await retention.delete([row.task_id for row in found]), *await retention.hold_size()]
+    await _erase(journal)
+    after = await journal.removal.size()
+    click.echo(
+        f"Deleted {len(removed)} task{'' if len(removed) == 1 else 's'} ({show_size(before)} -> {show_size(after)})."
+    )
+    if retention.is_full:
+        click.echo("What is left works, waits for an answer, or is of a session that does.", err=True)
+
+
+async def _named(journal: "SqliteJournal", beginnings: Sequence[str]) -> "Sequence[TaskRow]":
+    """The tasks whose ids begin so, each once."""
+    rows: dict[str, TaskRow] = {}
+    for beginning in beginnings:
+        found: Sequence[TaskRow] = await journal.find(beginning, 5) if beginning else ()
+        exact = [row for row in found if row.task_id == beginning] or found
+        if not exact:
+            raise TasksError(f"there is no task {beginning!r}; `isthmus tasks list` shows their ids")
+        if len(exact) > 1:
+            ids = ", ".join(row.task_id for row in exact)
+            raise TasksError(f"several tasks begin with {beginning!r}: {ids}, ...; give more of the id")
+        rows[exact[0].task_id] = exact[0]
+    return list(rows.values())
+
+
+async def _erase(journal: "SqliteJournal") -> None:
+    if not await journal.removal.erase():
+        click.echo(
+            "The journal is being read just now: copies of what was deleted stay in its log until that ends.", err=True
+        )
+
+
+def _files(data_dir: Path | None) -> TaskFiles:
+    return TaskFiles(data_directory(GivenOptions(data_dir=data_dir)))
+
+
+def _existing(data_dir: Path | None) -> TaskFiles:
+    files = _files(data_dir)
+    if not files.journal.exists():
+        raise TasksError(f"there are no tasks in {files.data_dir}; --data-dir names another folder")
+    return files
+
+
+def _with_journal(files: TaskFiles, work: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
+    async def run() -> T:
+        async with _open(files) as journal:
+            return await work(journal)
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def _open(files: TaskFiles) -> "AsyncGenerator[SqliteJournal]":
+    from isthmus.journal.sqlite import SqliteJournal
+
+    journal = await SqliteJournal.open(files.journal)
+    try:
+        yield journal
+    finally:
+        await journal.aclose()
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        click.echo(line)

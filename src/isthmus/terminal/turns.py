@@ -1,0 +1,166 @@
+"""Turns on the screen: the events of a task until it ends or a person is asked, questions, Ctrl-C.
+
+What is drawn is decided in ``render``, and how is asked in ``asking``. Deliberately not here: what a person may type
+between turns (``interactive``).
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from isthmus.client import AgentClient, TaskNotCancelable
+from isthmus.errors import IsthmusError
+from isthmus.events import TaskState
+from isthmus.terminal.asking import Asking, Outcome, stop_all
+from isthmus.terminal.streaming import TaskStream
+
+if TYPE_CHECKING:
+    from isthmus.terminal.render import TaskRenderer
+    from isthmus.terminal.screen import Screen
+
+T = TypeVar("T")
+
+TICK_SECONDS = 0.1
+"""How often what is live is redrawn."""
+CANCEL_SECONDS = 10.0
+"""How long a cancelled task may take to end."""
+
+
+class TurnEnd(Enum):
+    """How a turn ended for the person."""
+
+    OVER = "over"
+    ASKED_IN_WORDS = "asked in words"
+    """The agent waits for an answer in words."""
+    LEFT = "left"
+    """The person leaves; a question stays open."""
+
+
+@dataclass(slots=True)
+class Turns:
+    """Shows one turn after another. ``resume_command`` is advice for a turn whose end is not seen here."""
+
+    agent: AgentClient
+    screen: "Screen"
+    renderer: "TaskRenderer"
+    asking: Asking
+    resume_command: str = ""
+    interrupted: asyncio.Event = field(default_factory=asyncio.Event)
+    is_working: bool = False
+
+    def interrupt(self) -> bool:
+        """Ctrl-C: stops what runs; False when nothing does, and it is for what is being typed."""
+        if self.is_working:
+            self.interrupted.set()
+        return self.is_working or self.asking.is_editing
+
+    async def unless_interrupted(self, request: Coroutine[Any, Any, T]) -> T | None:
+        """What the agent answers; None when Ctrl-C came first."""
+        self.interrupted.clear()
+        self.is_working = True
+        start = asyncio.ensure_future(request)
+        stop = asyncio.ensure_future(self.interrupted.wait())
+        try:
+            await asyncio.wait({start, stop}, return_when=asyncio.FIRST_COMPLETED)
+            return start.result() if start.done() else None
+        finally:
+            self.is_working = False
+            await stop_all(start, stop)
+
+    async def show(self, stream: TaskStream, *, shown_prompt: str | None, resume_command: str) -> TurnEnd:
+        """Show a task until it ends, asking what it asks. ``resume_command`` is what comes back to it later."""
+        self.resume_command = resume_command
+        self.renderer.begin(stream.view, time.monotonic(), shown_prompt)
+        try:
+            if not stream.is_asking:
+                await self._work(stream)
+            while stream.is_asking:
+                match await self.asking.ask(stream):
+                    case Outcome.ANSWERED:
+                        await self._work(stream)
+                    case Outcome.GOES_ON:
+                        if not stream.is_asking and not stream.view.state.is_terminal:
+                            await self._work(stream)
+                    case Outcome.CANCEL:
+                        await self._cancel_asked(stream)
+                        break
+                    case Outcome.LEAVE:
+                        self.renderer.quiet(f"The question stays open: {resume_command} asks it again.")
+                        return TurnEnd.LEFT
+        except IsthmusError as error:
+            self.renderer.end()
+            self.renderer.error(str(error))
+            if not stream.view.state.is_terminal:
+                self.renderer.quiet(f"{resume_command} comes back to it.")
+        is_asked = stream.view.state is TaskState.INPUT_REQUIRED and not stream.view.questions
+        return TurnEnd.ASKED_IN_WORDS if is_asked else TurnEnd.OVER
+
+    async def _work(self, stream: TaskStream) -> None:
+        """Show events until the work ends or a person is asked; Ctrl-C cancels the task."""
+        self.interrupted.clear()
+        self.is_working = True
+        self.screen.cursor(is_shown=False)
+        show = asyncio.ensure_future(self._show_work(stream))
+        tick = asyncio.ensure_future(self._tick())
+        stop = asyncio.ensure_future(self.interrupted.wait())
+        try:
+            await asyncio.wait({show, stop, tick}, return_when=asyncio.FIRST_COMPLETED)
+            if tick.done():
+                tick.result()  # it ends only by a bug
+            if not show.done():
+                await self._cancel(stream, show)
+            if show.done():
+                show.result()
+                if not stream.view.state.ends_stream:
+                    self.renderer.end()
+                    self.renderer.error(f"The connection to the task was lost; see it with {self.resume_command}")
+        finally:
+            self.is_working = False
+            await stop_all(show, tick, stop)
+            self.renderer.end()
+            self.screen.cursor(is_shown=True)
+
+    async def _show_work(self, stream: TaskStream) -> None:
+        async for delivery in stream.deliveries():
+            self.renderer.event(delivery.event, time.monotonic())
+
+    async def _tick(self) -> None:
+        while True:
+            self.renderer.tick(time.monotonic())
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _cancel(self, stream: TaskStream, show: "asyncio.Task[None]") -> None:
+        """Cancel the task and wait for its last events; another Ctrl-C does not wait."""
+        self.renderer.note("cancelling")
+        self.interrupted.clear()
+        cancel = asyncio.ensure_future(self.agent.cancel(stream.task_id))
+        stop = asyncio.ensure_future(self.interrupted.wait())
+        try:
+            for step in (cancel, show):
+                await asyncio.wait({step, stop}, timeout=CANCEL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if cancel.done():
+                with suppress(TaskNotCancelable):
+                    cancel.result()
+            if not show.done():
+                self._not_confirmed()
+        finally:
+            self.renderer.note("")
+            await stop_all(cancel, stop)
+
+    async def _cancel_asked(self, stream: TaskStream) -> None:
+        """Ctrl-C at a question cancels the task as well."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                with suppress(TaskNotCancelable):
+                    await self.agent.cancel(stream.task_id)
+                await self.asking.catch_up(stream)
+        if not stream.view.state.is_terminal:
+            self._not_confirmed()
+
+    def _not_confirmed(self) -> None:
+        self.renderer.end()
+        self.renderer.error(f"The agent did not confirm that it stopped; see it with {self.resume_command}")
