@@ -1,0 +1,116 @@
+"""An agent written with pydantic-ai whose one tool needs a person's permission, served over A2A.
+
+While it waits for an answer there is no process that must live: kill it, start it again, answer from another client.
+
+Run it:      pip install isthmus "pydantic-ai-slim[openai]"; OPENAI_API_KEY=... python examples/pydantic_ai_agent.py
+Talk to it:  isthmus connect URL --token-file FILE   (both are printed)
+"""
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import Agent, AgentRunResultEvent, DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
+from pydantic_ai.messages import (
+    FunctionToolResultEvent,
+    ModelMessagesTypeAdapter,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+)
+
+from isthmus.a2a import Hosting, serve
+from isthmus.agent.hosted import ask, decision, is_allowed
+from isthmus.agent.session import Session
+from isthmus.development_tool import ErrorDetails, GenericDetails, ToolCall, ToolCallStatus, ToolOutput
+from isthmus.events import AgentEvent, AgentRecord, TextContent, ToolCallUpdate
+
+# What a run works with is the folder of the session.
+model = Agent(
+    os.environ.get("MODEL", "openai-chat:gpt-4.1-mini"),
+    deps_type=Path,
+    output_type=[str, DeferredToolRequests],
+    instructions="You keep the person's notes. Save what they want to remember; answer in one sentence.",
+    defer_model_check=True,
+)
+
+
+@model.tool(requires_approval=True)
+def save_note(context: RunContext[Path], text: str) -> str:
+    """Add a line to the person's notes."""
+    with (context.deps / "notes.txt").open("a", encoding="utf-8") as notes:
+        notes.write(text + "\n")
+    return "saved"
+
+
+class NotesAgent:
+    """Each segment continues the run of pydantic-ai that the record of the session holds."""
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        record = session.record or {}
+        questions: Sequence[Mapping[str, Any]] = record.get("questions", [])
+        for question in questions:
+            if question["id"] not in session.calls:
+                yield ask(question["id"], question["tool"], question["arguments"], GenericDetails(question["text"]))
+        if session.waiting:
+            return  # the model goes on when all are answered
+        results = DeferredToolResults()
+        running: dict[str, ToolCall] = {}
+        for question in questions:
+            item = session.calls[question["id"]]
+            answer, call = decision(session, question["id"]), item.call
+            if call is None or item.result is not None:
+                # Interrupted by a crash, or the person wrote something else instead of an answer.
+                results.approvals[question["id"]] = ToolDenied("It did not run to its end. Ask before you try again.")
+            elif answer is not None and is_allowed(answer):
+                call = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None)
+                yield ToolCallUpdate(call)  # on the disk before the tool runs: it never runs twice
+                results.approvals[question["id"]] = True
+                running[question["id"]] = call
+            else:
+                error = ErrorDetails("Rejected by the person", "cancelled")
+                call = replace(call, status=ToolCallStatus.CANCELLED, error=error, confirmation_request=None)
+                yield ToolCallUpdate(call)
+                results.approvals[question["id"]] = ToolDenied("The person rejected it.")
+        is_answered = any(decision(session, question["id"]) is not None for question in questions)
+        async with model.run_stream_events(
+            None if is_answered else session.prompt,
+            message_history=ModelMessagesTypeAdapter.validate_python(record.get("messages", [])),
+            deferred_tool_results=results if questions else None,
+            deps=Path(session.workspace),
+        ) as events:
+            async for event in events:
+                match event:
+                    case PartStartEvent(part=TextPart(text)) | PartDeltaEvent(delta=TextPartDelta(text)) if text:
+                        yield TextContent("", text)
+                    case FunctionToolResultEvent(part=part) if part.tool_call_id in running:
+                        output = ToolOutput(text=str(part.content))
+                        call = replace(running.pop(part.tool_call_id), status=ToolCallStatus.SUCCEEDED, output=output)
+                        yield ToolCallUpdate(call)
+                    case AgentRunResultEvent(result=result):
+                        asked = [to_question(part) for part in waiting_calls(result.output)]
+                        messages = ModelMessagesTypeAdapter.dump_python(result.all_messages(), mode="json")
+                        yield AgentRecord({"messages": messages, "questions": asked})
+                        for question in asked:
+                            details = GenericDetails(question["text"])
+                            yield ask(question["id"], question["tool"], question["arguments"], details)
+                    case _:
+                        pass
+
+
+def waiting_calls(output: str | DeferredToolRequests) -> Sequence[ToolCallPart]:
+    return output.approvals if isinstance(output, DeferredToolRequests) else ()
+
+
+def to_question(part: ToolCallPart) -> Mapping[str, Any]:
+    arguments = part.args_as_dict()
+    text = f"Save this note: {arguments.get('text', '')}"
+    return {"id": part.tool_call_id, "tool": part.tool_name, "arguments": arguments, "text": text}
+
+
+if __name__ == "__main__":
+    serve(NotesAgent(), Hosting(name="Notes", description="Keeps notes; asks before it writes one."))
