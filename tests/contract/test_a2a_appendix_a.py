@@ -10,20 +10,17 @@ import pytest
 
 from isthmus.a2a.extension import URI
 from isthmus.codec import from_json
-from isthmus.events import (
+from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,
     ConfirmationRequest,
     ExecuteDetails,
     GenericDetails,
     McpDetails,
-    RetryNotice,
-    TextContent,
-    Thought,
     ToolCall,
     ToolCallStatus,
-    ToolCallUpdate,
 )
+from isthmus.events import RetryNotice, TextContent, Thought, ToolCallUpdate
 from support.a2a_serving import RawClient, StreamItem, allow, answer, prompt, serving
 from support.memory_agent import Ask, MemoryAgent, Progress, Wait, write_file_call
 from support.script_agent import Serve, serve_with
@@ -104,6 +101,13 @@ async def test_the_third_event_is_the_pending_call_with_its_question(server: Raw
     request = pending.data["confirmation_request"]
     assert [option["id"] for option in request["options"]] == ["proceed_once", "cancel"]
     assert request["file_edit_details"]["new_content"] == "new\n"
+
+
+@pytest.mark.requirement("A2A-072")
+async def test_a_person_may_allow_once_and_reject(server: RawClient, workspace: Path) -> None:
+    options = (await asked(server, workspace))[3].data["confirmation_request"]["options"]
+    named = {option["id"]: option["name"].casefold() for option in options}
+    assert named == {"proceed_once": "allow once", "cancel": "reject"}
 
 
 @pytest.mark.requirement("A2A-141", "A2A-142", "A2A-010", "A2A-097")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.events import (
+from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
     ExecuteDetails,

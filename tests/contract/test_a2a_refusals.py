@@ -57,9 +57,8 @@ async def waiting_task(server: RawClient, workspace: Path) -> dict[str, Any]:
         (b'{"jsonrpc":"2.0","id":"a","method":5}', -32600, "a", "method"),
         (b'{"jsonrpc":"2.0","id":"a","method":"tasks/get","params":[1]}', -32602, "a", "params"),
         (b'{"jsonrpc":"2.0","id":"a","method":"tasks/gett"}', -32601, "a", "tasks/gett"),
-        (b'{"jsonrpc":"2.0","id":2,"method":"SendMessage","params":{}}', -32601, 2, "SendMessage"),
+        (b'{"jsonrpc":"2.0","id":2,"method":"sendMessage","params":{}}', -32601, 2, "sendMessage"),
         (b'{"jsonrpc":"2.0","id":2,"method":"tasks/pushNotificationConfig/set"}', -32003, 2, "push"),
-        (b'{"jsonrpc":"2.0","id":2,"method":"agent/getAuthenticatedExtendedCard"}', -32007, 2, "card"),
     ],
 )
 async def test_a_request_that_is_none_gets_its_code(
@@ -77,6 +76,11 @@ def message(**changes: Any) -> dict[str, Any]:
     params = prompt("hello", "/")
     params["message"] = {key: value for key, value in {**params["message"], **changes}.items() if value is not None}
     return params
+
+
+def settings(name: str, value: object) -> dict[str, Any]:
+    """Parameters whose AgentSettings have one more member."""
+    return message(metadata={URI: {"workspace_path": "/", name: value}})
 
 
 FILE = {"kind": "file", "file": {"name": "a.bin", "mimeType": "image/png", "bytes": base64.b64encode(b"\xff").decode()}}
@@ -110,12 +114,25 @@ FILE = {"kind": "file", "file": {"name": "a.bin", "mimeType": "image/png", "byte
         ("message/stream", message(parts=[FILE]), -32005, "params.message.parts[0].file"),
         ("message/stream", message(metadata="x"), -32602, "params.message.metadata"),
         ("message/stream", message(metadata={URI: "x"}), -32602, f'params.message.metadata["{URI}"]'),
+        ("message/stream", settings("mcp_servers", "x"), -32602, f'metadata["{URI}"].mcp_servers'),
+        ("message/stream", settings("mcp_servers", [{"url": 5}]), -32602, f'metadata["{URI}"].mcp_servers[0]'),
+        ("message/stream", settings("allowed_tools", [1]), -32602, f'metadata["{URI}"].allowed_tools[0]'),
+        ("message/stream", settings("model", ["m"]), -32602, f'metadata["{URI}"].model'),
+        ("message/stream", settings("approval_mode", 1), -32602, f'metadata["{URI}"].approval_mode'),
+        ("message/stream", settings("approvalMode", 1), -32602, f'metadata["{URI}"].approval_mode'),
+        ("message/stream", settings("context_files", "GEMINI.md"), -32602, f'metadata["{URI}"].context_files'),
         ("message/stream", answer("t", {"tool_call_id": 5, "selected_option_id": "x"}), -32602, "tool_call_id"),
         (
             "message/stream",
             answer("t", allow(file_details={"new_content": 5})),
             -32602,
             "params.message.parts[0].data.file_details.new_content",
+        ),
+        (
+            "message/stream",
+            answer("t", allow(modified_details={"shell_details": {"command": "x"}})),
+            -32602,
+            "params.message.parts[0].data.modified_details",
         ),
         ("message/stream", answer("t", {"tool_call_id": "call-1"}), -32602, "data.selected_option_id"),
         ("message/stream", answer("t", {"selectedOptionId": "proceed_once"}), -32602, "data.tool_call_id"),
@@ -138,7 +155,7 @@ FILE = {"kind": "file", "file": {"name": "a.bin", "mimeType": "image/png", "byte
             "message/send",
             {**message(), "configuration": {"pushNotificationConfig": {"url": "http://x/"}}},
             -32003,
-            "params.configuration",
+            "no push notifications",
         ),
         ("tasks/get", {}, -32602, "params.id"),
         ("tasks/get", {"id": 5}, -32602, "params.id"),

@@ -9,8 +9,8 @@ from typing import cast
 import httpx2
 import pytest
 
-from isthmus.a2a.client import Patience, RemoteAgent
-from isthmus.a2a.connection import Connection, ConnectionLostError, RemoteError
+from isthmus.a2a.client.connection import Connection, ConnectionLostError, RemoteError
+from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
 from isthmus.a2a.extension import URI, IncompatibleExtensionError
 from isthmus.client import (
     Delivery,
@@ -21,22 +21,24 @@ from isthmus.client import (
     TaskNotResumable,
     Turn,
 )
-from isthmus.errors import IsthmusError
-from isthmus.events import (
+from isthmus.development_tool import (
     AgentThought,
-    ConfirmationAccepted,
     ErrorDetails,
     ModifiedFileDetails,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.errors import IsthmusError
+from isthmus.events import (
+    ConfirmationAccepted,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
-    ToolOutput,
 )
 from support.a2a_serving import TOKEN, RawClient, serving
 from support.cutting_proxy import cutting_proxy
@@ -59,9 +61,20 @@ async def server(agent: MemoryAgent) -> AsyncIterator[RawClient]:
         yield client
 
 
+SPOKEN = (("0.3", "JSONRPC"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON"))
+"""Every version and binding that the client speaks."""
+
+
+@pytest.fixture(params=SPOKEN, ids=" ".join)
+def spoken(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param
+
+
 @pytest.fixture
-async def remote(server: RawClient) -> AsyncIterator[RemoteAgent]:
-    remote = await RemoteAgent.connect(server.url, TOKEN, patience=QUICK)
+async def remote(server: RawClient, spoken: tuple[str, str]) -> AsyncIterator[RemoteAgent]:
+    protocol, binding = spoken
+    remote = await RemoteAgent.connect(server.url, TOKEN, patience=QUICK, protocol=protocol, binding=binding)
+    assert remote.protocol == protocol
     yield remote
     await remote.aclose()
 
@@ -115,7 +128,7 @@ async def test_a_snapshot_is_as_the_agent_itself_has_it(
     assert [item.title for item in await remote.tasks(1)] == ["edit"]
 
 
-async def test_every_event_that_is_sent_comes_back_as_it_was(workspace: Path) -> None:
+async def test_every_event_that_is_sent_comes_back_as_it_was(workspace: Path, spoken: tuple[str, str]) -> None:
     call = ToolCall("c", ToolCallStatus.EXECUTING, "run_shell_command", {"command": "ls", "n": 2**60})
     live = ToolCall("c", ToolCallStatus.EXECUTING, "run_shell_command", {}, live_content="a\nb")
     failed = ToolCall("c", ToolCallStatus.FAILED, "run_shell_command", {}, error=ErrorDetails("no", "x", 2))
@@ -131,7 +144,7 @@ async def test_every_event_that_is_sent_comes_back_as_it_was(workspace: Path) ->
         StateChange(TaskState.FAILED, "it broke", "turn_limit"),
     )
     async with serving(MemoryAgent(lambda _: (*script[:-1], Wait(asyncio.Event())))) as server:
-        remote = await RemoteAgent.connect(server.url, TOKEN)
+        remote = await RemoteAgent.connect(server.url, TOKEN, protocol=spoken[0], binding=spoken[1])
         turn = await remote.prompt(message("go", workspace))
         async with asyncio.timeout(10):
             seen = [(await anext(turn.deliveries)) for _ in range(len(script))]
@@ -181,14 +194,17 @@ async def test_a_large_file_goes_through_whole(workspace: Path) -> None:
     assert events[1].event == ToolCallUpdate(call)
 
 
-async def test_a_broken_stream_is_taken_up_again_without_loss_or_repetition(workspace: Path) -> None:
+async def test_a_broken_stream_is_taken_up_again_without_loss_or_repetition(
+    workspace: Path, spoken: tuple[str, str]
+) -> None:
     texts = [TextContent("t", f"{index} ") for index in range(200)]
     gates = [asyncio.Event() for _ in range(4)]
     steps: list[Step] = []
     for index, gate in enumerate(gates):
         steps += [*texts[index * 50 : index * 50 + 50], Wait(gate)]
     async with serving(MemoryAgent(lambda _: steps)) as server, cutting_proxy(server.url) as proxy:
-        remote = await RemoteAgent.connect(proxy.url, TOKEN, patience=QUICK)
+        protocol, binding = spoken
+        remote = await RemoteAgent.connect(proxy.url, TOKEN, patience=QUICK, protocol=protocol, binding=binding)
         turn = await remote.prompt(message("go", workspace))
         seen: list[Delivery] = []
         async with asyncio.timeout(20):
@@ -392,4 +408,48 @@ async def test_a_stream_may_begin_without_the_task() -> None:
     turn = await remote.prompt(message("hello"))
     assert (turn.task_id, turn.context_id) == ("t", "c")
     assert [item.event for item in await read(turn)] == [TextContent("m", "Hi"), StateChange(TaskState.COMPLETED)]
+    await remote.aclose()
+
+
+async def test_a_token_in_the_url_is_refused_with_advice() -> None:
+    for url in ("http://secret@127.0.0.1:9/", "http://me:secret@127.0.0.1:9/"):
+        with pytest.raises(RemoteError, match="--token-file") as caught:
+            await Connection.open(url)
+        assert "secret" not in str(caught.value)
+
+
+async def test_the_card_is_asked_for_without_the_token_first() -> None:
+    seen: list[str | None] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.headers.get("authorization"))
+        if "authorization" not in request.headers:
+            return httpx2.Response(401)
+        return httpx2.Response(200, json={"url": "http://agent.example/", "capabilities": {}})
+
+    connection = await Connection.open("http://agent.example/", "secret", transport=httpx2.MockTransport(respond))
+    assert seen == [None, "Bearer secret"]
+    await connection.aclose()
+    with pytest.raises(RemoteError, match="needs a token"):
+        await Connection.open("http://agent.example/", transport=httpx2.MockTransport(respond))
+
+
+async def test_without_a_token_the_card_may_lead_elsewhere_but_never_to_nowhere() -> None:
+    for stated, used in (
+        ("https://rpc.example/a2a", "https://rpc.example/a2a"),
+        ("http://0.0.0.0:9999/a2a", "http://agent.example/a2a"),
+        ("http://localhost:41242/", "http://agent.example/"),
+        ("http://agent.example:8080/a2a", "http://agent.example/a2a"),
+    ):
+        card: dict[str, object] = {"url": stated, "capabilities": dict[str, object]()}
+        connection = await Connection.open("http://agent.example/", transport=answering(200, card))
+        assert connection.url == used
+        await connection.aclose()
+
+
+async def test_a_server_that_repeats_the_token_is_not_repeated() -> None:
+    error = {"error": {"code": -32603, "message": "your token is s3cret"}}
+    remote = RemoteAgent(await Connection.open("http://agent.example/", "s3cret", transport=junk(error)), QUICK)
+    with pytest.raises(IsthmusError, match=r"your token is \[token\]"):
+        await remote.get("x")
     await remote.aclose()

@@ -14,7 +14,8 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.client import PromptMessage
-from isthmus.events import TaskState, TextContent, ToolCall, ToolCallStatus, ToolCallUpdate
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.events import TaskState, TextContent, ToolCallUpdate
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, StreamItem, allow, answer, items_of, prompt, rpc, serving
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait, write_file_call
 from support.script_agent import Serve, serve_with
@@ -300,9 +301,9 @@ import asyncio, sys
 sys.path.insert(0, {tests!r})
 from support.memory_agent import MemoryAgent, Wait
 from support.script_agent import Serve, serve_with
-from isthmus.a2a.listen import Server, bind
+from isthmus.a2a.server.listen import Server, bind
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.server import application
+from isthmus.a2a.server.application import application
 
 async def main():
     agent = MemoryAgent(lambda _: (Wait(asyncio.Event()),))

@@ -1,3 +1,4 @@
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -6,20 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.events import (
-    AgentEvent,
-    ConfirmationAccepted,
+from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
     ExecuteDetails,
-    Prompt,
-    StateChange,
-    TaskState,
-    TextContent,
     ToolCall,
     ToolCallConfirmation,
     ToolCallStatus,
 )
+from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
 from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 
@@ -70,6 +66,22 @@ async def test_a_new_task_is_submitted_and_leased_with_its_first_event(journal: 
     assert await journal.task("t1") == row
     assert (row.state, row.seq, row.owner, row.epoch) == (TaskState.SUBMITTED, 1, "owner-a", 1)
     assert [item.event for item in taken.deliveries] == [Prompt("m1", "Fix it")]
+
+
+async def test_a_write_is_not_taken_back_when_who_waits_for_it_is_cancelled(journal: Journal) -> None:
+    lease = (await new_task(journal)).lease
+    write = journal.append(lease, texts("kept"))
+
+    async def wait() -> None:
+        await write
+
+    waiting = asyncio.create_task(wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert [item.event for item in await write] == list(texts("kept"))
+    assert (await row_of(journal)).seq == 2
 
 
 async def test_events_are_numbered_without_gaps_in_the_order_of_the_calls(journal: Journal) -> None:
@@ -265,7 +277,7 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 1\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 2\)"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from isthmus.codec import from_json, to_json
-from isthmus.events import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
+from isthmus.development_tool import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
 from isthmus.tools.base import Approved, LiveContent, Tool, ToolFailed, ToolKind, ToolSucceeded
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure

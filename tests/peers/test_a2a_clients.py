@@ -15,11 +15,14 @@ from a2a.client.errors import A2AClientJSONRPCError
 from a2a.types import (
     AgentCard,
     DataPart,
+    GetTaskPushNotificationConfigParams,
     Message,
     Part,
+    PushNotificationConfig,
     Role,
     Task,
     TaskIdParams,
+    TaskPushNotificationConfig,
     TaskQueryParams,
     TaskState,
     TaskStatusUpdateEvent,
@@ -129,6 +132,26 @@ async def test_the_python_sdk_drives_it_without_the_extension(program: ServeProg
     assert task.status.message.parts[0].root.text == "You said: good morning"
 
 
+async def test_the_python_sdk_cancels_and_configures_push_notifications(
+    program: ServeProgram, http: httpx.AsyncClient, workspace: Path
+) -> None:
+    card = await A2ACardResolver(http, program.url).get_agent_card()
+    client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
+    first = words("Write a greeting", metadata={URI: {"workspace_path": str(workspace)}})
+    (item,) = [item async for item in client.send_message(first, extensions=[URI])]
+    assert isinstance(item, tuple)
+    task_id = item[0].id
+    assert (await client.cancel_task(TaskIdParams(id=task_id))).status.state is TaskState.canceled
+    target = PushNotificationConfig(id="p", url="https://1.1.1.1/hook", token="secret")
+    config = TaskPushNotificationConfig(task_id=task_id, push_notification_config=target)
+    assert await client.set_task_callback(config) == config
+    asked = GetTaskPushNotificationConfigParams(id=task_id, push_notification_config_id="p")
+    assert await client.get_task_callback(asked) == config
+    extended = await client.get_card()
+    assert extended.capabilities.extensions is not None
+    assert "commands" in (extended.capabilities.extensions[0].params or {})
+
+
 async def test_the_python_sdk_is_told_the_exact_error(program: ServeProgram, http: httpx.AsyncClient) -> None:
     card = await A2ACardResolver(http, program.url).get_agent_card()
     client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
@@ -165,6 +188,9 @@ async def test_the_javascript_sdk_drives_a_prompt_a_confirmation_and_completion(
     assert found["task"]["status"]["message"]["parts"][0]["text"] == "I wrote the greeting."
     assert found["refused"]["code"] == -32001
     assert found["replayed"][0]["status"]["state"] == "completed"
+    kept = {"taskId": found["task"]["id"], "pushNotificationConfig": {"id": "p", "url": "https://1.1.1.1/hook"}}
+    assert found["pushes"] == [kept, kept, [kept], None]
+    assert found["canceled"]["status"]["state"] == "canceled"
     assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "changed by the person\n"
 
 

@@ -14,10 +14,10 @@ from a2a.types import AgentCapabilities, AgentCard, Part, TextPart
 from a2a.types import TaskState as SdkState
 from a2a.utils import new_task
 
-from isthmus.a2a.client import Patience, RemoteAgent
-from isthmus.a2a.listen import bind, url_of
+from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.server.listen import bind, url_of
 from isthmus.client import InvalidRequest, PromptMessage, TaskNotFound, Turn
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent
+from isthmus.events import AgentEvent, ArtifactPart, ArtifactUpdate, StateChange, TaskState, TextContent
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +93,11 @@ def words(events: list[AgentEvent]) -> list[str]:
 async def test_texts_artifacts_and_states_become_events(remote: RemoteAgent) -> None:
     assert not remote.speaks_extension
     events = await read(await remote.prompt(PromptMessage("Ada")))
-    assert words(events) == ["Let me see. ", "Hello Ada", "!", "There you are."]
+    assert words(events) == ["Let me see. ", "There you are."]
+    assert [event for event in events if isinstance(event, ArtifactUpdate)] == [
+        ArtifactUpdate("greeting", (ArtifactPart(text="Hello Ada"),)),
+        ArtifactUpdate("greeting", (ArtifactPart(text="!"),), append=True),
+    ]
     assert [event for event in events if isinstance(event, StateChange)] == [
         StateChange(TaskState.WORKING),
         StateChange(TaskState.COMPLETED),

@@ -297,3 +297,9 @@ def test_plain_input_serves_where_stdin_is_no_terminal(tmp_path: Path, record: P
     assert "All done." in result.stdout
     assert "\x1b" not in result.stdout
     assert entries(record)[-1]["answer"] == "proceed_once"
+
+
+def test_a_command_is_completed_on_tab_and_runs() -> None:
+    with front_terminal("edit") as terminal:
+        terminal.wait_for(PROMPT).press("/sa\t").wait_for(r"(?m)^\u203a /say").press(" it\r").wait_for(CHOICES)
+        terminal.press("1").wait_for("All done").wait_for(PROMPT)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isthmus.a2a.client import RemoteAgent
+from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import Delivery, PromptMessage, TaskSnapshot, Turn
-from isthmus.events import ModifiedFileDetails, StateChange, TaskState, ToolCallConfirmation, ToolCallUpdate
+from isthmus.development_tool import ModifiedFileDetails, ToolCallConfirmation
+from isthmus.events import StateChange, TaskState, ToolCallUpdate
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.scripted_wire import Call, Reply, Say

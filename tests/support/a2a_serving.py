@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 
 from isthmus.a2a.extension import URI
-from isthmus.a2a.listen import Server, bind
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.server import Application, application
+from isthmus.a2a.server.application import Application, application
+from isthmus.a2a.server.listen import Server, bind
 from isthmus.client import AgentClient
 
 TOKEN = "test-token"
@@ -140,11 +140,11 @@ def allow(call_id: str = "call-1", **more: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serving(agent: AgentClient, options: ServerOptions | None = None) -> AsyncGenerator[RawClient]:
-    """Serve an agent on a free port; the client sends the right token."""
+async def serving(agent: AgentClient, options: ServerOptions | None = None, **more: Any) -> AsyncGenerator[RawClient]:
+    """Serve an agent on a free port; the client sends the right token. ``more`` goes to :func:`application`."""
     options = options or ServerOptions(TOKEN)
     listener = bind("127.0.0.1", 0)
-    app = application(agent, replace(options, hosts=(*options.hosts, "127.0.0.1")))
+    app = application(agent, replace(options, hosts=(*options.hosts, "127.0.0.1")), **more)
     server = Server(app, listener, grace=2)
     running = asyncio.create_task(server.run_until_stopped())
     headers = {"Authorization": f"Bearer {options.token}"}

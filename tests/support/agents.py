@@ -5,20 +5,22 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 
 from isthmus.agent.session import Session
-from isthmus.events import (
-    AgentEvent,
+from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
     ExecuteDetails,
     FileDiff,
+    ToolCall,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.events import (
+    AgentEvent,
     ModelReply,
     StateChange,
     TaskState,
     TextContent,
-    ToolCall,
-    ToolCallStatus,
     ToolCallUpdate,
-    ToolOutput,
     ToolResultRecorded,
 )
 from isthmus.models.base import Message, Text, ToolRequest

@@ -14,6 +14,8 @@ class CuttingProxy:
         self.connections = 0
         self.cut_after: int | None = None
         """Cut each connection after so many bytes from the server."""
+        self.cuts: list[int] = []
+        """Cut the next connections, one after the other, after so many bytes instead."""
         self.url = ""
 
     def cut(self) -> None:
@@ -32,8 +34,9 @@ class CuttingProxy:
             self._writers.discard(writer)
             return
         self._writers.add(upstream_writer)
+        limit = self.cuts.pop(0) if self.cuts else self.cut_after
         there = asyncio.create_task(self._pump(reader, upstream_writer, None))
-        back = asyncio.create_task(self._pump(upstream_reader, writer, self.cut_after))
+        back = asyncio.create_task(self._pump(upstream_reader, writer, limit))
         await asyncio.wait({there, back}, return_when=asyncio.FIRST_COMPLETED)
         for item in (there, back):
             item.cancel()

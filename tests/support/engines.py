@@ -6,20 +6,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from isthmus.client import Delivery, Turn
+from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.segment import Agent
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, ToolCallConfirmation
+from isthmus.events import AgentEvent
 from isthmus.journal.sqlite import SqliteJournal
 
 
 @asynccontextmanager
 async def engine_on(
-    path: Path, agent: Agent, *, takes_over: bool = True, workspace: Path | None = None
+    path: Path, agent: Agent, *, takes_over: bool = True, workspace: Path | None = None, lease_seconds: float = 20.0
 ) -> AsyncGenerator[Engine]:
     """A started engine with its journal in ``path``, its default workspace too; closed afterwards."""
     rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
-    options = EngineOptions(rule, takes_over=takes_over)
+    options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds)
     engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite"), options)
     await engine.start()
     try:

@@ -15,25 +15,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from isthmus.client import PromptMessage, TaskSnapshot, Turn
-from isthmus.events import (
+from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,
     ConfirmationRequest,
     ErrorDetails,
     ExecuteDetails,
     FileDiff,
-    ModelReply,
-    RetryNotice,
-    StateChange,
-    TaskState,
-    TextContent,
-    Thought,
     ToolCall,
     ToolCallConfirmation,
     ToolCallStatus,
-    ToolCallUpdate,
     ToolOutput,
 )
+from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
 
 WORKSPACE = "/workspace"

@@ -12,34 +12,45 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from isthmus.client import (
+    CommandMessage,
+    CommandScope,
     Delivery,
+    Execution,
     HistoryMessage,
     InvalidRequest,
     PromptMessage,
+    TaskList,
     TaskNotCancelable,
     TaskNotFound,
     TaskNotResumable,
+    TaskQuery,
     TaskSnapshot,
     Turn,
+    select_tasks,
 )
-from isthmus.events import (
-    AgentEvent,
+from isthmus.development_tool import (
     AgentThought,
-    ConfirmationAccepted,
+    CommandExecutionStatus,
     ConfirmationOption,
     ConfirmationRequest,
     ErrorDetails,
     FileDiff,
+    SlashCommand,
+    SlashCommandArgument,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
     Prompt,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
-    ToolOutput,
 )
 
 OPTIONS = (ConfirmationOption("proceed_once", "Allow once"), ConfirmationOption("cancel", "Reject"))
@@ -204,6 +215,23 @@ class MemoryAgent:
         """The tasks, most recently changed first."""
         found = sorted((task.snapshot for task in self._tasks.values()), key=lambda item: -item.updated_at)
         return [replace(snapshot, history=()) for snapshot in found[:limit]]
+
+    async def list_tasks(self, query: TaskQuery) -> TaskList:
+        """A page of them."""
+        return select_tasks(await self.tasks(len(self._tasks)), query)
+
+    async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
+        """One command, which takes arguments."""
+        return (SlashCommand("say", "Say something", (SlashCommandArgument("text", "What to say", True),)),)
+
+    async def execute(self, command: CommandMessage) -> Execution:
+        """Run ``say`` as a task with the script of its text."""
+        if command.path != ("say",):
+            return Execution(CommandExecutionStatus.FAILED_TO_START, "There is no such command.")
+        scope = command.scope
+        turn = await self.prompt(PromptMessage(command.args, context_id=scope.context_id, settings=scope.settings))
+        whole = await self.follow(turn.task_id, 0)
+        return Execution(CommandExecutionStatus.STARTED, turn=replace(whole, is_new=True))
 
     async def aclose(self) -> None:
         """Stop everything."""

@@ -14,6 +14,9 @@ import pytest
 
 NODE_PEERS = Path(__file__).resolve().parent.parent / "peers" / "node"
 """The folder with package.json and package-lock.json of the npm peers."""
+PYTHON_PEERS = NODE_PEERS.parent / "python"
+"""The folder with programs that run in the environment of Python peers."""
+_PYTHON_PEER = NODE_PEERS.parents[2] / ".cache" / "bench-peers" / "bin" / "python"
 IN_CI = os.environ.get("CI", "").lower() == "true"
 """Whether this run may not skip. Read once: the environment of a test has no CI, which changes how real CLIs behave."""
 
@@ -39,6 +42,16 @@ def node_package(name: str) -> Path:
     if not (folder / "package.json").is_file():
         unavailable(f"the npm package {name!r} is not in {folder}; `make peers` installs it")
     return folder
+
+
+def python_peer() -> Path:
+    """The interpreter of the environment with a2a-sdk 1.3, which cannot be in the tests' own.
+
+    When it is not installed the test is skipped, or fails under CI=true.
+    """
+    if not _PYTHON_PEER.is_file():
+        unavailable(f"there is no {_PYTHON_PEER}; `make peers` makes it")
+    return _PYTHON_PEER
 
 
 def unavailable(reason: str) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from isthmus.models.base import Text, ToolRequest
 from support.a2a_serving import RawClient, serving
 from support.agents import reply
 from support.memory_agent import Ask, MemoryAgent, Progress, Script, Step, Wait, conversation, decided
+
+MODEL = "scripted"
 
 
 class ScriptAgent:
@@ -44,7 +47,7 @@ class ScriptAgent:
             match steps.pop(0):
                 case Ask(calls):
                     requests = [ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters) for call in calls]
-                    yield session.apply(reply("asking", *requests))
+                    yield session.apply(replace(reply("asking", *requests), model=MODEL))
                     for call in calls:
                         yield session.apply(ToolCallUpdate(call))
                     yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
@@ -62,7 +65,7 @@ class ScriptAgent:
                 case event:
                     yield session.apply(event)
         for message_id, text in texts.items():
-            yield session.apply(reply(message_id, Text(text)))
+            yield session.apply(replace(reply(message_id, Text(text)), model=MODEL))
         yield session.apply(StateChange(TaskState.COMPLETED))
 
     async def _decide(self, session: Session) -> AsyncIterator[AgentEvent]:
@@ -103,6 +106,6 @@ async def engine_playing(script: Script, folder: Path, *roots: Path) -> AsyncGen
     Tasks may work below ``roots``, anywhere when there are none.
     """
     journal = await SqliteJournal.open(folder / "journal.sqlite")
-    engine = Engine(ScriptAgent(script), journal, EngineOptions(WorkspaceRule(folder, roots), lambda: "scripted"))
+    engine = Engine(ScriptAgent(script), journal, EngineOptions(WorkspaceRule(folder, roots), lambda: MODEL))
     await engine.start()
     yield engine

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-FOLDER = Path(__file__).resolve().parent.parent / "contract" / "transcripts"
+FOLDER = Path(__file__).resolve().parent.parent / "peers" / "transcripts" / "development_tool"
 _TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
 
@@ -46,7 +46,8 @@ def with_values(value: Any, values: Mapping[str, str]) -> Any:
     """The opposite: a line with the values of this run."""
     text = json.dumps(value)
     for name, item in values.items():
-        text = text.replace(f'"{name}', json.dumps(item)[:-1])
+        value = json.dumps(item)[:-1]
+        text = re.sub(rf'"{name}(?=["/])', lambda _, value=value: value, text)
     return json.loads(text)
 
 

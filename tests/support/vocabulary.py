@@ -11,34 +11,36 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 from hypothesis import strategies as st
 
-from isthmus import events
+from isthmus import development_tool
+from isthmus import events as events
 from isthmus.codec import OneofError
 
 MESSAGES: tuple[type, ...] = (
-    events.AgentSettings,
-    events.FileDiff,
-    events.ToolOutput,
-    events.ErrorDetails,
-    events.ConfirmationOption,
-    events.ExecuteDetails,
-    events.McpDetails,
-    events.GenericDetails,
-    events.ConfirmationRequest,
-    events.ToolCall,
-    events.AgentThought,
-    events.DevelopmentToolEvent,
-    events.ModifiedFileDetails,
-    events.ToolCallConfirmation,
-    events.SlashCommandArgument,
-    events.SlashCommand,
-    events.GetAllSlashCommandsResponse,
-    events.ExecuteSlashCommandRequest,
-    events.ExecuteSlashCommandResponse,
+    development_tool.McpServerSettings,
+    development_tool.AgentSettings,
+    development_tool.FileDiff,
+    development_tool.ToolOutput,
+    development_tool.ErrorDetails,
+    development_tool.ConfirmationOption,
+    development_tool.ExecuteDetails,
+    development_tool.McpDetails,
+    development_tool.GenericDetails,
+    development_tool.ConfirmationRequest,
+    development_tool.ToolCall,
+    development_tool.AgentThought,
+    development_tool.DevelopmentToolEvent,
+    development_tool.ModifiedFileDetails,
+    development_tool.ToolCallConfirmation,
+    development_tool.SlashCommandArgument,
+    development_tool.SlashCommand,
+    development_tool.GetAllSlashCommandsResponse,
+    development_tool.ExecuteSlashCommandRequest,
+    development_tool.ExecuteSlashCommandResponse,
 )
 ENUMS: tuple[type[Enum], ...] = (
-    events.ToolCallStatus,
-    events.DevelopmentToolEventKind,
-    events.CommandExecutionStatus,
+    development_tool.ToolCallStatus,
+    development_tool.DevelopmentToolEventKind,
+    development_tool.CommandExecutionStatus,
 )
 
 T = TypeVar("T")

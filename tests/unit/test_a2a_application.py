@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.server import Application, application
+from isthmus.a2a.server.application import Application, application
 from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio
@@ -49,3 +49,27 @@ async def test_a_client_that_leaves_before_its_body_has_come_gets_nothing() -> N
     headers = [(b"host", b"localhost"), (b"authorization", b"Bearer token")]
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": headers}
     assert await sent_by(app(), scope, [{"type": "http.disconnect"}]) == []
+
+
+async def test_the_health_says_that_the_server_ends() -> None:
+    served = app()
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/healthz",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost")],
+    }
+    statuses: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    await served(dict(scope), receive, send)
+    served.close_streams()
+    await served(dict(scope), receive, send)
+    assert statuses == [200, 503]

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.auth import Gate, TokenFileError, client_token, ensure_token_file, read_token_file
+from isthmus.a2a.server.auth import (
+    LOCAL_PERSON,
+    Gate,
+    Refusal,
+    TokenFileError,
+    client_token,
+    ensure_token_file,
+    read_token_file,
+)
 
 
 def test_a_missing_token_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
@@ -58,15 +66,31 @@ def test_a_client_takes_its_token_from_the_file_and_else_from_the_environment(tm
 def test_the_token_is_in_no_refusal() -> None:
     gate = Gate("very-secret")
     for given in (None, "", "Bearer", "Bearer x", "Basic very-secret", "bearer very-secret-not"):
-        refusal = gate.refuse_token(given)
-        assert refusal is not None
+        refusal = gate.identify(given)
+        assert isinstance(refusal, Refusal)
         assert refusal.status == 401
         assert refusal.headers["WWW-Authenticate"].startswith("Bearer")
         assert "very-secret" not in refusal.message
-    assert gate.refuse_token("bearer very-secret") is None
+    assert gate.identify("bearer very-secret") == LOCAL_PERSON
 
 
-@pytest.mark.parametrize("host", [None, "", "[", "a b", "//", "@evil", "localhost@evil.example"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        None,
+        "",
+        "[",
+        "a b",
+        "//",
+        "@evil",
+        "localhost@evil.example",
+        "evil.example@localhost",
+        "localhost/evil",
+        "localhost:80?x=",
+        "localhost#",
+        "localhost:",
+    ],
+)
 def test_a_host_that_is_none_is_refused(host: str | None) -> None:
     refusal = Gate("t").refuse_origin(host, None)
     assert refusal is not None

@@ -43,11 +43,22 @@ def test_depth_is_limited(opening: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"nul", b"\xff", b"NaN", b"-Infinity", b'"\\ud800"', b'{"\\uDC00": 1}', b"1" * 5000, b"{}{}"]
+    "body",
+    [b"", b"{", b"nul", b"\xff", b"NaN", b"-Infinity", b'"\\ud800"', b'{"\\uDC00": 1}', b"1" * 5000, b"{}{}", b"1e999"],
 )
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(JsonError, match="expected"):
         decode(body)
+
+
+def test_a_refusal_does_not_speak_of_python() -> None:
+    with pytest.raises(JsonError) as refused:
+        decode(b"1" * 5000)
+    assert "sys." not in str(refused.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    assert decode(b'\xef\xbb\xbf{"id": 1}') == {"id": 1}
 
 
 def test_surrogate_pairs_are_characters() -> None:

@@ -9,16 +9,21 @@ from hypothesis import strategies as st
 
 from isthmus.a2a.extension import URI
 from isthmus.a2a.json_text import decode, encode
-from isthmus.a2a.wire_v03_decoder import StreamDecoder, decode_task
-from isthmus.a2a.wire_v03_encoder import StreamEncoder, encode_task
+from isthmus.a2a.v03.wire import WireV03
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.codec import to_json
+from isthmus.development_tool import (
+    ConfirmationOption,
+    ConfirmationRequest,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+)
 from isthmus.errors import DecodeError
 from isthmus.events import (
     AgentEvent,
+    AgentMessage,
     ConfirmationAccepted,
-    ConfirmationOption,
-    ConfirmationRequest,
     EditorContext,
     ModelReply,
     Prompt,
@@ -27,12 +32,10 @@ from isthmus.events import (
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
     ToolResultRecorded,
 )
+from support.client_decoding import Decoding, decoded_snapshot
 from support.vocabulary import values_of
 
 WORDS = st.text(min_size=1, max_size=20)
@@ -62,8 +65,8 @@ def over_the_wire(value: Any) -> Any:
 
 @given(SENT, TIMES, st.none() | st.integers(1, 2**40), st.booleans())
 def test_every_event_arrives_as_it_was_sent(event: AgentEvent, at: float, seq: int | None, final: bool) -> None:
-    encoded = over_the_wire(StreamEncoder(SNAPSHOT, URI).encode(Delivery(seq, at, event), final=final))
-    decoder = StreamDecoder(URI, TaskState.WORKING)
+    (encoded,) = over_the_wire(WireV03().stream(SNAPSHOT, URI).encode(Delivery(seq, at, event), final=final))
+    decoder = Decoding(URI, TaskState.WORKING)
     (found,) = decoder.decode(encoded, seq)
     assert (found.seq, found.event) == (seq, event)
     assert found.at == pytest.approx(at, abs=0.001)
@@ -74,8 +77,7 @@ def test_every_event_arrives_as_it_was_sent(event: AgentEvent, at: float, seq: i
 
 @given(SENT, st.booleans())
 def test_metadata_is_the_extension_alone(event: AgentEvent, final: bool) -> None:
-    encoded = StreamEncoder(SNAPSHOT, URI).encode(Delivery(1, 0, event), final=final)
-    assert encoded is not None
+    (encoded,) = WireV03().stream(SNAPSHOT, URI).encode(Delivery(1, 0, event), final=final)
     assert list(encoded["metadata"]) == [URI]
     assert encoded["metadata"][URI]["model"] == "m"
     assert "metadata" not in encoded["status"]["message"]
@@ -84,14 +86,14 @@ def test_metadata_is_the_extension_alone(event: AgentEvent, final: bool) -> None
 @given(st.sampled_from([Prompt, EditorContext, ModelReply, ToolResultRecorded]).flatmap(values_of))
 def test_what_only_the_agent_needs_is_never_sent(event: Any) -> None:
     for uri in (URI, None):
-        assert StreamEncoder(SNAPSHOT, uri).encode(Delivery(1, 0, event)) is None
+        assert not WireV03().stream(SNAPSHOT, uri).encode(Delivery(1, 0, event))
 
 
 @given(SENT)
 def test_a_plain_client_gets_text_and_states_alone(event: AgentEvent) -> None:
-    encoded = StreamEncoder(SNAPSHOT, None).encode(Delivery(1, 0, event))
-    assert (encoded is not None) == isinstance(event, (TextContent, StateChange))
-    assert encoded is None or "metadata" not in encoded
+    encoded = WireV03().stream(SNAPSHOT, None).encode(Delivery(1, 0, event))
+    assert len(encoded) == isinstance(event, (TextContent, StateChange))
+    assert all("metadata" not in item for item in encoded)
 
 
 @st.composite
@@ -121,7 +123,7 @@ def snapshots(draw: st.DrawFn) -> TaskSnapshot:
 
 @given(snapshots())
 def test_every_snapshot_arrives_as_it_was_sent(snapshot: TaskSnapshot) -> None:
-    found = decode_task(over_the_wire(encode_task(snapshot, URI)), URI)
+    found = decoded_snapshot(over_the_wire(WireV03().task(snapshot, URI)), URI)
     assert found.created_at == pytest.approx(snapshot.created_at, abs=0.001)
     assert found.updated_at == pytest.approx(snapshot.updated_at, abs=0.001)
     times = {"created_at": snapshot.created_at, "updated_at": snapshot.updated_at}
@@ -130,8 +132,8 @@ def test_every_snapshot_arrives_as_it_was_sent(snapshot: TaskSnapshot) -> None:
 
 def test_a_question_that_stands_only_in_the_state_change_is_told_before_it() -> None:
     change = Delivery(5, 0, StateChange(TaskState.INPUT_REQUIRED))
-    encoded = StreamEncoder(SNAPSHOT, URI).encode(change, final=True, pending=[PENDING])
-    decoder = StreamDecoder(URI)
+    (encoded,) = WireV03().stream(SNAPSHOT, URI).encode(change, final=True, pending=[PENDING])
+    decoder = Decoding(URI)
     told = decoder.decode(encoded, 5)
     assert [(item.seq, item.event) for item in told] == [
         (None, ToolCallUpdate(PENDING)),
@@ -166,12 +168,12 @@ def update(state: str = "working", kind: object = "TOOL_CALL_UPDATE", **data: ob
 )
 def test_an_item_that_does_not_fit_is_named(item: object, path: str) -> None:
     with pytest.raises(DecodeError) as caught:
-        StreamDecoder(URI).decode(item, 1)
+        Decoding(URI).decode(item, 1)
     assert caught.value.path == path
 
 
 def test_the_question_may_come_under_the_kind_of_confirmations() -> None:
-    (told,) = StreamDecoder(URI).decode(update(kind=1, **to_json(PENDING)), None)
+    (told,) = Decoding(URI).decode(update(kind=1, **to_json(PENDING)), None)
     assert told.event == ToolCallUpdate(PENDING)
 
 
@@ -183,12 +185,12 @@ def test_the_question_may_come_under_the_kind_of_confirmations() -> None:
     ],
 )
 def test_states_that_isthmus_has_no_word_for_keep_their_name_as_the_reason(state: str, expected: StateChange) -> None:
-    (told,) = StreamDecoder(None).decode({"kind": "status-update", "status": {"state": state}}, None)
+    (told,) = Decoding(None).decode({"kind": "status-update", "status": {"state": state}}, None)
     assert told.event == expected
 
 
 def test_a_message_instead_of_a_task_is_text_and_the_end() -> None:
-    decoder = StreamDecoder(None)
+    decoder = Decoding(None)
     told = decoder.decode({"kind": "message", "messageId": "m", "parts": [{"kind": "text", "text": "Hi"}]}, None)
-    assert [item.event for item in told] == [TextContent("m", "Hi"), StateChange(TaskState.COMPLETED)]
+    assert [item.event for item in told] == [AgentMessage("m", "Hi"), StateChange(TaskState.COMPLETED)]
     assert decoder.is_final

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.codec import camel, from_json, to_json, well_formed
-from isthmus.errors import DecodeError
-from isthmus.events import (
+from isthmus.development_tool import (
     AgentThought,
     DevelopmentToolEvent,
     DevelopmentToolEventKind,
@@ -19,6 +18,7 @@ from isthmus.events import (
     ToolCallStatus,
     ToolOutput,
 )
+from isthmus.errors import DecodeError
 from support.vocabulary import MESSAGES, FieldType, any_of, event_types, fields_of
 
 ONEOF_MEMBERS = {"output", "error", "text", "diff", "structured_data", "generic_details", "mcp_details"}

@@ -6,24 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.codec import OneofError, from_json, to_json
-from isthmus.errors import DecodeError
-from isthmus.events import (
-    EVENT_TYPES,
+from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
     ExecuteDetails,
     FileDiff,
     GenericDetails,
     McpDetails,
-    TaskState,
     ToolCall,
     ToolCallConfirmation,
     ToolCallStatus,
-    ToolCallUpdate,
     ToolOutput,
-    event_from_json,
-    event_to_json,
 )
+from isthmus.errors import DecodeError
+from isthmus.events import EVENT_TYPES, TaskState, ToolCallUpdate, event_from_json, event_to_json
 from support.vocabulary import ENUMS, MESSAGES, any_of, event_types, fields_of, published_proto, values_of
 
 PROTO = published_proto()

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.files import FileChangedError, read_regular, write_atomic, write_if_unchanged
+from isthmus.files import FileChangedError, exclusive, read_regular, write_atomic, write_if_unchanged
 
 
 def names(folder: Path) -> list[str]:
@@ -98,9 +98,9 @@ def test_a_file_that_appears_after_the_check_is_not_overwritten(
     path = tmp_path / "a"
     link = os.link
 
-    def appear_first(source: Path, target: Path) -> None:
+    def appear_first(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         path.write_bytes(b"theirs")
-        link(source, target)
+        link(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
     monkeypatch.setattr(os, "link", appear_first)
     with pytest.raises(FileChangedError, match="appeared"):
@@ -135,3 +135,11 @@ def test_a_link_that_somebody_put_in_the_way_is_replaced_when_that_is_asked_for(
         assert not (tmp_path / "secret").is_symlink()
         (tmp_path / "secret").unlink()
     assert names(tmp_path) == ["victim"]
+
+
+def test_who_waits_too_long_for_a_lock_is_told_and_the_next_one_gets_it(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with exclusive(lock), pytest.raises(TimeoutError, match="another process"), exclusive(lock, seconds=0.05):
+        pass
+    with exclusive(lock, seconds=0.05):
+        pass

@@ -64,9 +64,28 @@ async def test_what_builds_on_a_write_that_was_lost_is_lost_too(connection: sqli
     assert await asyncio.to_thread(begun.wait, 10)
     writes = [writer.submit(insert, series=series) for series in ("a", "b", None)]
     go_on.set()
-    with pytest.raises(JournalError, match="disk is full"):
+    with pytest.raises(JournalError, match="is full"):
         await lost
     with pytest.raises(JournalError, match="an earlier step"):
         await writes[0]
     assert await asyncio.gather(*writes[1:]) == [1, 1]
+    await writer.aclose()
+
+
+async def test_a_write_that_cannot_be_done_takes_none_of_its_group_with_it(connection: sqlite3.Connection) -> None:
+    writer = GroupWriter(connection, asyncio.get_running_loop())
+
+    def insert(connection: sqlite3.Connection) -> int:
+        return connection.execute("INSERT INTO numbers VALUES (7)").rowcount
+
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO numbers VALUES (8)")
+        connection.execute("INSERT INTO numbers VALUES (?)", (object(),))
+
+    before, lost, after = writer.submit(insert, series="a"), writer.submit(fail, series="b"), writer.submit(insert)
+    assert await before == 1
+    with pytest.raises(JournalError, match="nothing of this step was kept"):
+        await lost
+    assert await after == 1
+    assert await writer.submit(lambda c: c.execute("SELECT number FROM numbers").fetchall()) == [(7,), (7,)]
     await writer.aclose()

@@ -46,6 +46,16 @@ def test_our_own_key_counts_before_gemini_clis(tmp_path: Path, home: Path) -> No
     assert load_settings(project, home).model == "openai:x"
 
 
+@pytest.mark.parametrize(
+    ("value", "names"), [('"RULES.md"', ("RULES.md",)), ('["A.md", "B.md"]', ("A.md", "B.md")), ("[]", ())]
+)
+def test_the_files_of_instructions_have_one_name_or_several(
+    tmp_path: Path, home: Path, value: str, names: tuple[str, ...]
+) -> None:
+    project = folder_with_settings(tmp_path / "p", f'{{"context": {{"fileName": {value}}}}}')
+    assert load_settings(project, home).context_files == names
+
+
 def test_a_project_cannot_widen_what_runs_without_being_asked(tmp_path: Path) -> None:
     dangerous = '{"general": {"defaultApprovalMode": "yolo"}, "tools": {"allowed": ["run_shell_command"]}}'
     project = folder_with_settings(tmp_path / "p", dangerous)
@@ -81,6 +91,9 @@ def test_a_syntax_error_names_file_line_and_column(tmp_path: Path, home: Path, t
         ('{"model": {"name": 7}}', r"model\.name is 7; expected a string"),
         ('{"model": {"maxSessionTurns": "ten"}}', r"maxSessionTurns is 'ten'; expected a whole number"),
         ('{"model": {"maxSessionTurns": true}}', r"expected a whole number"),
+        ('{"model": {"compressionThreshold": 2}}', r"compressionThreshold is 2; expected a number above 0, at most 1"),
+        ('{"context": {"fileName": 7}}', r"context\.fileName is 7; expected a file's name"),
+        ('{"context": {"fileName": ["../GEMINI.md"]}}', r"expected a file's name without folders"),
         ('{"ide": {"enabled": "yes"}}', r"ide\.enabled is 'yes'; expected true or false"),
     ],
 )
@@ -113,3 +126,18 @@ def test_whatever_comes_is_read_or_refused_with_a_place(text: str) -> None:
         return
     assert 1 <= refused.line <= lines
     assert refused.column >= 1
+
+
+@pytest.mark.parametrize(("value", "size"), [('"500MB"', 500_000_000), ("1024", 1024), ('"none"', 0), ("0", 0)])
+def test_the_journals_maximum_is_a_size_of_the_users_own_file(tmp_path: Path, value: str, size: int) -> None:
+    text = f'{{"isthmus": {{"journal": {{"maxSize": {value}}}}}}}'
+    home, project = folder_with_settings(tmp_path / "h", text), folder_with_settings(tmp_path / "p", None)
+    assert load_settings(project, home).journal_maximum_size == size
+    assert load_settings(home, project).journal_maximum_size is None
+
+
+@pytest.mark.parametrize("value", ["true", "-1", '"big"', "[]", "1.5"])
+def test_a_maximum_of_the_journal_that_is_no_size_is_named(tmp_path: Path, value: str) -> None:
+    home = folder_with_settings(tmp_path / "h", f'{{"isthmus": {{"journal": {{"maxSize": {value}}}}}}}')
+    with pytest.raises(SettingsError, match=r'isthmus\.journal\.maxSize.*"none"'):
+        load_settings(tmp_path, home)

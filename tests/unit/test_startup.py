@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import isthmus
 
@@ -23,6 +24,24 @@ HEAVY = frozenset(
     }
 )
 """Packages that cost more than the whole start may: each is imported by the command that needs it, when it needs it."""
+
+LATER = frozenset(
+    {
+        "isthmus.a2a.coder_agent.encoder",
+        "isthmus.a2a.coder_agent.routes",
+        "isthmus.agent.commands",
+        "isthmus.agent.restoring",
+        "isthmus.ide.editor",
+        "isthmus.ide.mcp_peer",
+        "isthmus.ide.peer",
+        "isthmus.terminal.headless",
+        "mcp",
+        "psutil",
+        "rich",
+        "tomllib",
+    }
+)
+"""What the server does not import before somebody needs it, where that is not said to be heavy anyway."""
 
 REPORT = "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
 
@@ -59,3 +78,22 @@ def test_the_version_is_printed_without_importing_anything_heavy() -> None:
     lines = run_python(VERSION)
     assert isthmus.__version__ in lines[0]
     assert imported_packages(lines[-1]) & HEAVY == set()
+
+
+def test_a_server_that_has_just_started_has_imported_nothing_that_only_some_requests_need(tmp_path: Path) -> None:
+    log = tmp_path / "imports"
+    command = [sys.executable, "-X", "importtime", "-m", "isthmus", "serve", "--model", "demo"]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=errors) as run,
+    ):
+        try:
+            assert run.stdout is not None
+            assert b"ready" in run.stdout.readline()
+        finally:
+            run.terminate()
+            run.wait(60)
+    lines = log.read_text(encoding="utf-8").splitlines()
+    imported = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+    assert "isthmus.a2a.server.application" in imported
+    assert imported & LATER == ({"psutil"} if sys.platform != "linux" else set())

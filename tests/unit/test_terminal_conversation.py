@@ -9,9 +9,21 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.client import AgentClient, Delivery, InvalidRequest, PromptMessage, TaskSnapshot, Turn
+from isthmus.client import (
+    AgentClient,
+    CommandMessage,
+    CommandScope,
+    Delivery,
+    Execution,
+    InvalidRequest,
+    PromptMessage,
+    TaskSnapshot,
+    Turn,
+)
+from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCallConfirmation
 from isthmus.errors import IsthmusError
-from isthmus.events import StateChange, TaskState, TextContent, ToolCallConfirmation
+from isthmus.events import StateChange, TaskState, TextContent
+from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 from support.front_program import WORKSPACE, edit_call
 from support.memory_agent import Ask, MemoryAgent, Step, Wait
@@ -208,6 +220,67 @@ async def test_an_answer_elsewhere_is_noticed_where_no_events_can_be_replayed(co
     assert conversation.text.count("? replace") == 1
 
 
+class AwayAgent(MemoryAgent):
+    """Cannot be reached while ``away``; what was tried then is counted."""
+
+    away = False
+    tried = 0
+
+    def _reach(self) -> None:
+        if self.away:
+            self.tried += 1
+            raise IsthmusError("nothing answers at http://127.0.0.1:1/")
+
+    async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
+        self._reach()
+        return await super().get(task_id, history_length)
+
+    async def answer(
+        self,
+        task_id: str,
+        confirmations: Sequence[ToolCallConfirmation],
+        *,
+        answered_by: str,
+        context_id: str | None = None,
+    ) -> Turn:
+        if answered_by == "terminal":
+            self._reach()
+        return await super().answer(task_id, confirmations, answered_by=answered_by, context_id=context_id)
+
+
+async def test_an_agent_that_is_away_at_the_answer_is_asked_again(conversation: Conversation) -> None:
+    agent = AwayAgent(edits)
+    running = conversation.start(agent)
+    conversation.type("do it")
+    await conversation.wait_for("answer (1, 2, 3, e):")
+    agent.away = True
+    conversation.type("1")
+    await conversation.wait_for("answer (1, 2, 3, e):", 2)
+    assert "✗ nothing answers at http://127.0.0.1:1/" in conversation.text
+    agent.away = False
+    conversation.type("1", "/quit")
+    assert await running == 0
+    assert "All done." in conversation.text
+
+
+async def test_an_answer_elsewhere_is_noticed_after_the_agent_was_away(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.terminal.asking.RETURN_SECONDS", 0.01)
+    agent = AwayAgent(edits)
+    running = conversation.start(agent)
+    conversation.type("do it")
+    await conversation.wait_for("answer (1, 2, 3, e):")
+    agent.away = True
+    await eventually_async(lambda: agent.tried >= 2, what="attempts to reach the agent")
+    agent.away = False
+    task = (await agent.tasks())[0]
+    await agent.answer(task.task_id, [ToolCallConfirmation("edit-1", "proceed_once")], answered_by="neovim")
+    await conversation.wait_for("answered in neovim")
+    conversation.type("/quit")
+    assert await running == 0
+
+
 class StubbornAgent(MemoryAgent):
     """Never confirms that it stopped."""
 
@@ -220,7 +293,7 @@ class StubbornAgent(MemoryAgent):
 async def test_an_agent_that_does_not_stop_does_not_hold_the_person(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch, interrupts: int
 ) -> None:
-    monkeypatch.setattr("isthmus.terminal.interactive.CANCEL_SECONDS", 0.05 if interrupts == 1 else 60)
+    monkeypatch.setattr("isthmus.terminal.turns.CANCEL_SECONDS", 0.05 if interrupts == 1 else 60)
     agent = StubbornAgent(lambda _: [TextContent("t", "working"), Wait(asyncio.Event())])
     running = conversation.start(agent)
     conversation.type("do it")
@@ -265,3 +338,74 @@ async def test_the_end_of_the_input_leaves_an_open_question_open(conversation: C
     assert await conversation.start(agent) == 0
     assert "The question stays open: isthmus --resume " in conversation.text
     assert (await agent.tasks())[0].state is TaskState.INPUT_REQUIRED
+
+
+def speaking(message: PromptMessage) -> Sequence[Step]:
+    return [TextContent("t", f"You said: {message.text}")]
+
+
+async def test_a_command_of_the_agent_runs_in_the_session_and_shows_what_it_says(conversation: Conversation) -> None:
+    agent = MemoryAgent(speaking)
+    assert await conversation.run(agent, "/say good morning", "and you?") == 0
+    assert "You said: good morning" in conversation.text
+    assert "You said: and you?" in conversation.text
+    first, second = agent.prompts
+    assert first.settings == {"workspace_path": WORKSPACE}
+    assert second.context_id == (await agent.tasks())[0].context_id
+    assert second.settings is None
+
+
+async def test_what_a_command_asks_is_asked(conversation: Conversation) -> None:
+    assert await conversation.run(MemoryAgent(edits), "/say it", "1") == 0
+    assert "? replace" in conversation.text
+    assert "All done." in conversation.text
+
+
+async def test_help_lists_the_commands_of_the_terminal_and_of_the_agent(conversation: Conversation) -> None:
+    assert await conversation.run(MemoryAgent(speaking), "/help") == 0
+    lines = [" ".join(line.split()) for line in conversation.text.splitlines()]
+    assert "/clear a new session, on an empty screen" in lines
+    assert "/say Say something" in lines
+
+
+async def test_a_name_that_is_no_command_is_answered_with_the_nearest(conversation: Conversation) -> None:
+    agent = MemoryAgent(speaking)
+    assert await conversation.run(agent, "/sya hello", "/xyzzy", "/etc/hosts looks wrong") == 0
+    assert "/sya is no command here. Did you mean /say?" in conversation.text
+    assert "/xyzzy is no command here. /help lists them." in conversation.text
+    assert [prompt.text for prompt in agent.prompts] == ["/etc/hosts looks wrong"]
+
+
+class CommandlessAgent(MemoryAgent):
+    """Knows no commands."""
+
+    async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
+        raise IsthmusError("not today")
+
+
+async def test_without_the_agents_commands_the_terminals_own_still_work(conversation: Conversation) -> None:
+    assert await conversation.run(CommandlessAgent(speaking), "/help", "/say x", "hello") == 0
+    assert "The agent's commands are not known: not today" in conversation.text
+    assert "/say is no command here." in conversation.text
+    assert "You said: hello" in conversation.text
+
+
+class RefusingAgent(MemoryAgent):
+    """Starts no command."""
+
+    async def execute(self, command: CommandMessage) -> Execution:
+        return Execution(CommandExecutionStatus.FAILED_TO_START, "say needs a text")
+
+
+async def test_a_command_that_does_not_start_says_why(conversation: Conversation) -> None:
+    assert await conversation.run(RefusingAgent(speaking), "/say") == 0
+    assert "✗ say needs a text" in conversation.text
+
+
+async def test_own_and_foreign_commands_are_completed() -> None:
+    commands = CommandList(MemoryAgent(speaking))
+    commands.load(CommandScope())
+    await commands.ready()
+    assert [found.line for found in commands.complete("/s")] == ["/sessions", "/say"]
+    assert commands.complete("say") == ()
+    await commands.aclose()

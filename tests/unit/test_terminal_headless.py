@@ -10,21 +10,17 @@ from typing import Any
 import pytest
 
 from isthmus.client import AgentClient, Delivery, PromptMessage, TaskSnapshot, Turn
-from isthmus.errors import IsthmusError
-from isthmus.events import (
+from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
     ErrorDetails,
     GenericDetails,
-    ModelReply,
-    RetryNotice,
-    StateChange,
-    TaskState,
-    TextContent,
     ToolCall,
     ToolCallStatus,
     ToolOutput,
 )
+from isthmus.errors import IsthmusError
+from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent
 from isthmus.terminal.headless import ExitCode, HeadlessOptions, run_headless
 from support.front_program import HOSTILE, WORKSPACE, edit_call, shell_call, steps_of_call
 from support.memory_agent import Ask, MemoryAgent, Step, Wait

@@ -1,6 +1,13 @@
 import pytest
 
-from isthmus.events import ConfirmationOption, ConfirmationRequest, FileDiff, GenericDetails, ToolCall, ToolCallStatus
+from isthmus.development_tool import (
+    ConfirmationOption,
+    ConfirmationRequest,
+    FileDiff,
+    GenericDetails,
+    ToolCall,
+    ToolCallStatus,
+)
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions import question_of, refusal
 from support.front_program import NEW, edit_call, shell_call

@@ -6,31 +6,33 @@ from dataclasses import replace
 import pytest
 
 from isthmus.client import Delivery, TaskSnapshot
-from isthmus.events import (
-    AgentEvent,
+from isthmus.development_tool import (
     AgentThought,
-    ConfirmationAccepted,
     ConfirmationRequest,
     ErrorDetails,
     FileDiff,
     McpDetails,
     ModifiedFileDetails,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
     Prompt,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
-    ToolOutput,
 )
+from isthmus.task_view import TaskView
 from isthmus.terminal.questions import question_of
 from isthmus.terminal.render import TaskRenderer
 from isthmus.terminal.screen import Screen
-from isthmus.terminal.task_view import TaskView
 from support.front_program import NEW, OLD, OPTIONS, WORKSPACE, edit_call, shell_call
 
 SNAPSHOT = TaskSnapshot("t", "c", TaskState.WORKING, 0, WORKSPACE, 0, 0)

@@ -5,36 +5,52 @@ from typing import Any
 import pytest
 from hypothesis import find
 
-from isthmus import events
+from isthmus import development_tool
 from isthmus.codec import from_json, to_json
 from support.vocabulary import ENUMS, MESSAGES, fields_of, values_of
 
 FIELDS = [
-    pytest.param(events.AgentSettings, "workspace_path", "", "string", 1, marks=pytest.mark.requirement("A2A-021")),
-    pytest.param(events.ToolCall, "tool_call_id", "", "string", 1, marks=pytest.mark.requirement("A2A-038")),
-    pytest.param(events.ToolCall, "status", "", "ToolCallStatus", 2, marks=pytest.mark.requirement("A2A-039")),
-    pytest.param(events.ToolCall, "tool_name", "", "string", 3, marks=pytest.mark.requirement("A2A-040")),
-    pytest.param(events.ToolCall, "description", "optional", "string", 4, marks=pytest.mark.requirement("A2A-041")),
-    pytest.param(events.ToolCall, "input_parameters", "", "Struct", 5, marks=pytest.mark.requirement("A2A-042")),
-    pytest.param(events.ToolCall, "live_content", "optional", "string", 6, marks=pytest.mark.requirement("A2A-043")),
-    pytest.param(events.ToolCall, "output", "", "ToolOutput", 7, marks=pytest.mark.requirement("A2A-046")),
-    pytest.param(events.ToolCall, "error", "", "ErrorDetails", 8, marks=pytest.mark.requirement("A2A-047")),
     pytest.param(
-        events.ToolCall,
+        development_tool.AgentSettings, "workspace_path", "", "string", 1, marks=pytest.mark.requirement("A2A-021")
+    ),
+    pytest.param(development_tool.ToolCall, "tool_call_id", "", "string", 1, marks=pytest.mark.requirement("A2A-038")),
+    pytest.param(
+        development_tool.ToolCall, "status", "", "ToolCallStatus", 2, marks=pytest.mark.requirement("A2A-039")
+    ),
+    pytest.param(development_tool.ToolCall, "tool_name", "", "string", 3, marks=pytest.mark.requirement("A2A-040")),
+    pytest.param(
+        development_tool.ToolCall, "description", "optional", "string", 4, marks=pytest.mark.requirement("A2A-041")
+    ),
+    pytest.param(
+        development_tool.ToolCall, "input_parameters", "", "Struct", 5, marks=pytest.mark.requirement("A2A-042")
+    ),
+    pytest.param(
+        development_tool.ToolCall, "live_content", "optional", "string", 6, marks=pytest.mark.requirement("A2A-043")
+    ),
+    pytest.param(development_tool.ToolCall, "output", "", "ToolOutput", 7, marks=pytest.mark.requirement("A2A-046")),
+    pytest.param(development_tool.ToolCall, "error", "", "ErrorDetails", 8, marks=pytest.mark.requirement("A2A-047")),
+    pytest.param(
+        development_tool.ToolCall,
         "confirmation_request",
         "optional",
         "ConfirmationRequest",
         9,
         marks=pytest.mark.requirement("A2A-049"),
     ),
-    pytest.param(events.ToolOutput, "text", "", "string", 1, marks=pytest.mark.requirement("A2A-057")),
-    pytest.param(events.ToolOutput, "diff", "", "FileDiff", 2, marks=pytest.mark.requirement("A2A-058")),
-    pytest.param(events.ToolOutput, "structured_data", "", "Struct", 3, marks=pytest.mark.requirement("A2A-059")),
-    pytest.param(events.ErrorDetails, "message", "", "string", 1, marks=pytest.mark.requirement("A2A-060")),
-    pytest.param(events.ErrorDetails, "type", "optional", "string", 2, marks=pytest.mark.requirement("A2A-061")),
-    pytest.param(events.ErrorDetails, "status_code", "optional", "int32", 3, marks=pytest.mark.requirement("A2A-062")),
+    pytest.param(development_tool.ToolOutput, "text", "", "string", 1, marks=pytest.mark.requirement("A2A-057")),
+    pytest.param(development_tool.ToolOutput, "diff", "", "FileDiff", 2, marks=pytest.mark.requirement("A2A-058")),
     pytest.param(
-        events.ConfirmationRequest,
+        development_tool.ToolOutput, "structured_data", "", "Struct", 3, marks=pytest.mark.requirement("A2A-059")
+    ),
+    pytest.param(development_tool.ErrorDetails, "message", "", "string", 1, marks=pytest.mark.requirement("A2A-060")),
+    pytest.param(
+        development_tool.ErrorDetails, "type", "optional", "string", 2, marks=pytest.mark.requirement("A2A-061")
+    ),
+    pytest.param(
+        development_tool.ErrorDetails, "status_code", "optional", "int32", 3, marks=pytest.mark.requirement("A2A-062")
+    ),
+    pytest.param(
+        development_tool.ConfirmationRequest,
         "options",
         "repeated",
         "ConfirmationOption",
@@ -42,69 +58,129 @@ FIELDS = [
         marks=pytest.mark.requirement("A2A-063"),
     ),
     pytest.param(
-        events.ConfirmationRequest, "execute_details", "", "ExecuteDetails", 2, marks=pytest.mark.requirement("A2A-065")
+        development_tool.ConfirmationRequest,
+        "execute_details",
+        "",
+        "ExecuteDetails",
+        2,
+        marks=pytest.mark.requirement("A2A-065"),
     ),
     pytest.param(
-        events.ConfirmationRequest, "file_edit_details", "", "FileDiff", 3, marks=pytest.mark.requirement("A2A-066")
+        development_tool.ConfirmationRequest,
+        "file_edit_details",
+        "",
+        "FileDiff",
+        3,
+        marks=pytest.mark.requirement("A2A-066"),
     ),
     pytest.param(
-        events.ConfirmationRequest, "mcp_details", "", "McpDetails", 4, marks=pytest.mark.requirement("A2A-067")
+        development_tool.ConfirmationRequest,
+        "mcp_details",
+        "",
+        "McpDetails",
+        4,
+        marks=pytest.mark.requirement("A2A-067"),
     ),
     pytest.param(
-        events.ConfirmationRequest, "generic_details", "", "GenericDetails", 5, marks=pytest.mark.requirement("A2A-068")
+        development_tool.ConfirmationRequest,
+        "generic_details",
+        "",
+        "GenericDetails",
+        5,
+        marks=pytest.mark.requirement("A2A-068"),
     ),
-    pytest.param(events.ConfirmationOption, "id", "", "string", 1, marks=pytest.mark.requirement("A2A-069")),
-    pytest.param(events.ConfirmationOption, "name", "", "string", 2, marks=pytest.mark.requirement("A2A-070")),
+    pytest.param(development_tool.ConfirmationOption, "id", "", "string", 1, marks=pytest.mark.requirement("A2A-069")),
     pytest.param(
-        events.ConfirmationOption, "description", "optional", "string", 3, marks=pytest.mark.requirement("A2A-071")
-    ),
-    pytest.param(events.ExecuteDetails, "command", "", "string", 1, marks=pytest.mark.requirement("A2A-073")),
-    pytest.param(
-        events.ExecuteDetails, "working_directory", "optional", "string", 2, marks=pytest.mark.requirement("A2A-074")
-    ),
-    pytest.param(events.FileDiff, "file_name", "", "string", 1, marks=pytest.mark.requirement("A2A-075")),
-    pytest.param(events.FileDiff, "file_path", "", "string", 2, marks=pytest.mark.requirement("A2A-076")),
-    pytest.param(events.FileDiff, "old_content", "optional", "string", 3, marks=pytest.mark.requirement("A2A-077")),
-    pytest.param(events.FileDiff, "new_content", "", "string", 4, marks=pytest.mark.requirement("A2A-078")),
-    pytest.param(events.FileDiff, "formatted_diff", "optional", "string", 5, marks=pytest.mark.requirement("A2A-079")),
-    pytest.param(events.McpDetails, "server_name", "", "string", 1, marks=pytest.mark.requirement("A2A-080")),
-    pytest.param(events.McpDetails, "tool_name", "", "string", 2, marks=pytest.mark.requirement("A2A-081")),
-    pytest.param(events.GenericDetails, "description", "", "string", 1, marks=pytest.mark.requirement("A2A-082")),
-    pytest.param(events.AgentThought, "subject", "", "string", 1, marks=pytest.mark.requirement("A2A-083")),
-    pytest.param(events.AgentThought, "description", "", "string", 2, marks=pytest.mark.requirement("A2A-084")),
-    pytest.param(
-        events.DevelopmentToolEvent, "kind", "", "DevelopmentToolEventKind", 1, marks=pytest.mark.requirement("A2A-092")
-    ),
-    pytest.param(events.DevelopmentToolEvent, "model", "", "string", 2, marks=pytest.mark.requirement("A2A-093")),
-    pytest.param(events.DevelopmentToolEvent, "user_tier", "", "string", 3, marks=pytest.mark.requirement("A2A-094")),
-    pytest.param(events.DevelopmentToolEvent, "error", "", "string", 4, marks=pytest.mark.requirement("A2A-095")),
-    pytest.param(
-        events.ToolCallConfirmation, "tool_call_id", "", "string", 1, marks=pytest.mark.requirement("A2A-101")
+        development_tool.ConfirmationOption, "name", "", "string", 2, marks=pytest.mark.requirement("A2A-070")
     ),
     pytest.param(
-        events.ToolCallConfirmation, "selected_option_id", "", "string", 2, marks=pytest.mark.requirement("A2A-102")
+        development_tool.ConfirmationOption,
+        "description",
+        "optional",
+        "string",
+        3,
+        marks=pytest.mark.requirement("A2A-071"),
+    ),
+    pytest.param(development_tool.ExecuteDetails, "command", "", "string", 1, marks=pytest.mark.requirement("A2A-073")),
+    pytest.param(
+        development_tool.ExecuteDetails,
+        "working_directory",
+        "optional",
+        "string",
+        2,
+        marks=pytest.mark.requirement("A2A-074"),
+    ),
+    pytest.param(development_tool.FileDiff, "file_name", "", "string", 1, marks=pytest.mark.requirement("A2A-075")),
+    pytest.param(development_tool.FileDiff, "file_path", "", "string", 2, marks=pytest.mark.requirement("A2A-076")),
+    pytest.param(
+        development_tool.FileDiff, "old_content", "optional", "string", 3, marks=pytest.mark.requirement("A2A-077")
+    ),
+    pytest.param(development_tool.FileDiff, "new_content", "", "string", 4, marks=pytest.mark.requirement("A2A-078")),
+    pytest.param(
+        development_tool.FileDiff, "formatted_diff", "optional", "string", 5, marks=pytest.mark.requirement("A2A-079")
+    ),
+    pytest.param(development_tool.McpDetails, "server_name", "", "string", 1, marks=pytest.mark.requirement("A2A-080")),
+    pytest.param(development_tool.McpDetails, "tool_name", "", "string", 2, marks=pytest.mark.requirement("A2A-081")),
+    pytest.param(
+        development_tool.GenericDetails, "description", "", "string", 1, marks=pytest.mark.requirement("A2A-082")
+    ),
+    pytest.param(development_tool.AgentThought, "subject", "", "string", 1, marks=pytest.mark.requirement("A2A-083")),
+    pytest.param(
+        development_tool.AgentThought, "description", "", "string", 2, marks=pytest.mark.requirement("A2A-084")
     ),
     pytest.param(
-        events.ToolCallConfirmation,
+        development_tool.DevelopmentToolEvent,
+        "kind",
+        "",
+        "DevelopmentToolEventKind",
+        1,
+        marks=pytest.mark.requirement("A2A-092"),
+    ),
+    pytest.param(
+        development_tool.DevelopmentToolEvent, "model", "", "string", 2, marks=pytest.mark.requirement("A2A-093")
+    ),
+    pytest.param(
+        development_tool.DevelopmentToolEvent, "user_tier", "", "string", 3, marks=pytest.mark.requirement("A2A-094")
+    ),
+    pytest.param(
+        development_tool.DevelopmentToolEvent, "error", "", "string", 4, marks=pytest.mark.requirement("A2A-095")
+    ),
+    pytest.param(
+        development_tool.ToolCallConfirmation, "tool_call_id", "", "string", 1, marks=pytest.mark.requirement("A2A-101")
+    ),
+    pytest.param(
+        development_tool.ToolCallConfirmation,
+        "selected_option_id",
+        "",
+        "string",
+        2,
+        marks=pytest.mark.requirement("A2A-102"),
+    ),
+    pytest.param(
+        development_tool.ToolCallConfirmation,
         "file_details",
         "",
         "ModifiedFileDetails",
         3,
         marks=pytest.mark.requirement("A2A-105"),
     ),
-    pytest.param(events.ModifiedFileDetails, "new_content", "", "string", 1, marks=pytest.mark.requirement("A2A-106")),
     pytest.param(
-        events.GetAllSlashCommandsResponse,
+        development_tool.ModifiedFileDetails, "new_content", "", "string", 1, marks=pytest.mark.requirement("A2A-106")
+    ),
+    pytest.param(
+        development_tool.GetAllSlashCommandsResponse,
         "commands",
         "repeated",
         "SlashCommand",
         1,
         marks=pytest.mark.requirement("A2A-109"),
     ),
-    pytest.param(events.SlashCommand, "name", "", "string", 1, marks=pytest.mark.requirement("A2A-110")),
-    pytest.param(events.SlashCommand, "description", "", "string", 2, marks=pytest.mark.requirement("A2A-111")),
+    pytest.param(development_tool.SlashCommand, "name", "", "string", 1, marks=pytest.mark.requirement("A2A-110")),
     pytest.param(
-        events.SlashCommand,
+        development_tool.SlashCommand, "description", "", "string", 2, marks=pytest.mark.requirement("A2A-111")
+    ),
+    pytest.param(
+        development_tool.SlashCommand,
         "arguments",
         "repeated",
         "SlashCommandArgument",
@@ -112,25 +188,43 @@ FIELDS = [
         marks=pytest.mark.requirement("A2A-112"),
     ),
     pytest.param(
-        events.SlashCommand, "sub_commands", "repeated", "SlashCommand", 4, marks=pytest.mark.requirement("A2A-113")
+        development_tool.SlashCommand,
+        "sub_commands",
+        "repeated",
+        "SlashCommand",
+        4,
+        marks=pytest.mark.requirement("A2A-113"),
     ),
-    pytest.param(events.SlashCommandArgument, "name", "", "string", 1, marks=pytest.mark.requirement("A2A-114")),
-    pytest.param(events.SlashCommandArgument, "description", "", "string", 2, marks=pytest.mark.requirement("A2A-115")),
-    pytest.param(events.SlashCommandArgument, "is_required", "", "bool", 3, marks=pytest.mark.requirement("A2A-116")),
     pytest.param(
-        events.ExecuteSlashCommandRequest,
+        development_tool.SlashCommandArgument, "name", "", "string", 1, marks=pytest.mark.requirement("A2A-114")
+    ),
+    pytest.param(
+        development_tool.SlashCommandArgument, "description", "", "string", 2, marks=pytest.mark.requirement("A2A-115")
+    ),
+    pytest.param(
+        development_tool.SlashCommandArgument, "is_required", "", "bool", 3, marks=pytest.mark.requirement("A2A-116")
+    ),
+    pytest.param(
+        development_tool.ExecuteSlashCommandRequest,
         "command_path",
         "repeated",
         "string",
         1,
         marks=pytest.mark.requirement("A2A-118"),
     ),
-    pytest.param(events.ExecuteSlashCommandRequest, "args", "", "string", 2, marks=pytest.mark.requirement("A2A-119")),
     pytest.param(
-        events.ExecuteSlashCommandResponse, "execution_id", "", "string", 1, marks=pytest.mark.requirement("A2A-128")
+        development_tool.ExecuteSlashCommandRequest, "args", "", "string", 2, marks=pytest.mark.requirement("A2A-119")
     ),
     pytest.param(
-        events.ExecuteSlashCommandResponse,
+        development_tool.ExecuteSlashCommandResponse,
+        "execution_id",
+        "",
+        "string",
+        1,
+        marks=pytest.mark.requirement("A2A-128"),
+    ),
+    pytest.param(
+        development_tool.ExecuteSlashCommandResponse,
         "status",
         "",
         "CommandExecutionStatus",
@@ -138,8 +232,22 @@ FIELDS = [
         marks=pytest.mark.requirement("A2A-129"),
     ),
     pytest.param(
-        events.ExecuteSlashCommandResponse, "message", "", "string", 3, marks=pytest.mark.requirement("A2A-130")
+        development_tool.ExecuteSlashCommandResponse,
+        "message",
+        "",
+        "string",
+        3,
+        marks=pytest.mark.requirement("A2A-130"),
     ),
+    # What Isthmus adds to AgentSettings, as the document allows.
+    pytest.param(development_tool.AgentSettings, "mcp_servers", "repeated", "McpServerSettings", 101),
+    pytest.param(development_tool.AgentSettings, "allowed_tools", "repeated", "string", 102),
+    pytest.param(development_tool.AgentSettings, "model", "optional", "string", 103),
+    pytest.param(development_tool.AgentSettings, "approval_mode", "optional", "string", 104),
+    pytest.param(development_tool.AgentSettings, "context_files", "repeated", "string", 105),
+    pytest.param(development_tool.McpServerSettings, "name", "", "string", 1),
+    pytest.param(development_tool.McpServerSettings, "url", "optional", "string", 2),
+    pytest.param(development_tool.McpServerSettings, "headers", "optional", "Struct", 3),
 ]
 """Every field as the text of spec 2 has it: message, name, label, type, number."""
 
@@ -162,38 +270,52 @@ def test_a_field_is_as_the_document_has_it(
 
 
 MEMBERS = [
-    pytest.param(events.ToolCallStatus, "STATUS_UNSPECIFIED", 0, marks=pytest.mark.requirement("A2A-050")),
-    pytest.param(events.ToolCallStatus, "PENDING", 1, marks=pytest.mark.requirement("A2A-051")),
-    pytest.param(events.ToolCallStatus, "EXECUTING", 2, marks=pytest.mark.requirement("A2A-052")),
-    pytest.param(events.ToolCallStatus, "SUCCEEDED", 3, marks=pytest.mark.requirement("A2A-053")),
-    pytest.param(events.ToolCallStatus, "FAILED", 4, marks=pytest.mark.requirement("A2A-054")),
-    pytest.param(events.ToolCallStatus, "CANCELLED", 5, marks=pytest.mark.requirement("A2A-055")),
+    pytest.param(development_tool.ToolCallStatus, "STATUS_UNSPECIFIED", 0, marks=pytest.mark.requirement("A2A-050")),
+    pytest.param(development_tool.ToolCallStatus, "PENDING", 1, marks=pytest.mark.requirement("A2A-051")),
+    pytest.param(development_tool.ToolCallStatus, "EXECUTING", 2, marks=pytest.mark.requirement("A2A-052")),
+    pytest.param(development_tool.ToolCallStatus, "SUCCEEDED", 3, marks=pytest.mark.requirement("A2A-053")),
+    pytest.param(development_tool.ToolCallStatus, "FAILED", 4, marks=pytest.mark.requirement("A2A-054")),
+    pytest.param(development_tool.ToolCallStatus, "CANCELLED", 5, marks=pytest.mark.requirement("A2A-055")),
     pytest.param(
-        events.DevelopmentToolEventKind,
+        development_tool.DevelopmentToolEventKind,
         "DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED",
         0,
         marks=pytest.mark.requirement("A2A-086"),
     ),
     pytest.param(
-        events.DevelopmentToolEventKind, "TOOL_CALL_CONFIRMATION", 1, marks=pytest.mark.requirement("A2A-087")
+        development_tool.DevelopmentToolEventKind, "TOOL_CALL_CONFIRMATION", 1, marks=pytest.mark.requirement("A2A-087")
     ),
-    pytest.param(events.DevelopmentToolEventKind, "TOOL_CALL_UPDATE", 2, marks=pytest.mark.requirement("A2A-088")),
-    pytest.param(events.DevelopmentToolEventKind, "TEXT_CONTENT", 3, marks=pytest.mark.requirement("A2A-089")),
-    pytest.param(events.DevelopmentToolEventKind, "STATE_CHANGE", 4, marks=pytest.mark.requirement("A2A-090")),
-    pytest.param(events.DevelopmentToolEventKind, "THOUGHT", 5, marks=pytest.mark.requirement("A2A-091")),
     pytest.param(
-        events.CommandExecutionStatus,
+        development_tool.DevelopmentToolEventKind, "TOOL_CALL_UPDATE", 2, marks=pytest.mark.requirement("A2A-088")
+    ),
+    pytest.param(
+        development_tool.DevelopmentToolEventKind, "TEXT_CONTENT", 3, marks=pytest.mark.requirement("A2A-089")
+    ),
+    pytest.param(
+        development_tool.DevelopmentToolEventKind, "STATE_CHANGE", 4, marks=pytest.mark.requirement("A2A-090")
+    ),
+    pytest.param(development_tool.DevelopmentToolEventKind, "THOUGHT", 5, marks=pytest.mark.requirement("A2A-091")),
+    pytest.param(
+        development_tool.CommandExecutionStatus,
         "COMMAND_EXECUTION_STATUS_UNSPECIFIED",
         0,
         marks=pytest.mark.requirement("A2A-123"),
     ),
-    pytest.param(events.CommandExecutionStatus, "STARTED", 1, marks=pytest.mark.requirement("A2A-124")),
-    pytest.param(events.CommandExecutionStatus, "FAILED_TO_START", 2, marks=pytest.mark.requirement("A2A-125")),
+    pytest.param(development_tool.CommandExecutionStatus, "STARTED", 1, marks=pytest.mark.requirement("A2A-124")),
     pytest.param(
-        events.CommandExecutionStatus, "AWAITING_SHELL_CONFIRMATION", 3, marks=pytest.mark.requirement("A2A-126")
+        development_tool.CommandExecutionStatus, "FAILED_TO_START", 2, marks=pytest.mark.requirement("A2A-125")
     ),
     pytest.param(
-        events.CommandExecutionStatus, "AWAITING_ACTION_CONFIRMATION", 4, marks=pytest.mark.requirement("A2A-127")
+        development_tool.CommandExecutionStatus,
+        "AWAITING_SHELL_CONFIRMATION",
+        3,
+        marks=pytest.mark.requirement("A2A-126"),
+    ),
+    pytest.param(
+        development_tool.CommandExecutionStatus,
+        "AWAITING_ACTION_CONFIRMATION",
+        4,
+        marks=pytest.mark.requirement("A2A-127"),
     ),
 ]
 """Every enum member as the text of spec 2 has it."""

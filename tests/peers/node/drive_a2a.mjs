@@ -55,7 +55,28 @@ const replayed = [];
 for await (const event of client.resubscribeTask({ id: task.id })) {
   replayed.push(event);
 }
+const target = { taskId: task.id, pushNotificationConfig: { id: "p", url: "https://1.1.1.1/hook" } };
+const pushes = [
+  await client.setTaskPushNotificationConfig(target),
+  await client.getTaskPushNotificationConfig({ id: task.id, pushNotificationConfigId: "p" }),
+  await client.listTaskPushNotificationConfig({ id: task.id }),
+  await client.deleteTaskPushNotificationConfig({ id: task.id, pushNotificationConfigId: "p" }),
+].map((answer) => answer.result ?? answer.error ?? null);
+const other = await send({
+  parts: [{ kind: "text", text: "Write a greeting" }],
+  metadata: { [extension]: { workspace_path: workspace } },
+});
+const canceled = (await client.cancelTask({ id: other[0].id })).result;
 
 process.stdout.write(
-  JSON.stringify({ name: card.name, asked, answered, task: afterwards.result ?? afterwards, refused, replayed }) + "\n",
+  JSON.stringify({
+    name: card.name,
+    asked,
+    answered,
+    task: afterwards.result ?? afterwards,
+    refused,
+    replayed,
+    pushes,
+    canceled,
+  }) + "\n",
 );

@@ -1,15 +1,7 @@
-from isthmus.agent.calls import cancelled_calls
+from isthmus.agent.call_events import cancelled_calls
 from isthmus.agent.session import Session
-from isthmus.events import (
-    ConfirmationOption,
-    ConfirmationRequest,
-    ExecuteDetails,
-    Prompt,
-    ToolCall,
-    ToolCallStatus,
-    ToolCallUpdate,
-    ToolResultRecorded,
-)
+from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, ExecuteDetails, ToolCall, ToolCallStatus
+from isthmus.events import Prompt, ToolCallUpdate, ToolResultRecorded
 from isthmus.models.base import ToolRequest
 from support.agents import reply
 

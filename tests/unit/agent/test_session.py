@@ -7,22 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.agent.session import Session
+from isthmus.development_tool import (
+    ConfirmationOption,
+    ConfirmationRequest,
+    ErrorDetails,
+    ExecuteDetails,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+)
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
-    ConfirmationOption,
-    ConfirmationRequest,
     EditorContext,
-    ErrorDetails,
-    ExecuteDetails,
     ModelReply,
     Prompt,
     StateChange,
     TaskState,
     TextContent,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
     ToolResultRecorded,
     event_from_json,

@@ -1,132 +1,28 @@
 """The turn loop with the real Gemini provider over its wire, the real tools and real files."""
 
-import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import pytest
 
 from isthmus.agent.approval import ApprovalMode, Policy
-from isthmus.agent.options import AgentOptions
-from isthmus.agent.session import Session
-from isthmus.agent.turn import CodingAgent
+from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import (
-    AgentEvent,
     ConfirmationAccepted,
-    ModifiedFileDetails,
-    Prompt,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
-    event_from_json,
-    event_to_json,
 )
-from isthmus.models.base import ChatModel
-from isthmus.models.choose import choose, open_model
-from isthmus.tools.builtin import builtin_tools
-from support.gemini_wire import GeminiWire
-from support.scripted_wire import Call, Failure, Replies, Reply, Say, Think
+from support.agent_desk import edit, is_update
+from support.scripted_wire import Call, Failure, Reply, Say, Think
 
 pytestmark = pytest.mark.anyio
-
-
-@dataclass
-class Desk:
-    """A person with an agent in a workspace; what happened is in ``events``, kept as the journal keeps it."""
-
-    workspace: Path
-    wire: GeminiWire
-    policy: Policy = field(default_factory=Policy)
-    limit: int = 20
-    context: str | None = None
-    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
-
-    async def prompt(self, text: str) -> StateChange:
-        self.events.append(Prompt("m", text, {"workspace_path": str(self.workspace)}))
-        return await self.segment()
-
-    async def answer(self, call: ToolCall, option: str = "proceed_once", content: str | None = None) -> StateChange:
-        modified = None if content is None else ModifiedFileDetails(content)
-        self.events.append(ConfirmationAccepted(ToolCallConfirmation(call.tool_call_id, option, modified), "test"))
-        return await self.segment()
-
-    async def segment(self) -> StateChange:
-        """Run one segment in a process that knows only what was kept."""
-        session = Session("c")
-        for event in self.events:
-            session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
-        model = await self._model()
-        options = AgentOptions(self.workspace / ".outputs", {"PATH": "/usr/bin:/bin"}, self.policy, self.limit)
-
-        async def opened() -> ChatModel:
-            return model
-
-        async def shown(_: Path) -> str | None:
-            return self.context
-
-        try:
-            async with asyncio.timeout(20):
-                async for event in CodingAgent(opened, builtin_tools(), options, shown).run(session):
-                    self.events.append(event)
-        finally:
-            await model.aclose()
-        last = self.events[-1]
-        assert isinstance(last, StateChange)
-        return last
-
-    async def _model(self) -> ChatModel:
-        environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": self.wire.base_url}
-        return await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment)
-
-    @property
-    def calls(self) -> list[ToolCall]:
-        """The last state of each call, in the order of their announcement."""
-        latest = {event.tool_call.tool_call_id: event.tool_call for event in self.events if is_update(event)}
-        return list(latest.values())
-
-    def states(self, name: str) -> list[str]:
-        """The states that the calls of a tool went through; progress is left out."""
-        updates = [event for event in self.events if is_update(event) and event.tool_call.tool_name == name]
-        return [event.tool_call.status.name for event in updates if not event.is_ephemeral]
-
-    def told(self, request: int = -1) -> str:
-        """What a model request said, as text."""
-        return json.dumps(self.body(request)["contents"], ensure_ascii=False)
-
-    def body(self, request: int = -1) -> dict[str, Any]:
-        return self.wire.model_requests[request].json
-
-
-def is_update(event: AgentEvent) -> TypeGuard[ToolCallUpdate]:
-    return isinstance(event, ToolCallUpdate)
-
-
-@pytest.fixture
-def desk(workspace: Path) -> Any:
-    wires: list[GeminiWire] = []
-
-    def opened(replies: Replies, **options: Any) -> Desk:
-        wire = GeminiWire(replies)
-        wire.__enter__()
-        wires.append(wire)
-        return Desk(workspace, wire, **options)
-
-    yield opened
-    for wire in wires:
-        wire.__exit__(None, None, None)
-
-
-def edit(path: Path, old: str, new: str) -> Call:
-    return Call("replace", {"file_path": str(path), "old_string": old, "new_string": new})
 
 
 async def test_an_answer_without_tools_completes_the_turn(desk: Any) -> None:

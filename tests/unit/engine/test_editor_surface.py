@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from isthmus.client import PromptMessage
+from isthmus.development_tool import FileDiff, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorPeer, EditorSurface
+from isthmus.engine.questions import QuestionOpened
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
-from isthmus.events import ConfirmationAccepted, FileDiff, TaskState, ToolCallConfirmation
+from isthmus.events import ConfirmationAccepted, TaskState
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent
 from support.waiting import eventually_async
@@ -71,10 +73,10 @@ async def desk(path: Path, screen: Screen, agent: AskingAgent | None = None) -> 
     engine = Engine(asking, await SqliteJournal.open(path / "journal.sqlite"), options)
     await engine.start()
 
-    async def find(_: Path) -> EditorPeer | None:
+    async def find(_: QuestionOpened) -> EditorPeer | None:
         return screen
 
-    surface = asyncio.create_task(EditorSurface(engine, engine.questions, find).run())
+    surface = asyncio.create_task(EditorSurface(engine.for_user, engine.questions, find).run())
     try:
         yield Desk(engine, asking, screen)
     finally:
@@ -117,7 +119,7 @@ async def test_an_answer_elsewhere_closes_the_view(tmp_path: Path) -> None:
         await at.ask()
         await at.engine.answer(at.task_id, [ToolCallConfirmation("one", "proceed_once")], answered_by="terminal")
         await eventually_async(lambda: at.screen.closed == 1)
-        assert at.agent.ran == ["one"]
+        await eventually_async(lambda: at.agent.ran == ["one"])
 
 
 async def test_a_cancelled_task_closes_the_view(tmp_path: Path) -> None:

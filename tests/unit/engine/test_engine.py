@@ -15,19 +15,17 @@ from isthmus.client import (
     TaskSnapshot,
     Turn,
 )
+from isthmus.development_tool import AgentThought, ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import (
     AgentEvent,
-    AgentThought,
     ConfirmationAccepted,
     Prompt,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallStatus,
     ToolCallUpdate,
 )
 from isthmus.journal.base import Lease
@@ -67,9 +65,9 @@ class CountingJournal(SqliteJournal):
         self.reads += 1
         return await super().events(task_id, after, limit)
 
-    async def session(self, context_id: str) -> Sequence[tuple[str, Delivery]]:
+    async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
         self.reads += 1
-        return await super().session(context_id)
+        return await super().session(context_id, user)
 
 
 class LastWordAgent:

@@ -6,7 +6,8 @@ import pytest
 
 from isthmus.agent.session import Session
 from isthmus.client import InvalidRequest, PromptMessage, Turn
-from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState, ToolCallStatus, ToolCallUpdate
+from isthmus.development_tool import ToolCallStatus
+from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState, ToolCallUpdate
 from support.agents import AskingAgent
 from support.engines import all_of, engine_on, events, once
 

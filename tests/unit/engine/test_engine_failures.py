@@ -1,17 +1,22 @@
 import asyncio
-from collections.abc import Awaitable, Sequence
+import sqlite3
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from pathlib import Path
 
 import pytest
 
-from isthmus.client import Delivery, PromptMessage
+from isthmus.agent.session import Session
+from isthmus.client import Delivery, PromptMessage, TaskNotFound
+from isthmus.development_tool import ToolCall
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, StateChange, TaskState, ToolCall
+from isthmus.events import AgentEvent, AgentMessage, AgentRecord, StateChange, TaskState
+from isthmus.journal import schema
 from isthmus.journal.base import Finished, JournalError, Lease
 from isthmus.journal.sqlite import SqliteJournal
-from support.agents import EchoAgent, WaitingAgent
-from support.engines import all_of, events
+from support.agents import AskingAgent, EchoAgent, WaitingAgent
+from support.engines import all_of, engine_on, events
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +43,7 @@ class FullJournal(SqliteJournal):
 class ForgetfulJournal(SqliteJournal):
     """Has a session that cannot be understood."""
 
-    async def session(self, context_id: str) -> Sequence[tuple[str, Delivery]]:
+    async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
         raise KeyError(context_id)
 
 
@@ -85,3 +90,74 @@ async def test_an_engine_closes_also_when_nothing_can_be_kept(tmp_path: Path) ->
     await engine.aclose()
     with pytest.raises(JournalError):
         await engine.get(turn.task_id)
+
+
+class UnkeepableAgent:
+    """Says what no journal can keep, when it is told so."""
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield session.apply(StateChange(TaskState.WORKING))
+        if session.prompt == "bad":
+            yield session.apply(AgentRecord({"when": object()}))
+        yield session.apply(AgentMessage("m", "done"))
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+async def test_an_event_that_cannot_be_kept_fails_its_task_and_no_other(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, UnkeepableAgent()) as engine:
+        turns = [await engine.prompt(PromptMessage(text)) for text in ("good", "bad", "good")]
+        ends = [events(await all_of(turn))[-1] for turn in turns]
+        states = [end.state for end in ends if isinstance(end, StateChange)]
+        assert states == [TaskState.COMPLETED, TaskState.FAILED, TaskState.COMPLETED]
+        failed = await engine.get(turns[1].task_id)
+        assert "AgentRecord" in (failed.error or "")
+        assert (await engine.prompt(PromptMessage("good", task_id=turns[0].task_id))).task_id == turns[0].task_id
+
+
+async def test_who_follows_a_task_that_is_deleted_is_told(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, AskingAgent()) as engine:
+        turn = await engine.prompt(PromptMessage("work"))
+        await all_of(turn)
+        waiting = await engine.follow(turn.task_id, (await engine.get(turn.task_id)).seq)
+        assert await Retention(engine.journal).delete([turn.task_id], also_waiting=True) == [turn.task_id]
+        with pytest.raises(TaskNotFound, match="was deleted"):
+            await all_of(waiting)
+
+
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+async def test_nothing_is_kept_where_it_would_be_lost_when_the_journal_is_deleted_or_replaced(
+    tmp_path: Path, what: str
+) -> None:
+    async with engine_on(tmp_path, EchoAgent()) as engine:
+        turn = await engine.prompt(PromptMessage("hello"))
+        await all_of(turn)
+        (tmp_path / "journal.sqlite").unlink()
+        if what == "replaced":
+            (tmp_path / "journal.sqlite").touch()
+        with pytest.raises(JournalError, match=f"journal.sqlite was {what} while it was open"):
+            await engine.prompt(PromptMessage("again"))
+
+
+async def test_who_asks_while_another_program_holds_the_journal_is_told_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.2)
+    agent = WaitingAgent()
+    async with engine_on(tmp_path, agent, lease_seconds=2) as engine:
+        turn = await engine.prompt(PromptMessage("work"))
+        await agent.started.wait()
+        other = sqlite3.connect(tmp_path / "journal.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(JournalError, match="another program holds the journal"):
+            await engine.prompt(PromptMessage("again"))
+        agent.release.set()
+        with pytest.raises(JournalError, match="another program holds the journal"):
+            await all_of(turn)
+        other.execute("ROLLBACK")
+        other.close()
+
+        async def is_completed() -> bool:
+            return (await engine.get(turn.task_id)).state is TaskState.COMPLETED
+
+        await eventually_async(is_completed)
+        assert len(await engine.tasks()) == 1

@@ -1,5 +1,7 @@
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,21 +10,17 @@ from isthmus.client import (
     InvalidRequest,
     PromptMessage,
     TaskNotFound,
+    UserLimits,
 )
+from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import (
-    AgentEvent,
-    StateChange,
-    TaskState,
-    TextContent,
-    ToolCall,
-    ToolCallStatus,
-    ToolCallUpdate,
-)
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.journal.base import NO_LIMITS, NewTask, Taken, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import all_of, engine_on, events, once
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -158,3 +156,60 @@ async def test_a_model_that_says_no_unicode_is_kept_and_followed(tmp_path: Path)
         assert seen[-1] == StateChange(TaskState.COMPLETED)
         (update,) = [event for event in seen if isinstance(event, ToolCallUpdate)]
         assert update.tool_call.input_parameters == {"key\ufffd": ["\ufffd", {"n": 1}]}
+
+
+class WatchedJournal(SqliteJournal):
+    """Tells when a task is made or taken, before that is written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.taking = asyncio.Event()
+
+    def create(
+        self,
+        task: NewTask,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
+    ) -> Awaitable[Taken]:
+        self.taking.set()
+        return super().create(task, events, owner, lease_seconds, limits)
+
+    def claim(
+        self,
+        row: TaskRow,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
+    ) -> Awaitable[Taken | None]:
+        self.taking.set()
+        return super().claim(row, events, owner, lease_seconds, limits)
+
+
+async def test_what_was_asked_for_runs_also_when_the_asker_is_gone_before_it_is_written(tmp_path: Path) -> None:
+    agent = AskingAgent()
+    journal = WatchedJournal(tmp_path / "journal.sqlite")
+    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=tmp_path)))
+    await engine.start()
+    await leave_while_taking(journal, engine.prompt(PromptMessage("do it")))
+    (task,) = await eventually_async(engine.tasks)
+    await eventually_async(lambda: is_(engine, task.task_id, TaskState.INPUT_REQUIRED))
+    await leave_while_taking(journal, engine.answer(task.task_id, once("one"), answered_by="test"))
+    await eventually_async(lambda: is_(engine, task.task_id, TaskState.COMPLETED))
+    assert agent.ran == ["one"]
+    await engine.aclose()
+
+
+async def leave_while_taking(journal: WatchedJournal, asking: Coroutine[Any, Any, object]) -> None:
+    journal.taking.clear()
+    asked = asyncio.create_task(asking)
+    await journal.taking.wait()
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+
+async def is_(engine: Engine, task_id: str, state: TaskState) -> bool:
+    return (await engine.get(task_id)).state is state

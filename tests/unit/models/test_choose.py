@@ -34,6 +34,12 @@ def must_not_ask(environment: Mapping[str, str]) -> LocalServer | None:
     raise AssertionError("asked for a local server")
 
 
+@pytest.mark.parametrize("spec", ["gemini:\n\x1b[31m", "gemini-\x00x", "claude-\u2028x"])
+def test_a_name_with_control_characters_is_no_models_name(spec: str) -> None:
+    with pytest.raises(IsthmusError, match="no model is called"):
+        choose(spec, None, KEYS)
+
+
 @pytest.mark.parametrize(
     ("spec", "provider", "name"),
     [

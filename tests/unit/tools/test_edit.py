@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.events import FileDiff
+from isthmus.development_tool import FileDiff
 from isthmus.tools.base import Approved, Tool
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.replace import Replace

@@ -10,7 +10,7 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from isthmus.events import ExecuteDetails
+from isthmus.development_tool import ExecuteDetails
 from isthmus.tools.base import Approved, LiveContent, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.run_shell_command import RunShellCommand

@@ -4,30 +4,39 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.client import Delivery, TaskSnapshot
-from isthmus.events import (
-    AgentEvent,
+from isthmus.client import MISSED_EVENTS, Delivery, TaskSnapshot
+from isthmus.development_tool import (
     AgentThought,
-    ConfirmationAccepted,
     ConfirmationOption,
     ConfirmationRequest,
     GenericDetails,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.events import (
+    AgentEvent,
+    AgentMessage,
+    ArtifactPart,
+    ArtifactUpdate,
+    Checkpoint,
+    Command,
+    Compacted,
+    ConfirmationAccepted,
     ModelReply,
     Prompt,
+    Restored,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ToolCall,
-    ToolCallConfirmation,
-    ToolCallStatus,
     ToolCallUpdate,
-    ToolOutput,
     ToolResultRecorded,
 )
+from isthmus.task_view import TaskView
 from isthmus.terminal.statistics import session_metrics, stream_stats
-from isthmus.terminal.task_view import TaskView
 
 REQUEST = ConfirmationRequest((ConfirmationOption("proceed_once", "Allow"),), generic_details=GenericDetails("do it"))
 IDS = st.sampled_from(["a", "b"])
@@ -52,6 +61,12 @@ EVENTS: st.SearchStrategy[AgentEvent] = st.one_of(
     st.builds(RetryNotice, st.just(1), st.just(2), st.just(0.5), st.text()),
     st.builds(ModelReply, IDS, IDS, st.just({}), st.integers(0, 9), st.integers(0, 9)),
     st.builds(ToolResultRecorded, IDS, st.text()),
+    st.builds(Command, IDS, st.just(("memory", "add")), st.text()),
+    st.builds(AgentMessage, IDS, st.text(), st.booleans()),
+    st.builds(ArtifactUpdate, IDS, st.tuples(st.builds(ArtifactPart, text=st.text())), append=st.booleans()),
+    st.builds(Compacted, st.text(), st.just(2), st.just(100), st.just(10)),
+    st.builds(Checkpoint, IDS, IDS),
+    st.builds(Restored, IDS),
 )
 
 
@@ -117,6 +132,41 @@ def test_the_final_text_is_the_last_one_that_says_anything() -> None:
         TextContent("c", " "),
     ]
     assert fold(numbered(events)).final_text == "the answer"
+
+
+def artifact(text: str, *, append: bool = False) -> ArtifactUpdate:
+    return ArtifactUpdate("greeting", (ArtifactPart(text=text),), append=append)
+
+
+def test_artifacts_are_the_answer_with_what_is_said_after_them() -> None:
+    events = [TextContent("a", "Let me see."), artifact("Hello "), artifact("Ada", append=True)]
+    assert fold(numbered(events)).final_text == "Hello Ada"
+    assert fold(numbered([*events, TextContent("b", "That is all.")])).final_text == "Hello Ada\n\nThat is all."
+    assert fold(numbered([*events, artifact("Bye")])).final_text == "Bye"
+
+
+@given(st.lists(st.tuples(st.text(), st.booleans()), max_size=20))
+def test_an_artifact_is_what_was_added_since_it_was_last_begun(pieces: list[tuple[str, bool]]) -> None:
+    expected = ""
+    for text, append in pieces:
+        expected = expected + text if append else text
+    view = fold(numbered([artifact(text, append=append) for text, append in pieces]))
+    assert "".join(item.text for item in view.artifacts.values()) == expected
+
+
+@given(st.lists(st.tuples(IDS, st.text()), max_size=20))
+def test_the_texts_of_a_message_stand_in_the_order_in_which_they_came(pieces: list[tuple[str, str]]) -> None:
+    view = fold(numbered([TextContent(message_id, text) for message_id, text in pieces]))
+    for message_id, message in view.messages.items():
+        assert message.text == "".join(text for name, text in pieces if name == message_id)
+
+
+def test_a_view_says_what_command_ran_and_that_something_may_be_missing() -> None:
+    command = Command("m", ("restore",), "cp-1")
+    view = fold(numbered([command, Checkpoint("cp-1", "a"), Restored("cp-1"), Compacted("s", 1, 9, 2)]))
+    assert (view.command, view.restored, view.has_missed) == (command, "cp-1", False)
+    assert (view.checkpoints, view.compactions) == ([Checkpoint("cp-1", "a")], [Compacted("s", 1, 9, 2)])
+    assert fold(numbered([StateChange(TaskState.WORKING, reason=MISSED_EVENTS)])).has_missed
 
 
 def test_a_view_of_a_snapshot_knows_the_open_questions() -> None:

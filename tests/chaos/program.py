@@ -1,0 +1,249 @@
+"""The agent as a process that is killed: the real engine, agent and tools behind lines of JSON on stdin and stdout.
+
+Run as ``python program.py FOLDER [POINT COUNT]``: at the COUNT-th time that POINT is reached, the process kills itself
+with SIGKILL. The points are put around the journal and the tools here; the program itself knows nothing of them.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from isthmus.cli import local_agent as composition
+from isthmus.cli.options import GivenOptions, decide
+from isthmus.client import Delivery, PromptMessage, TaskError, UserLimits
+from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
+from isthmus.engine import Engine
+from isthmus.events import AgentEvent, event_to_json
+from isthmus.journal.base import NO_LIMITS, Finished, Lease, NewTask, Taken, TaskRow
+from isthmus.journal.sqlite import SqliteJournal
+from isthmus.tools.base import Approved, Arguments, Tool, ToolContext, ToolItem, ToolKind, ToolSet
+from isthmus.tools.builtin import builtin_tools
+
+T = TypeVar("T")
+
+STEPS = ("create", "append", "executing", "finish", "claim", "post", "take", "take-over")
+POINTS = (
+    *(f"{step} {moment}" for step in STEPS for moment in ("asked", "open", "committed")),
+    "effect to come",
+    "effect begun",
+    "effect done",
+)
+"""``asked``: the write is on its way. ``open``: its statements are done, the transaction is not. ``committed``: nobody
+has been told yet. The effect: EXECUTING is on the disk, the tool has begun, it is done and nothing is written of it."""
+
+
+@dataclass
+class Death:
+    """Where this process dies. Without a point it lives."""
+
+    point: str = ""
+    count: int = 1
+
+    def at(self, point: str) -> None:
+        """Die here if this is the place."""
+        if point == self.point:
+            self.count -= 1
+            if self.count == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+DEATH = Death()
+
+
+class MortalJournal(SqliteJournal):
+    """A journal with points around what it writes."""
+
+    def __init__(self, path: Path, *arguments: Any, **options: Any) -> None:
+        super().__init__(path, *arguments, **options)
+        self._step = ""
+        submit = self._writer.submit
+
+        def submit_mortal(work: Callable[[sqlite3.Connection], T], **options: Any) -> "asyncio.Future[T]":
+            step = self._step
+
+            def mortal(connection: sqlite3.Connection) -> T:
+                result = work(connection)
+                if step:
+                    DEATH.at(f"{step} open")
+                return result
+
+            return submit(mortal, **options)
+
+        self._writer.submit = submit_mortal  # type: ignore[method-assign]
+
+    def _at(self, step: str, write: Callable[[], Awaitable[T]]) -> Awaitable[T]:
+        DEATH.at(f"{step} asked")
+        self._step = step
+        future = asyncio.ensure_future(write())
+        self._step = ""
+        future.add_done_callback(lambda _: DEATH.at(f"{step} committed"))
+        return future
+
+    def create(
+        self,
+        task: NewTask,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
+    ) -> Awaitable[Taken]:
+        above = super().create
+        return self._at("create", lambda: above(task, events, owner, lease_seconds, limits))
+
+    def append(
+        self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
+    ) -> Awaitable[Sequence[Delivery]]:
+        above = super().append
+        return self._at("executing" if full_sync else "append", lambda: above(lease, events, full_sync=full_sync))
+
+    def finish(
+        self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall], *, discard_inbox: bool = False
+    ) -> Awaitable[Finished]:
+        above = super().finish
+        return self._at("finish", lambda: above(lease, events, pending, discard_inbox=discard_inbox))
+
+    def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
+        above = super().take
+        return self._at("take", lambda: above(lease, events, count))
+
+    def claim(
+        self,
+        row: TaskRow,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
+    ) -> Awaitable[Taken | None]:
+        above = super().claim
+        return self._at("claim", lambda: above(row, events, owner, lease_seconds, limits))
+
+    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[Taken | None]:
+        above = super().take_over
+        return self._at("take-over", lambda: above(row, owner, lease_seconds))
+
+    def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
+        above = super().post
+        return self._at("post", lambda: above(row, events))
+
+
+@dataclass(frozen=True)
+class MortalTool:
+    """A tool with an effect, with points around it; each time it begins it leaves a line in the file ``begun``."""
+
+    tool: Tool
+    begun: ClassVar[Path]
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self.tool.parameters
+
+    @property
+    def kind(self) -> ToolKind:
+        return self.tool.kind
+
+    def describe(self, arguments: Arguments) -> str:
+        return self.tool.describe(arguments)
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        return await self.tool.propose(arguments, context)
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        DEATH.at("effect to come")
+        with self.begun.open("a", encoding="utf-8") as file:
+            file.write(f"{context.output_folder.name} {context.tool_call_id}\n")
+        DEATH.at("effect begun")
+        async for item in self.tool.run(arguments, context, approved):
+            DEATH.at("effect done")
+            yield item
+
+
+def mortal_tools() -> ToolSet:
+    """The built-in tools; those with an effect are mortal."""
+    tools = builtin_tools().tools.values()
+    return ToolSet.of(*(tool if tool.kind is ToolKind.READ else MortalTool(tool) for tool in tools))
+
+
+class Desk:
+    """Does what the lines on stdin say; says what comes of it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._doing: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until stdin ends."""
+        reader = asyncio.StreamReader(limit=2**24)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        self.say({"ready": True})
+        while line := await reader.readline():
+            task = asyncio.create_task(self._do(json.loads(line)))
+            self._doing.add(task)
+            task.add_done_callback(self._doing.discard)
+
+    def say(self, value: object) -> None:
+        """One line."""
+        sys.stdout.write(json.dumps(value) + "\n")
+        sys.stdout.flush()
+
+    async def _do(self, request: Mapping[str, Any]) -> None:
+        try:
+            result = await self._result(request)
+            self.say({"id": request["id"], "result": result})
+        except TaskError as error:
+            self.say({"id": request["id"], "error": str(error)})
+
+    async def _result(self, request: Mapping[str, Any]) -> object:
+        engine = self._engine
+        match request["do"]:
+            case "prompt":
+                turn = await engine.prompt(PromptMessage(request["text"], task_id=request.get("task")))
+                return turn.task_id
+            case "answer":
+                answer = ToolCallConfirmation(request["call"], request["option"])
+                await engine.answer(request["task"], [answer], answered_by=request["by"])
+            case "cancel":
+                return (await engine.cancel(request["task"])).state
+            case "tasks":
+                found = await engine.tasks(1000)
+                return [[item.task_id, item.title, item.state, item.seq] for item in found]
+            case "follow":
+                turn = await engine.follow(request["task"], request["after"])
+                async for item in turn.deliveries:
+                    if item.seq is not None:
+                        self.say({"task": request["task"], "seq": item.seq, "event": event_to_json(item.event)})
+            case other:
+                raise ValueError(other)
+        return None
+
+
+async def main(folder: Path, point: str, count: int) -> None:
+    """Run until stdin ends, or until death."""
+    DEATH.point, DEATH.count = point, count
+    MortalTool.begun = folder / "begun"
+    composition.SqliteJournal = MortalJournal  # type: ignore[misc]
+    composition.builtin_tools = mortal_tools  # type: ignore[assignment]
+    given = GivenOptions(
+        model=f"scripted:{folder / 'script.yaml'}", workspace=folder / "work", data_dir=folder / "data", ide=False
+    )
+    setup = decide(given, may_ask=True)
+    async with composition.local_agent(setup, composition.rule_for(setup), takes_over=True) as engine:
+        await Desk(engine).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "", int((*sys.argv, "1", "1", "1")[3])))

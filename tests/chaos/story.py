@@ -1,0 +1,308 @@
+"""One story: tasks that run commands and edits, in a process that is killed again and again until all have ended.
+
+Clients watch and answer, and note what they saw; afterwards the notes are held against the journal and the traces.
+"""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SECONDS = 150.0
+"""A story that takes longer hangs, however busy the machine is."""
+
+SCRIPT = """
+name: chaos
+chunk_characters: 7
+scenarios:
+  - prompt: '\\Amore (?P<n>\\d+)'
+    replies: [{text: 'Also {{n}}.'}]
+  - prompt: '\\Awork (?P<n>\\d+)'
+    replies:
+      - text: First a command, then I look at the folder.
+        call: {name: run_shell_command, arguments: {command: 'sleep 0.1; echo {{n}}-a >> TRACES'}}
+      - steps:
+          - text: Two at once.
+          - call: {name: run_shell_command, arguments: {command: 'echo {{n}}-b >> TRACES'}}
+          - call: {name: list_directory, arguments: {dir_path: '{{workspace}}'}}
+          - call: {name: write_file, arguments: {file_path: '{{workspace}}/file-{{n}}.txt', content: "{{n}}\\n"}}
+      - call: {name: run_shell_command, arguments: {command: 'echo {{n}}-c >> TRACES; sleep 0.02'}}
+      - text: 'Task {{n}} is done, and that is all that there was to do about it.'
+"""
+UNTIL_ENDED = ("completed", "failed", "canceled")
+
+
+class DiedError(Exception):
+    """The process was killed before it answered."""
+
+
+@dataclass
+class Death:
+    """How a life of the process ends: at the ``count``-th time of a point in it, or when a client has seen so many
+    events; with neither it is not killed."""
+
+    point: str = ""
+    count: int = 1
+    seen: int = 0
+
+
+@dataclass
+class Watched:
+    """A task as the clients know it. ``seen`` are its events as they came, each with its number."""
+
+    task_id: str
+    number: int
+    seen: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    state: str = ""
+    waiting: dict[str, bool] = field(default_factory=dict[str, bool])
+    """The calls that ask; True when they are answered."""
+    following: bool = False
+    executed: int = 0
+    more_in_life: int = 0
+    sent_more: bool = False
+    acknowledged_more: bool = False
+    cancelled: bool = False
+
+    @property
+    def at(self) -> int:
+        """The last event."""
+        return self.seen[-1][0] if self.seen else 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Nothing more is to come of it."""
+        return self.state in UNTIL_ENDED and (not self.sent_more or self.has_more or self.state == "canceled")
+
+    @property
+    def has_more(self) -> bool:
+        """Its second message was taken up."""
+        return any('"Prompt"' in event and "more" in event for _, event in self.seen)
+
+
+class Story:
+    """Plays one story in ``folder``. ``deaths`` are the lives' ends, in order; the last life lives."""
+
+    def __init__(self, folder: Path, deaths: Sequence[Death], seed: int, tasks: int = 4) -> None:
+        self.folder = folder
+        self.traces = folder / "traces"
+        self.deaths = list(deaths)
+        self.kills: Counter[str] = Counter()
+        self.tasks: dict[str, Watched] = {}
+        self.told_late = 0
+        """Answers that came after another client's."""
+        self._random = random.Random(seed)  # noqa: S311 - to be repeated
+        self._wanted = list(range(tasks))
+        self._process: asyncio.subprocess.Process | None = None
+        self._requests: dict[int, asyncio.Future[Any]] = {}
+        self._number = 0
+        self._events_of_life = 0
+        self._life = 0
+        self._death = Death()
+        (folder / "work").mkdir(parents=True)
+        (folder / "script.yaml").write_text(SCRIPT.replace("TRACES", str(self.traces)), encoding="utf-8")
+
+    async def play(self) -> None:
+        """Live after life until every task has ended."""
+        async with asyncio.timeout(SECONDS):
+            while not await self._live():
+                pass
+
+    # --- a life ---
+
+    async def _live(self) -> bool:
+        """One life of the process; True when the story is told."""
+        self._death = self.deaths.pop(0) if self.deaths else Death()
+        self._events_of_life = 0
+        self._life += 1
+        with (self.folder / "program.log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "chaos.program", str(self.folder)),
+                *(self._death.point, str(self._death.count)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                limit=2**24,
+            )
+        self._process = process
+        self._requests = {0: asyncio.get_running_loop().create_future()}
+        acting = asyncio.create_task(self._act_until_told())
+        reading = asyncio.create_task(self._read(process))
+        try:
+            await asyncio.wait({acting, reading}, return_when=asyncio.FIRST_COMPLETED)
+            if acting.done() and acting.exception() is None:
+                assert process.stdin is not None
+                process.stdin.close()
+                await process.wait()
+                return True
+            await reading
+            code = await process.wait()
+            await asyncio.wait({acting}, timeout=5)
+            acting.cancel()
+            try:
+                await acting
+            except* (DiedError, asyncio.CancelledError):
+                pass
+            if code != -signal.SIGKILL:
+                raise AssertionError(f"the program ended with {code}:\n{self.log()}")
+            self.kills[self._death.point or "seen"] += 1
+            return False
+        finally:
+            acting.cancel()
+            await asyncio.gather(acting, return_exceptions=True)
+            if process.returncode is None:
+                process.kill()
+            await asyncio.gather(reading, return_exceptions=True)
+            await process.wait()
+
+    def log(self) -> str:
+        """The last of what the program said beside its work."""
+        return (self.folder / "program.log").read_text(encoding="utf-8")[-4000:]
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            try:
+                said = json.loads(line)
+            except ValueError:
+                break  # Cut off by death.
+            if "ready" in said:
+                self._requests[0].set_result(None)
+            elif "id" in said:
+                self._requests[said["id"]].set_result(said)
+            else:
+                self._see(process, said)
+        for request in self._requests.values():
+            if not request.done():
+                request.set_exception(DiedError())
+                request.exception()  # Whether anybody waits for it or not.
+
+    def _see(self, process: asyncio.subprocess.Process, said: Mapping[str, Any]) -> None:
+        task = self.tasks[said["task"]]
+        event = said["event"]
+        task.seen.append((said["seq"], json.dumps(event, sort_keys=True)))
+        match event["type"]:
+            case "StateChange":
+                task.state = event["state"].lower().replace("_", "-")
+                if task.state != "input-required":
+                    task.waiting = {call: done for call, done in task.waiting.items() if not done}
+            case "ToolCallUpdate":
+                call = event["tool_call"]
+                if call["status"] == "PENDING" and "confirmation_request" in call:
+                    task.waiting.setdefault(call["tool_call_id"], False)
+                else:
+                    task.waiting.pop(call["tool_call_id"], None)
+                if call["status"] == "EXECUTING" and call["tool_name"] != "list_directory":
+                    task.executed += 1
+            case _:
+                pass
+        self._events_of_life += 1
+        if self._events_of_life == self._death.seen and process.returncode is None:
+            process.kill()
+
+    async def _ask(self, **request: object) -> Any:
+        """The answer to a request; cancelled when the process dies first."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._number += 1
+        request["id"] = self._number
+        future = asyncio.get_running_loop().create_future()
+        self._requests[self._number] = future
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        return await future
+
+    # --- the clients ---
+
+    async def _act_until_told(self) -> None:
+        await self._requests[0]
+        await self._begin()
+        while True:
+            async with asyncio.TaskGroup() as group:
+                for task in self.tasks.values():
+                    group.create_task(self._watch(task))
+            # A message whose sender did not hear that it was taken is sent again, so there may be two.
+            behind = False
+            for task_id, _, state, seq in (await self._ask(do="tasks"))["result"]:
+                task = self.tasks[task_id]
+                if seq > task.at or state not in UNTIL_ENDED:
+                    task.state, behind = "", True
+            if not behind:
+                return
+
+    async def _begin(self) -> None:
+        """Find the tasks that there are, make those that are wanted: each exactly once, also when its maker died."""
+        found = (await self._ask(do="tasks"))["result"]
+        for task_id, title, _, _ in found:
+            number = int(title.split()[1])
+            self.tasks.setdefault(task_id, Watched(task_id, number))
+        known = {task.number for task in self.tasks.values()}
+        for number in [number for number in self._wanted if number not in known]:
+            task_id = (await self._ask(do="prompt", text=f"work {number}"))["result"]
+            self.tasks[task_id] = Watched(task_id, number)
+
+    async def _watch(self, task: Watched) -> None:
+        """Follow a task over its questions to its end, answering as two clients at once."""
+        aside: list[asyncio.Task[Any]] = []
+        try:
+            while not task.has_ended:
+                following = asyncio.create_task(self._ask(do="follow", task=task.task_id, after=task.at))
+                aside.append(following)
+                while not following.done():
+                    await asyncio.wait({following}, timeout=0.005)
+                    aside += self._disturb(task)
+                said = following.result()
+                if "error" in said:
+                    raise AssertionError(f"task {task.number} cannot be followed after {task.at}: {said['error']}")
+                open_calls = [call for call, is_answered in task.waiting.items() if not is_answered]
+                if task.state == "input-required" and open_calls:
+                    await self._answer(task, self._random.choice(open_calls))
+            await asyncio.gather(*aside)
+        finally:
+            for item in aside:
+                item.cancel()
+            await asyncio.gather(*aside, return_exceptions=True)
+
+    def _disturb(self, task: Watched) -> "list[asyncio.Task[None]]":
+        """What else some clients do while a task works: say more, cancel; again when the process died over it."""
+        if task.number % 4 == 1 and task.executed >= 1 and task.more_in_life < self._life and not task.has_more:
+            task.more_in_life = self._life
+            if not task.acknowledged_more:
+                task.sent_more = True
+                return [asyncio.create_task(self._send_more(task))]
+        if task.number % 4 == 3 and task.executed >= 2 and not task.cancelled:
+            task.cancelled = True
+            return [asyncio.create_task(self._cancel(task))]
+        return []
+
+    async def _answer(self, task: Watched, call: str) -> None:
+        option = "cancel" if self._random.random() < 0.15 else "proceed_once"
+        answers = [
+            self._ask(do="answer", task=task.task_id, call=call, option=option, by=client) for client in ("one", "two")
+        ]
+        said = await asyncio.gather(*answers)
+        refused = [item["error"] for item in said if "error" in item]
+        for error in refused:
+            if "does not wait for an answer" not in error:
+                raise AssertionError(f"an answer to {call} of task {task.number} was refused: {error}")
+        if len(refused) == 1:
+            self.told_late += 1
+            task.waiting[call] = True
+        # Both refused: it was answered in an earlier life, and the events that say so are on their way.
+
+    async def _send_more(self, task: Watched) -> None:
+        said = await self._ask(do="prompt", text=f"more {task.number}", task=task.task_id)
+        if "error" in said:
+            raise AssertionError(said["error"])
+        task.acknowledged_more = True
+
+    async def _cancel(self, task: Watched) -> None:
+        said = await self._ask(do="cancel", task=task.task_id)
+        if "error" in said and "only one that works or waits" not in said["error"]:
+            raise AssertionError(said["error"])

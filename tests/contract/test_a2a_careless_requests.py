@@ -1,0 +1,209 @@
+"""Requests of careless, old and foreign clients: what is let pass, and what is refused in which words."""
+
+import gzip
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.a2a.extension import URI
+from isthmus.a2a.options import ServerOptions
+from isthmus.agent.session import Session
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent
+from isthmus.models.base import Text
+from support.a2a_serving import TOKEN, prompt, rpc, serving
+from support.a2a_v1 import ACTIVE, PLAIN, Client, said
+from support.agents import reply
+from support.engines import engine_on
+from support.script_agent import Serve, serve_with
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Serve:
+    return serve_with("engine", tmp_path)
+
+
+class TellingAgent:
+    """Says which model its session has settings for."""
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """One turn."""
+        yield session.apply(StateChange(TaskState.WORKING))
+        said = f"{session.settings.model if session.settings else None} in {session.workspace}"
+        yield session.apply(TextContent("t", said))
+        yield session.apply(replace(reply("t", Text(said))))
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+async def test_a_byte_order_mark_before_a_request_is_no_part_of_it(serve: Serve) -> None:
+    async with serve() as raw:
+        body = b"\xef\xbb\xbf" + json.dumps(rpc("tasks/get", {"id": "x"})).encode()
+        assert (await raw.http.post(raw.url, content=body)).json()["error"]["code"] == -32001
+
+
+async def test_a_number_that_could_not_be_given_back_is_refused(serve: Serve) -> None:
+    async with serve() as raw:
+        body = b'{"jsonrpc": "2.0", "id": 1e999, "method": "tasks/get", "params": {"id": "x"}}'
+        answer = (await raw.http.post(raw.url, content=body)).json()
+        assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+        assert "1e999" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["", "message:send"])
+async def test_a_compressed_body_is_refused_with_the_encoding_that_is_read(serve: Serve, path: str) -> None:
+    async with serve() as raw:
+        body = gzip.compress(json.dumps(rpc("tasks/get", {"id": "x"})).encode())
+        refused = await raw.http.post(raw.url + path, content=body, headers={"Content-Encoding": "gzip"})
+        assert (refused.status_code, refused.headers["accept-encoding"]) == (415, "identity")
+        assert "gzip" in refused.text
+        plain = await raw.http.post(
+            raw.url, json=rpc("tasks/get", {"id": "x"}), headers={"Content-Encoding": "identity"}
+        )
+        assert plain.json()["error"]["code"] == -32001
+
+
+@pytest.mark.parametrize("method", ["message/send", "message/stream", "tasks/get", "SendMessage"])
+async def test_a_last_event_id_is_of_no_concern_to_methods_that_follow_nothing(
+    serve: Serve, workspace: Path, method: str
+) -> None:
+    async with serve() as raw:
+        task = await raw.result("message/send", prompt("hello", workspace))
+        params: dict[str, Any] = {"tasks/get": {"id": task["id"]}, "SendMessage": said("hello", workspace)}.get(
+            method, prompt("hello", workspace)
+        )
+        headers = {**ACTIVE, "Last-Event-ID": "of-another-stream"} if method == "SendMessage" else {
+            "A2A-Extensions": URI, "Last-Event-ID": "of-another-stream"
+        }  # fmt: skip
+        response = await raw.http.post(raw.url, json=rpc(method, params), headers=headers)
+        assert '"error"' not in response.text
+
+
+@pytest.mark.parametrize("seen", ["99", "-1", "x", "1.5", "9" * 30])
+@pytest.mark.parametrize("method", ["tasks/resubscribe", "SubscribeToTask"])
+async def test_an_event_that_never_was_is_refused_by_methods_that_follow(
+    serve: Serve, workspace: Path, method: str, seen: str
+) -> None:
+    async with serve() as raw:
+        task = await raw.result("message/send", prompt("hello", workspace))
+        error = await raw.error(method, {"id": task["id"]}, {"Last-Event-ID": seen})
+        assert error["code"] == -32602
+        assert seen[:20] in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("where", "code"), [("?A2A-Version=2.0", 400), ("?a2a-version=1.0", 404), ("?A2A-Version=", 404)]
+)
+async def test_the_version_may_be_a_parameter_of_the_request(serve: Serve, where: str, code: int) -> None:
+    async with serve() as raw:
+        response = await raw.http.get(raw.url + "tasks/unknown" + where)
+        assert response.status_code == code
+        assert response.json()["error"]["details"][0]["reason"] == (
+            "VERSION_NOT_SUPPORTED" if code == 400 else "TASK_NOT_FOUND"
+        )
+
+
+async def test_the_header_tells_the_version_before_the_parameter(serve: Serve) -> None:
+    async with serve() as raw:
+        params = {"id": "unknown"}
+        response = await raw.http.post(raw.url + "?A2A-Version=9.9", json=rpc("GetTask", params), headers=PLAIN)
+        assert response.json()["error"]["code"] == -32001
+
+
+async def test_members_that_are_null_are_not_set(serve: Serve, workspace: Path) -> None:
+    async with serve() as raw:
+        part = {"text": "hello", "raw": None, "url": None, "data": None, "filename": None, "mediaType": None}
+        params = said("", workspace, parts=[part], taskId=None, contextId=None)
+        task = (await Client(raw, "HTTP+JSON").call("SendMessage", params))["task"]
+        assert task["history"][0]["parts"] == [{"text": "hello"}]
+
+
+@pytest.mark.parametrize("name", ["input-required", "TASK_STATE_INPUT_REQUIRED", "6"])
+async def test_a_state_is_filtered_by_its_name_in_either_version(serve: Serve, workspace: Path, name: str) -> None:
+    async with serve() as raw:
+        await raw.result("message/send", prompt("hello", workspace))
+        waiting = await raw.result("message/send", prompt("edit", workspace))
+        found = (await raw.http.get(raw.url + "tasks", params={"status": name}, headers=PLAIN)).json()
+        assert [task["id"] for task in found["tasks"]] == [waiting["id"]]
+
+
+@pytest.mark.parametrize("number", ["1", "99999999999999"])
+async def test_a_history_may_be_asked_for_in_any_length(serve: Serve, workspace: Path, number: str) -> None:
+    async with serve() as raw:
+        task = await raw.result("message/send", prompt("hello", workspace))
+        found = (await raw.http.get(raw.url + f"tasks/{task['id']}?historyLength={number}", headers=PLAIN)).json()
+        assert len(found["history"]) == (1 if number == "1" else 2)
+
+
+async def test_errors_over_http_are_of_the_media_type_and_form_of_1_0(serve: Serve) -> None:
+    async with serve(options=ServerOptions(TOKEN, body_limit=1000)) as raw:
+        asked = {
+            401: raw.http.get(raw.url + "tasks", headers={"Authorization": "Bearer wrong"}),
+            403: raw.http.get(raw.url + "tasks", headers={"Host": "elsewhere.example"}),
+            404: raw.http.get(raw.url + "tasks/unknown", headers=PLAIN),
+            405: raw.http.put(raw.url + "tasks"),
+            413: raw.http.post(raw.url + "message:send", content=b"x" * 2000),
+            400: raw.http.post(raw.url + "message:send", content=b"{", headers=PLAIN),
+        }
+        for status, request in asked.items():
+            response = await request
+            assert (response.status_code, response.headers["content-type"]) == (status, "application/a2a+json")
+            error = response.json()["error"]
+            assert error["code"] == status
+            assert error["status"]
+            assert error["message"]
+
+
+async def test_an_id_in_a_path_may_hold_what_is_escaped_there(serve: Serve) -> None:
+    async with serve() as raw:
+        found = (await raw.http.get(raw.url + "tasks/a%2Fb%2541%3F", headers=PLAIN)).json()
+        assert found["error"]["message"] == "there is no task a/b%41?"
+        found = await raw.http.post(raw.url + "message%3Asend", json={}, headers=PLAIN)
+        assert "params.message" in found.json()["error"]["message"]
+
+
+async def test_later_settings_may_name_single_fields_and_are_held_to_their_types(
+    tmp_path: Path, workspace: Path
+) -> None:
+    async with engine_on(tmp_path, TellingAgent(), workspace=workspace) as engine, serving(engine) as raw:
+        first = await raw.result("message/send", prompt("hello", workspace))
+        assert first["status"]["message"]["parts"][0]["text"] == f"None in {workspace}"
+        for ids in ({"contextId": first["contextId"]}, {"taskId": first["id"]}):
+            params = prompt("again", **ids, metadata={URI: {"model": "mine"}})
+            later = await raw.result("message/send", params)
+            assert later["status"]["message"]["parts"][0]["text"] == f"mine in {workspace}"
+            error = await raw.error("message/send", prompt("again", **ids, metadata={URI: {"model": 5}}))
+            assert (error["code"], "].model" in error["message"]) == (-32602, True)
+        kept = prompt("again", contextId=first["contextId"], metadata={URI: {"kind": "STATE_CHANGE"}})
+        assert (
+            f"mine in {workspace}" in (await raw.result("message/send", kept))["status"]["message"]["parts"][0]["text"]
+        )
+        elsewhere = prompt("again", contextId="another", metadata={URI: {"model": "mine"}})
+        assert "workspace_path is missing" in (await raw.error("message/send", elsewhere))["message"]
+
+
+async def test_every_task_is_found_by_paging_and_none_twice_while_others_change(serve: Serve, workspace: Path) -> None:
+    async with serve() as raw:
+        client = Client(raw, "JSONRPC")
+        made = [(await client.call("SendMessage", said("hello", workspace)))["task"]["id"] for _ in range(5)]
+        first = await client.call("ListTasks", {"pageSize": 2})
+        changed = (await client.call("SendMessage", said("more", taskId=made[0])))["task"]["id"]
+        rest = await client.call("ListTasks", {"pageSize": 100, "pageToken": first["nextPageToken"]})
+        seen = [task["id"] for page in (first, rest) for task in page["tasks"]]
+        assert (changed, seen) == (made[0], made[:0:-1])
+        assert (rest["nextPageToken"], rest["totalSize"]) == ("", 5)
+
+
+async def test_a_card_that_a_client_has_is_not_sent_again(serve: Serve) -> None:
+    async with serve() as raw:
+        path = raw.url + ".well-known/agent-card.json"
+        first = await raw.http.get(path)
+        assert "max-age=" in first.headers["cache-control"]
+        again = await raw.http.get(path, headers={"If-None-Match": f'"other", W/{first.headers["etag"]}'})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+        other = await raw.http.get(path, headers={"If-None-Match": '"other"'})
+        assert (other.status_code, other.json()) == (200, first.json())

@@ -1,0 +1,566 @@
+"""Push notifications of a real engine and journal to real HTTP receivers, good ones and bad ones."""
+
+import asyncio
+import itertools
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from isthmus.a2a.push import delivery as push_delivery
+from isthmus.a2a.push.delivery import PushDelivery, payload_by
+from isthmus.a2a.push.sender import PushSender
+from isthmus.a2a.push.service import TARGETS, UserPushes
+from isthmus.a2a.push.targets import PushRefused, PushRule
+from isthmus.a2a.wires import Wires
+from isthmus.agent.session import Session
+from isthmus.client import LimitReached, PromptMessage, PushTarget, TaskNotFound, TaskSnapshot
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.owner import new_owner
+from isthmus.engine.segment import Agent
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, ArtifactPart, ArtifactUpdate, StateChange, TaskState
+from isthmus.journal.base import JournalError
+from isthmus.journal.pushes import PushRow, PushState
+from isthmus.journal.sqlite import SqliteJournal
+from support.agents import AskingAgent, EchoAgent, WaitingAgent
+from support.certificates import make_certificate
+from support.engines import all_of, once
+from support.waiting import eventually_async
+from support.wire_server import Answer, Cut, Hold, WireRequest, WireServer
+
+pytestmark = pytest.mark.anyio
+
+ALLOWED = PushRule.of(["127.0.0.0/8"])
+FINE = Answer(204, {"content-length": "0"})
+
+
+@dataclass(slots=True)
+class Pushing:
+    """An engine whose news are delivered."""
+
+    engine: Engine
+    journal: SqliteJournal
+    pushes: UserPushes
+
+    async def prompted(self, text: str = "hello") -> TaskSnapshot:
+        """A task that rests."""
+        turn = await self.engine.prompt(PromptMessage(text))
+        await all_of(turn)
+        return await self.engine.get(turn.task_id)
+
+
+@asynccontextmanager
+async def pushing(folder: Path, agent: Agent, sender: PushSender | None = None) -> AsyncGenerator[Pushing]:
+    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    sender = sender or PushSender(ALLOWED)
+    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=folder)))
+    delivery = PushDelivery(journal, journal.pushes, sender, payload_by(Wires()))
+    await engine.start()
+    await delivery.start()
+    try:
+        yield Pushing(engine, journal, UserPushes(engine, journal.pushes, sender))
+    finally:
+        await delivery.aclose()
+        await engine.aclose()
+
+
+@pytest.fixture(autouse=True)
+def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push_delivery, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(push_delivery, "LONGEST_WAIT", 0.02)
+
+
+def states(server: WireServer) -> list[str]:
+    return [request.json["status"]["state"] for request in server.requests]
+
+
+async def told(server: WireServer, *expected: str) -> None:
+    def check() -> bool:
+        assert states(server) == list(expected)
+        return True
+
+    await eventually_async(check)
+
+
+async def test_each_state_is_told_in_order_with_the_questions_and_the_final_text(tmp_path: Path) -> None:
+    gate = WaitingAgent()
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, gate) as served:
+            turn = await served.engine.prompt(PromptMessage("hello"))
+            target = PushTarget(f"{server.base_url}/hook?x=1", token="t-1", scheme="Bearer", credentials="c-1")
+            shown = await served.pushes.set(turn.task_id, target, "0.3", None, after=turn.snapshot.seq)
+            assert (shown.id, shown.token, shown.credentials) == (turn.task_id, "t-1", None)
+            gate.release.set()
+            await told(server, "working", "completed")
+        first, last = server.requests
+    assert (first.method, first.path, first.query) == ("POST", "/hook", "x=1")
+    assert first.headers["x-a2a-notification-token"] == "t-1"
+    assert first.headers["authorization"] == "Bearer c-1"
+    assert first.headers["content-type"] == "application/json"
+    assert first.headers["host"] == f"127.0.0.1:{server.port}"
+    assert first.json["kind"] == "task"
+    assert first.json["id"] == turn.task_id
+    assert first.headers["idempotency-key"] != last.headers["idempotency-key"]
+
+
+async def test_a_question_is_told_whole_and_its_answer_leads_to_further_news(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, AskingAgent(("one", "two"))) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", "uri")
+            await told(server, "input-required")
+            parts = server.requests[0].json["status"]["message"]["parts"]
+            assert [part["data"]["tool_call_id"] for part in parts] == ["one", "two"]
+            await all_of(await served.engine.answer(task.task_id, once("one"), answered_by="me"))
+            await eventually_async(lambda: states(server)[-1:] == ["input-required"] and len(server.requests) > 1)
+            await all_of(await served.engine.answer(task.task_id, once("two"), answered_by="me"))
+            await eventually_async(lambda: states(server)[-1] == "completed")
+        parts = [request.json for request in server.requests if request.json["status"]["state"] == "input-required"]
+    assert [part["data"]["tool_call_id"] for part in parts[-1]["status"]["message"]["parts"]] == ["two"]
+    assert server.requests[0].headers["a2a-extensions"] == "uri"
+
+
+async def test_a_completed_task_holds_its_final_text_also_when_the_session_has_gone_on(tmp_path: Path) -> None:
+    hold = Hold()
+    first = itertools.count()
+
+    async def respond(_: WireRequest) -> Answer:
+        if next(first) == 0:
+            await hold.wait()
+        return FINE
+
+    with WireServer(respond) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted("one")
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None, after=1)
+            await all_of(await served.engine.prompt(PromptMessage("two", task_id=task.task_id)))
+            hold.release()
+            await told(server, "working", "completed", "working", "completed")
+        done = [request.json for request in server.requests if request.json["status"]["state"] == "completed"]
+    assert [item["status"]["message"]["parts"][0]["text"] for item in done] == ["one", "two"]
+
+
+class ReportingAgent:
+    """Adds to its report at each prompt."""
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield session.apply(StateChange(TaskState.WORKING))
+        yield session.apply(ArtifactUpdate("report", (ArtifactPart(text="more"),), append=True))
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+async def test_a_task_that_rests_is_told_with_its_artifacts_as_they_were(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, ReportingAgent()) as served:
+            task = await served.prompted("one")
+            await all_of(await served.engine.prompt(PromptMessage("two", task_id=task.task_id)))
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None, after=1)
+            await told(server, "working", "completed", "working", "completed")
+    parts = [len(request.json["artifacts"][0]["parts"]) for request in server.requests if "artifacts" in request.json]
+    assert parts == [1, 2]
+
+
+async def test_a_task_that_rests_already_is_told_at_once(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+            await told(server, "completed")
+
+
+async def test_a_receiver_that_fails_is_tried_again_with_the_same_key_and_in_order(tmp_path: Path) -> None:
+    count = itertools.count()
+
+    def respond(_: WireRequest) -> Answer:
+        return Answer.json({}, 500) if next(count) < 5 else FINE
+
+    with WireServer(respond) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None, after=1)
+            await eventually_async(lambda: len(server.requests) == 7)
+            assert states(server) == ["working"] * 6 + ["completed"]
+            assert len({request.headers["idempotency-key"] for request in server.requests}) == 2
+
+            async def arrived() -> bool:
+                (row,) = await served.pushes.rows(task.task_id)
+                return (row.seq, row.attempts, row.error) == (task.seq, 0, None)
+
+            await eventually_async(arrived)
+
+
+@pytest.mark.parametrize("status", [410, 500])
+async def test_a_receiver_that_never_takes_it_is_given_up_until_it_is_set_again(
+    tmp_path: Path, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = {"now": Answer.json({}, status)}
+    with WireServer(lambda _: answers["now"]) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            target = PushTarget(f"{server.base_url}/secret-path", token="secret-token")
+            await served.pushes.set(task.task_id, target, "0.3", None)
+
+            async def given_up() -> bool:
+                (row,) = await served.pushes.rows(task.task_id)
+                return row.state is PushState.GIVEN_UP and str(status) in (row.error or "")
+
+            await eventually_async(given_up)
+            assert len(server.requests) == (1 if status == 410 else push_delivery.ATTEMPTS)
+            assert "given up" in caplog.text
+            assert "secret" not in caplog.text
+            answers["now"] = FINE
+            await served.pushes.set(task.task_id, target, "0.3", None)
+            await eventually_async(lambda: server.requests[-1].answered.is_set() and len(server.requests) > 1)
+
+            async def arrived() -> bool:
+                (row,) = await served.pushes.rows(task.task_id)
+                return row.seq == task.seq
+
+            await eventually_async(arrived)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Answer(302, {"location": "http://169.254.169.254/latest/", "content-length": "0"}),
+        Answer(307, {"location": "/elsewhere", "content-length": "0"}),
+        Answer(200, {"content-length": "99"}, (Cut(),)),
+    ],
+    ids=["redirect", "relative-redirect", "head-only"],
+)
+async def test_no_redirect_is_followed_and_no_body_waited_for(tmp_path: Path, bad: Answer) -> None:
+    answers = iter([bad])
+    with WireServer(lambda _: next(answers, FINE)) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(f"{server.base_url}/hook"), "0.3", None)
+            arrived = 1 if bad.status == 200 else 2
+            await eventually_async(lambda: len(server.requests) == arrived)
+            assert {request.path for request in server.requests} == {"/hook"}
+
+
+async def test_a_receiver_that_hangs_or_resets_holds_up_neither_the_task_nor_others(tmp_path: Path) -> None:
+    hold = Hold()
+
+    async def hang(_: WireRequest) -> Answer:
+        await hold.wait()
+        return FINE
+
+    def reset(_: WireRequest) -> Answer:
+        raise ConnectionResetError
+
+    with WireServer(hang) as hanging, WireServer(reset) as resetting, WireServer(lambda _: FINE) as good:
+        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, deadline=5)) as served:
+            tasks: list[str] = []
+            for number in range(12):
+                turn = await served.engine.prompt(PromptMessage(f"task {number}"))
+                for index, server in enumerate((hanging, resetting, good)):
+                    target = PushTarget(server.base_url, id=f"target-{index}")
+                    await served.pushes.set(turn.task_id, target, "0.3", None, after=1)
+                await all_of(turn)
+                tasks.append(turn.task_id)
+            await eventually_async(lambda: len(good.requests) == 24)
+            for task_id in tasks:
+                of_task = [request.json for request in good.requests if request.json["id"] == task_id]
+                assert [item["status"]["state"] for item in of_task] == ["working", "completed"]
+            assert 0 < len(hanging.requests) <= push_delivery.AT_ONCE_TO_HOST
+        hold.release()
+
+
+async def test_a_receiver_that_hangs_is_left_at_the_deadline_and_tried_again(tmp_path: Path) -> None:
+    hold = Hold()
+
+    async def hang(_: WireRequest) -> Answer:
+        await hold.wait()
+        return FINE
+
+    with WireServer(hang) as server:
+        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, deadline=0.1)) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+            await eventually_async(lambda: len(server.requests) >= 3)
+            assert server.requests[0].disconnected.wait(5)
+        hold.release()
+
+
+async def test_what_was_not_told_before_the_end_of_a_process_is_told_by_the_next(tmp_path: Path) -> None:
+    with WireServer(lambda _: Answer.json({}, 503)) as failing:
+        async with pushing(tmp_path, AskingAgent()) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(failing.base_url), "0.3", None, after=1)
+            await eventually_async(lambda: len(failing.requests) >= 2)
+        port = failing.port
+    with WireServer(lambda _: FINE, port) as server:
+        async with pushing(tmp_path, AskingAgent()) as served:
+            await told(server, "working", "input-required")
+            assert (await served.engine.get(task.task_id)).pending
+
+
+async def test_what_another_process_was_sending_when_it_died_is_sent_again(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            delivery_owner = "0:no-such-host:1:0"
+            name, host, _, start = new_owner().split(":")
+            gone = f"{name}:{host}:999999999:{start}"
+            journal = served.journal.pushes
+            journal.on_change = None
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+            (row,) = await journal.of_task(task.task_id)
+            assert await journal.claim(row, gone)
+            assert not await journal.claim(row, delivery_owner)
+        assert not server.requests
+        async with pushing(tmp_path, EchoAgent()):
+            await told(server, "completed")
+
+
+async def test_what_another_process_was_sending_is_sent_again_also_while_there_is_always_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push_delivery, "LOOK_SECONDS", 0.2)
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            journal = served.journal.pushes
+            on_change, journal.on_change = journal.on_change, None
+            assert on_change is not None
+            name, host, _, start = new_owner().split(":")
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+            (row,) = await journal.of_task(task.task_id)
+            assert await journal.claim(row, f"{name}:{host}:999999999:{start}")
+
+            def keep_telling() -> bool:
+                on_change()
+                return bool(server.requests)
+
+            await eventually_async(keep_telling)
+
+
+async def test_news_whose_arrival_could_not_be_noted_is_sent_again_with_the_same_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push_delivery, "LOOK_SECONDS", 0.2)
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            journal = served.journal.pushes
+            delivered, failures = journal.delivered, iter([JournalError("the disk is full")])
+
+            async def refuse_once(row: PushRow, owner: str, seq: int) -> None:
+                if (failure := next(failures, None)) is not None:
+                    raise failure
+                await delivered(row, owner, seq)
+
+            monkeypatch.setattr(journal, "delivered", refuse_once)
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+
+            async def noted() -> bool:
+                return (await served.pushes.rows(task.task_id))[0].seq == task.seq
+
+            await eventually_async(noted)
+    first, again = server.requests
+    assert first.headers["idempotency-key"] == again.headers["idempotency-key"]
+
+
+async def test_a_host_with_more_news_than_are_looked_at_together_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push_delivery, "ROWS", 4)
+    monkeypatch.setattr(push_delivery, "AT_ONCE_TO_HOST", 2)
+    hold = Hold()
+
+    async def hang(_: WireRequest) -> Answer:
+        await hold.wait()
+        return FINE
+
+    with WireServer(hang) as hanging, WireServer(lambda _: FINE) as good:
+        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, deadline=60)) as served:
+            for _ in range(12):
+                task = await served.prompted()
+                await served.pushes.set(task.task_id, PushTarget(hanging.base_url), "0.3", None)
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(good.base_url), "0.3", None)
+            await told(good, "completed")
+        hold.release()
+
+
+async def test_a_deleted_target_is_told_nothing_more(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, AskingAgent()) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(server.base_url, id="a"), "0.3", None)
+            await served.pushes.set(task.task_id, PushTarget(server.base_url + "/b", id="b"), "0.3", None)
+            await eventually_async(lambda: len(server.requests) == 2)
+            await served.pushes.delete(task.task_id, "a")
+            await served.pushes.delete(task.task_id, "never-there")
+            assert [target.id for target in await served.pushes.list(task.task_id)] == ["b"]
+            await all_of(await served.engine.answer(task.task_id, once("one"), answered_by="me"))
+            await eventually_async(lambda: states(server)[-1] == "completed")
+        assert {request.path for request in server.requests[2:]} == {"/b"}
+
+
+async def test_a_replaced_target_keeps_its_place(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, AskingAgent()) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+            await told(server, "input-required")
+            await served.pushes.set(task.task_id, PushTarget(server.base_url + "/new"), "0.3", None)
+            await all_of(await served.engine.answer(task.task_id, once("one"), answered_by="me"))
+            await eventually_async(lambda: states(server)[-1] == "completed")
+        assert states(server).count("input-required") == 1
+        assert server.requests[-1].path == "/new"
+
+
+async def test_a_target_that_was_deleted_and_is_set_again_is_told_how_the_task_stands(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            for count in (1, 2):
+                await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+                await eventually_async(lambda count=count: len(server.requests) == count)
+
+                async def settled() -> bool:
+                    (row,) = await served.pushes.rows(task.task_id)
+                    return row.seq == task.seq
+
+                await eventually_async(settled)
+                await served.pushes.delete(task.task_id, task.task_id)
+
+
+async def test_only_the_owner_of_a_task_has_to_do_with_its_targets(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            target = await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+            stranger = UserPushes(served.engine.for_user("eve"), served.journal.pushes, PushSender(ALLOWED))
+            for attempt in (
+                stranger.set(task.task_id, PushTarget(server.base_url, id="x"), "0.3", None),
+                stranger.get(task.task_id),
+                stranger.list(task.task_id),
+                stranger.delete(task.task_id, target.id),
+            ):
+                with pytest.raises(TaskNotFound):
+                    await attempt
+            assert (await served.pushes.get(task.task_id)).id == target.id
+            with pytest.raises(TaskNotFound, match="no push notification config with the id other"):
+                await served.pushes.get(task.task_id, "other")
+
+
+async def test_a_task_has_so_many_targets_and_no_more(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            for number in range(TARGETS):
+                await served.pushes.set(task.task_id, PushTarget(server.base_url, id=str(number)), "0.3", None)
+            with pytest.raises(LimitReached, match="the most that one may have"):
+                await served.pushes.set(task.task_id, PushTarget(server.base_url, id="more"), "0.3", None)
+            await served.pushes.set(task.task_id, PushTarget(server.base_url, id="3"), "0.3", None)
+
+
+async def test_a_name_that_changes_its_mind_is_not_followed_to_this_machine(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = itertools.count()
+
+    async def rebinding(host: str, port: int) -> list[str]:
+        return ["93.184.216.34"] if next(asked) == 0 else ["127.0.0.1"]
+
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent(), PushSender(resolve=rebinding)) as served:
+            task = await served.prompted()
+            target = PushTarget(f"http://rebind.example:{server.port}/")
+            await served.pushes.set(task.task_id, target, "0.3", None)
+            await eventually_async(lambda: "leads to a loopback address" in caplog.text)
+            with pytest.raises(PushRefused, match="loopback"):
+                await served.pushes.set(task.task_id, target, "0.3", None)
+        assert not server.requests
+
+
+async def test_the_connection_goes_to_the_checked_address_with_the_name_in_host(tmp_path: Path) -> None:
+    asked: list[tuple[str, int]] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append((host, port))
+        return ["127.0.0.1"]
+
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, resolve=resolve)) as served:
+            task = await served.prompted()
+            target = PushTarget(f"http://hooks.example:{server.port}/x")
+            await served.pushes.set(task.task_id, target, "0.3", None)
+            await told(server, "completed")
+    assert server.requests[0].headers["host"] == f"hooks.example:{server.port}"
+    assert set(asked) == {("hooks.example", server.port)}
+
+
+async def test_two_servers_of_one_journal_tell_each_change_once(tmp_path: Path) -> None:
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as one, pushing(tmp_path, EchoAgent()) as other:
+            ids: list[str] = []
+            for number in range(10):
+                served = (one, other)[number % 2]
+                turn = await served.engine.prompt(PromptMessage("hello"))
+                await served.pushes.set(turn.task_id, PushTarget(server.base_url), "0.3", None, after=1)
+                await all_of(turn)
+                ids.append(turn.task_id)
+                for each in (one, other):
+                    assert each.journal.pushes.on_change is not None
+                    each.journal.pushes.on_change()
+            await eventually_async(lambda: len(server.requests) >= 20)
+
+            async def arrived() -> bool:
+                rows = [row for task_id in ids for row in await one.pushes.rows(task_id)]
+                return all(row.owner is None and row.seq > 1 for row in rows)
+
+            await eventually_async(arrived)
+    keys = [request.headers["idempotency-key"] for request in server.requests]
+    assert len(keys) == len(set(keys)) == 20
+
+
+async def test_the_certificate_is_that_of_the_name_and_not_of_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = make_certificate(tmp_path, "hooks.example")
+    monkeypatch.setenv("SSL_CERT_FILE", str(files.certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    heads: list[str] = []
+
+    async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    listening = await asyncio.start_server(receive, "127.0.0.1", 0, ssl=context)
+    port = listening.sockets[0].getsockname()[1]
+    async with listening, pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, resolve=resolve)) as served:
+        for name in ("hooks.example", "other.example"):
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(f"https://{name}:{port}/x"), "0.3", None)
+        await eventually_async(lambda: "certificate" in caplog.text.lower() and len(heads) == 1)
+    assert f"host: hooks.example:{port}" in heads[0].lower()
+    assert "other.example" in caplog.text
+
+
+async def test_a_task_that_is_deleted_is_told_of_no_more(tmp_path: Path) -> None:
+    with WireServer(lambda _: Answer.json({}, 500)) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None)
+            await eventually_async(lambda: len(server.requests) >= 1)
+            assert await served.journal.removal.mark([task.task_id])
+            assert await served.journal.removal.remove(task.task_id, 1000)
+
+            async def gone() -> bool:
+                return not await served.journal.pushes.has_active()
+
+            await eventually_async(gone)

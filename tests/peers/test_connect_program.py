@@ -1,0 +1,101 @@
+"""``isthmus connect`` as a program: to our server, to gemini-cli-a2a-server, to a plain agent on an SDK."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from support.gemini_a2a_server import gemini_a2a_server
+from support.gemini_wire import GeminiWire
+from support.isthmus_program import ISTHMUS
+from support.programs import PYTHON_PEERS, python_peer
+from support.scripted_wire import Call, Reply, Say
+from support.serve_program import serve_program
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+
+async def connect(
+    url: str, prompt: str, folder: Path, environment: Mapping[str, str] | None = None, *options: str
+) -> tuple[int, str, str]:
+    """Run one prompt; the exit status, and what was printed."""
+    process = await asyncio.create_subprocess_exec(
+        *ISTHMUS,
+        "connect",
+        url,
+        "-p",
+        prompt,
+        *options,
+        cwd=folder,
+        env={**os.environ, **(environment or {})},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        output, problems = await asyncio.wait_for(process.communicate(), 60)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode is not None
+    return process.returncode, output.decode(), problems.decode()
+
+
+async def test_prompts_and_commands_of_our_own_server(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace) as program:
+        token = {"ISTHMUS_A2A_TOKEN": program.token}
+        assert await connect(program.url, "hello", workspace, token) == (0, "You said: hello\n", "")
+        below = ("--workspace", workspace.name)
+        assert await connect(program.url, "hello", workspace.parent, token, *below) == (0, "You said: hello\n", "")
+        code, output, _ = await connect(program.url, "/help", workspace, token)
+        assert code == 0
+        assert "/memory show" in output
+        code, _, problems = await connect(program.url, "/memory nonsense", workspace, token)
+        assert code != 0
+        assert "memory" in problems
+        code, _, problems = await connect(program.url, "hello", workspace)
+        assert code == 1
+        assert "needs a token (401)" in problems
+        code, _, problems = await connect(program.url.replace("//", f"//{program.token}@"), "hello", workspace)
+        assert code == 1
+        assert "--token-file" in problems
+        assert program.token not in problems
+
+
+async def test_prompts_and_commands_of_gemini_clis_server(tmp_path: Path, workspace: Path) -> None:
+    with GeminiWire() as wire:
+        async with gemini_a2a_server(tmp_path, workspace, wire) as server:
+            wire.add(Reply.of(Say("Hello ", "there.")))
+            assert await connect(server.url, "Hello", workspace) == (0, "Hello there.\n", "")
+            # Nobody is there to ask: the edit is refused, and said so.
+            wire.add(Reply.of(Call("write_file", {"file_path": str(workspace / "b.txt"), "content": "new\n"})))
+            code, _, problems = await connect(server.url, "Write b.txt", workspace)
+            assert code == 0
+            assert "refused: write_file" in problems
+            assert not (workspace / "b.txt").exists()
+            code, output, _ = await connect(server.url, "/memory add Be brief", workspace)
+            assert (code, output) == (0, 'Added memory: "Be brief"\n')
+
+
+async def test_prompts_to_a_plain_agent(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        str(python_peer()),
+        str(PYTHON_PEERS / "serve_a2a_1.py"),
+        "JSONRPC",
+        cwd=tmp_path,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        url = (await asyncio.wait_for(process.stdout.readline(), 60)).decode().strip()
+        assert await connect(url, "Ada", tmp_path) == (0, "Hello Ada!\n\nThere you are.\n", "Let me see. \n")
+        assert await connect(url, "message", tmp_path) == (0, "Just words.\n", "")
+        code, _, problems = await connect(url, "fail", tmp_path)
+        assert (code, problems.splitlines()[-1]) == (1, "isthmus: I cannot.")
+    finally:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,116 @@
+"""``isthmus connect`` in a terminal: the server is killed and comes back, two terminals have one task."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.isthmus_program import ISTHMUS
+from support.pty_program import PtyProgram, pty_program
+from support.serve_program import ServeProgram, serve_program
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+SECONDS = 60
+"""How long anything may take on a slow machine."""
+SCRIPT = """
+name: practice
+scenarios:
+  - prompt: (?i)greet
+    replies:
+      - call: {name: write_file, arguments: {file_path: '{{workspace}}/greeting.txt', content: "hello\\n"}}
+      - text: I wrote the greeting.
+  - prompt: (?i)build
+    replies:
+      - call:
+          name: run_shell_command
+          arguments: {command: 'echo begun; while [ ! -e go ]; do sleep 0.05; done; echo built'}
+      - text: The build is done.
+  - prompt: '.'
+    replies:
+      - text: 'You said: {{prompt}}'
+"""
+
+
+@contextmanager
+def connected(
+    served: ServeProgram,
+    folder: Path,
+    *options: str,
+    columns: int = 100,
+    environment: Mapping[str, str] | None = None,
+) -> Generator[PtyProgram]:
+    """`isthmus connect` in a terminal of its own."""
+    variables = {**os.environ, "TERM": "xterm-256color", "ISTHMUS_A2A_TOKEN": served.token, **(environment or {})}
+    command = [*ISTHMUS, "connect", served.url, *options]
+    with pty_program(command, folder=folder, environment=variables, columns=columns) as program:
+        yield program
+
+
+def port_of(served: ServeProgram) -> tuple[str, str]:
+    return "--port", served.url.rstrip("/").rsplit(":", 1)[1]
+
+
+async def test_a_question_outlives_the_server_and_is_answered_when_it_is_back(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+        with connected(served, workspace) as terminal:
+            terminal.wait_for("Connected to", SECONDS).press("greet me\r").wait_for("Allow once", SECONDS)
+            served.process.send_signal(signal.SIGKILL)
+            await asyncio.wait_for(served.process.wait(), SECONDS)
+            terminal.press("1").wait_for("nothing answers at", SECONDS)
+            async with serve_program(tmp_path, workspace, *port_of(served), script=SCRIPT):
+                terminal.press("1").wait_for("I wrote the greeting.", SECONDS)
+                assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
+                assert terminal.screen.count("I wrote the greeting.") == 1
+                terminal.press("/quit\r")
+                assert terminal.wait_for_exit(SECONDS) == 0
+
+
+async def test_a_turn_whose_server_is_killed_goes_on_in_the_same_terminal(tmp_path: Path, workspace: Path) -> None:
+    options = ("--allowed-tools", "run_shell_command")
+    async with serve_program(tmp_path, workspace, *options, script=SCRIPT) as served:
+        with connected(served, workspace) as terminal:
+            terminal.wait_for("Connected to", SECONDS).press("build it\r").wait_for("begun", SECONDS)
+            served.process.send_signal(signal.SIGKILL)
+            await asyncio.wait_for(served.process.wait(), SECONDS)
+            (workspace / "go").touch()
+            async with serve_program(tmp_path, workspace, *options, *port_of(served), script=SCRIPT):
+                # A side effect that was interrupted is reported, and not repeated.
+                terminal.wait_for("interrupted", SECONDS).wait_for("The build is done.", SECONDS)
+                assert terminal.screen.count("The build is done.") == 1
+                terminal.press("again\r").wait_for("You said: again", SECONDS).press("\x04")
+                assert terminal.wait_for_exit(SECONDS) == 0
+
+
+async def test_what_one_terminal_answers_the_other_is_told(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+        with connected(served, workspace) as first:
+            first.wait_for("Connected to", SECONDS).press("greet me\r").wait_for("Allow once", SECONDS)
+            with connected(served, workspace, "--resume", columns=40) as second:
+                second.wait_for("Allow once", SECONDS).press("1").wait_for("I wrote the greeting.", SECONDS)
+                first.wait_for("answered in terminal", SECONDS).wait_for("I wrote the greeting.", SECONDS)
+                for terminal in (first, second):
+                    assert terminal.screen.count("I wrote the greeting.") == 1
+                    terminal.press("/quit\r")
+                    assert terminal.wait_for_exit(SECONDS) == 0
+
+
+async def test_commands_are_completed_and_a_terminal_without_unicode_or_colours_gets_none(
+    tmp_path: Path, workspace: Path
+) -> None:
+    plain = {"NO_COLOR": "1", "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+        with connected(served, workspace, environment=plain, columns=30) as terminal:
+            # The list of commands has come when the help has been shown.
+            terminal.wait_for("Connected to", SECONDS).press("/help\r").wait_for("/memory show", SECONDS)
+            terminal.press("/mem\t sh\t\r").wait_for("> /memory show", SECONDS)
+            terminal.press("gr\u00fc\u00dfe \u4e16\r").wait_for("You said", SECONDS)
+            terminal.press("\x03").wait_for("Ctrl-C again", SECONDS).press("\x03")
+            assert terminal.wait_for_exit(SECONDS) == 0
+        assert b"Traceback" not in terminal.received
+        assert b"\x1b[31m" not in terminal.received
+        terminal.received.decode("ascii")

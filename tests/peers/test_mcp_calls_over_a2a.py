@@ -1,0 +1,236 @@
+"""Calls of MCP tools in ``isthmus serve``: each answer, cancelling, kill -9, and what changes behind a question."""
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from isthmus.a2a.client.remote_agent import RemoteAgent
+from isthmus.client import PromptMessage, Turn
+from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from support.hostile_http_mcp_server import hostile_http
+from support.mcp_hosting import hostile, write_servers
+from support.serve_program import ServeProgram, serve_program
+from support.surroundings import Surroundings
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+CALLS = """
+name: mcp
+scenarios:
+  - prompt: 'two tools'
+    replies:
+      - call: {name: ok, arguments: {x: one}}
+      - call: {name: ok, arguments: {x: two}}
+      - call: {name: b__ok, arguments: {x: three}}
+      - text: done
+  - prompt: '.'
+    replies:
+      - call: {name: ok, arguments: {x: one}}
+      - text: done
+"""
+FINAL = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
+
+
+@contextlib.asynccontextmanager
+async def client_of(server: ServeProgram) -> AsyncGenerator[RemoteAgent]:
+    agent = await RemoteAgent.connect(server.url, server.token)
+    try:
+        yield agent
+    finally:
+        await agent.aclose()
+
+
+async def ask(agent: RemoteAgent, workspace: Path, text: str = "go", **settings: Any) -> Turn:
+    return await agent.prompt(PromptMessage(text, settings={"workspace_path": str(workspace), **settings}))
+
+
+async def events_of(turn: Turn) -> list[AgentEvent]:
+    return [delivery.event async for delivery in turn.deliveries]
+
+
+def calls_of(events: list[AgentEvent]) -> Mapping[str, ToolCall]:
+    return {event.tool_call.tool_call_id: event.tool_call for event in events if isinstance(event, ToolCallUpdate)}
+
+
+def the_call(events: list[AgentEvent]) -> ToolCall:
+    (call,) = calls_of(events).values()
+    return call
+
+
+async def answer(agent: RemoteAgent, turn: Turn, call: ToolCall, option: str) -> list[AgentEvent]:
+    confirmation = [ToolCallConfirmation(call.tool_call_id, option)]
+    return await events_of(await agent.answer(turn.snapshot.task_id, confirmation, answered_by="test"))
+
+
+@pytest.mark.requirement("MCP-091", "MCP-105")
+async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_of_another_asks_too(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"a": hostile("plain"), "b": hostile("plain")})
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace, "two tools")
+        call = the_call(await events_of(turn))
+        events = await answer(agent, turn, call, "proceed_always_tool")
+        assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        statuses = {item.input_parameters["x"]: item.status for item in calls_of(events).values()}
+        assert statuses == {
+            "one": ToolCallStatus.SUCCEEDED,
+            "two": ToolCallStatus.SUCCEEDED,
+            "three": ToolCallStatus.PENDING,
+        }
+        # Only the second server is left, and its tool takes over the name that was allowed.
+        context = turn.snapshot.context_id
+        await agent.cancel(turn.snapshot.task_id)
+    write_servers(surroundings.home, {"b": hostile("plain")})
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        again = await agent.prompt(PromptMessage("go", context_id=context))
+        call = the_call(await events_of(again))
+        assert call.confirmation_request is not None
+        assert call.confirmation_request.mcp_details is not None
+        assert call.confirmation_request.mcp_details.server_name == "b"
+
+
+@pytest.mark.requirement("MCP-107")
+async def test_a_rejected_call_is_not_made_and_the_model_goes_on(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"a": hostile("dies-in-call")})
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace)
+        events = await answer(agent, turn, the_call(await events_of(turn)), "cancel")
+        assert the_call(events).status is ToolCallStatus.CANCELLED
+        assert events[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_cancelling_the_task_cancels_the_call_at_the_server(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    calls = tmp_path / "pids"
+    write_servers(surroundings.home, {"a": hostile("cancellable", str(calls), trust=True)})
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace)
+        task = turn.snapshot.task_id
+        seen: list[AgentEvent] = []
+        async for delivery in turn.deliveries:
+            seen.append(delivery.event)
+            if isinstance(delivery.event, ToolCallUpdate) and delivery.event.tool_call.status.name == "EXECUTING":
+                await agent.cancel(task)
+        assert the_call(seen).status is ToolCallStatus.CANCELLED
+        assert isinstance(seen[-1], StateChange)
+        assert seen[-1].state is TaskState.CANCELED
+
+        async def was_told() -> bool:
+            return (tmp_path / "pids.cancelled").exists()
+
+        await eventually_async(was_told, 20)
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+async def test_a_call_that_kill_9_interrupts_is_made_again_only_when_it_reads_and_its_server_is_trusted(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, is_read_only: bool
+) -> None:
+    started = tmp_path / "calls"
+    way = "slow-read-only" if is_read_only else "slow"
+    write_servers(surroundings.home, {"a": hostile(way, str(tmp_path / "pids"), str(started), trust=True)})
+
+    async def was_called() -> bool:
+        return started.exists()
+
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace)
+        task = turn.snapshot.task_id
+        await eventually_async(was_called, 30)
+        await server.end(signal.SIGKILL)
+    (tmp_path / "calls.quick").touch()
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        events = await events_of(await agent.follow(task))
+        assert events[-1] == StateChange(TaskState.COMPLETED)
+        call = next(iter(calls_of(events).values()))
+        if is_read_only:
+            assert call.status is ToolCallStatus.SUCCEEDED
+        else:
+            assert call.error is not None
+            assert call.error.type == "interrupted"
+    assert started.read_text().count("call\n") == (2 if is_read_only else 1)
+    for pid in (tmp_path / "pids").read_text().split():
+        assert not psutil.pid_exists(int(pid)) or psutil.Process(int(pid)).status() == "zombie"
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        ({}, "The MCP server 'a' does not offer ok any more, or is not connected; nothing was called"),
+        ({"b": hostile("plain")}, "ok is not the tool any more that was approved; nothing was called"),
+        ({"a": hostile("needs-y")}, "'y' is a required property"),
+    ],
+)
+async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, later: dict[str, Any], message: str
+) -> None:
+    write_servers(surroundings.home, {"a": hostile("plain")})
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace)
+        call = the_call(await events_of(turn))
+    write_servers(surroundings.home, later)
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        done = the_call(await answer(agent, turn, call, "proceed_once"))
+        assert done.status is ToolCallStatus.FAILED
+        assert done.error is not None
+        assert message in (done.error.message or "")
+
+
+@pytest.mark.requirement("A2A-010")
+async def test_a_clients_own_server_is_used_for_its_task_alone_with_its_permission(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"mine": hostile("plain", trust=True)})
+    with hostile_http("plain") as (url, _):
+        arguments = ("--allow-client-mcp",)
+        async with (
+            serve_program(tmp_path, workspace, *arguments, script=CALLS) as server,
+            client_of(server) as agent,
+        ):
+            turn = await ask(agent, workspace, mcp_servers=[{"name": "theirs", "url": url}])
+            call = the_call(await events_of(turn))
+            assert call.confirmation_request is not None
+            assert call.confirmation_request.mcp_details is not None
+            assert call.confirmation_request.mcp_details.server_name == "theirs"
+            done = the_call(await answer(agent, turn, call, "proceed_once"))
+            assert done.output is not None
+            assert done.output.text == "fine"
+            with pytest.raises(Exception, match="give your own, by url, another name"):
+                await ask(agent, workspace, mcp_servers=[{"name": "mine", "url": url}])
+            port = int(url.split(":")[2].split("/")[0])
+            process = psutil.Process(server.process.pid)
+
+            async def has_left() -> bool:
+                return all(item.raddr.port != port for item in process.net_connections() if item.raddr)
+
+            await eventually_async(has_left, 10)
+
+
+async def test_two_workspaces_have_their_own_servers_and_settings(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    one, two = workspace / "one", workspace / "two"
+    for folder, name in ((one, "first"), (two, "second")):
+        folder.mkdir()
+        write_servers(folder, {name: hostile("where", env={"NAME": name})})
+    (surroundings.home / ".gemini").mkdir(exist_ok=True)
+    rules = json.dumps({str(workspace): "TRUST_FOLDER"})
+    (surroundings.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        for folder, name in ((one, "first"), (two, "second")):
+            turn = await ask(agent, folder)
+            done = the_call(await answer(agent, turn, the_call(await events_of(turn)), "proceed_once"))
+            assert done.output is not None
+            assert done.output.text == f"{name} in {os.path.realpath(folder)}"

@@ -1,0 +1,361 @@
+import asyncio
+import contextlib
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isthmus.mcp_host.host import McpHost
+from isthmus.tools.base import LiveContent, Tool, ToolFailed, ToolKind, ToolScope, ToolSucceeded
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState
+from support.mcp_hosting import hostile, hosting, status_when
+from support.tool_calls import failure_of, items_of, success_of, tool_context
+from support.waiting import eventually, eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "person"
+    folder.mkdir()
+    return folder
+
+
+async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
+    return (await host.tools(ToolScope(workspace))).tools[name]
+
+
+@pytest.mark.requirement("MCP-083", "MCP-098", "MCP-124", "MCP-130")
+@pytest.mark.parametrize(
+    ("server", "problem"),
+    [
+        ({"command": "no-such-program-anywhere"}, "the program 'no-such-program-anywhere' was not found"),
+        ({"command": "true", "cwd": "no/such/folder"}, "no/such/folder does not exist"),
+        (hostile("dies"), "it ended with exit code 3 before it answered initialize; its last output: ImportError"),
+        (hostile("hangs", timeout=700), "no answer to initialize: none came within 0.7 s"),
+        (hostile("hangs-later", timeout=700), "no answer to initialize: none came within 0.7 s"),
+        (hostile("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
+        (hostile("bad-version"), "3000-01-01"),
+        (hostile("nothing"), "it is connected and offers nothing that can be used"),
+    ],
+)
+async def test_a_server_that_cannot_be_used_says_why_and_the_others_go_on(
+    home: Path, workspace: Path, server: dict[str, object], problem: str
+) -> None:
+    async with hosting(home, {"bad": server, "good": hostile("plain")}) as host:
+        scope = ToolScope(workspace)
+        assert list((await host.tools(scope)).tools) == ["ok"]
+        status = await status_when(host, scope, "bad", ServerState.DISCONNECTED)
+        assert problem in (status.problem or "")
+        good = await status_when(host, scope, "good", ServerState.CONNECTED)
+        assert good.problem is None
+        assert (await success_of(await tool_of(host, workspace), tool_context(workspace), x="1")).for_model == "ok 1"
+
+
+@pytest.mark.requirement("MCP-117", "MCP-120")
+async def test_a_token_that_a_server_repeats_in_its_error_output_is_not_shown(home: Path, workspace: Path) -> None:
+    words = ["-c", "printenv MY_TOKEN >&2; exit 3"]
+    async with hosting(home, {"bad": {"command": "sh", "args": words, "env": {"MY_TOKEN": "tell-nobody"}}}) as host:
+        await host.tools(ToolScope(workspace))
+        status = await status_when(host, ToolScope(workspace), "bad", ServerState.DISCONNECTED)
+    assert "its last output: ***" in (status.problem or "")
+    assert "tell-nobody" not in str(status)
+
+
+async def test_nothing_looks_after_the_handshake_any_more_once_a_server_is_connected(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("plain")}) as host:
+        await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+        await eventually_async(lambda: not [task for task in asyncio.all_tasks() if "connecting" in task.get_name()])
+
+
+async def test_a_file_that_may_not_be_run_is_named(home: Path, workspace: Path, tmp_path: Path) -> None:
+    program = tmp_path / "server"
+    program.write_text("x")
+    async with hosting(home, {"bad": {"command": str(program)}}) as host:
+        await host.tools(ToolScope(workspace))
+        status = await status_when(host, ToolScope(workspace), "bad", ServerState.DISCONNECTED)
+        assert f"the program {str(program)!r} may not be run" in (status.problem or "")
+
+
+async def test_bad_entries_of_a_listing_are_repaired_or_dropped_and_the_good_ones_stay(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("bad-entries")}) as host:
+        tools = (await host.tools(ToolScope(workspace))).tools
+        assert list(tools) == ["no_schema", "php", "bad_extras", "loop", "ok"]
+        status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+        for told in ("tools[0]: expected an object", "string_schema: ", "ok: it is listed twice"):
+            assert told in (status.problem or ""), told
+        result = await success_of(tools["loop"], tool_context(workspace), p={"a": {}})
+        assert result.for_model == "ok"
+
+
+async def test_endless_pages_end(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("endless-pages")}) as host:
+        assert len((await host.tools(ToolScope(workspace))).tools) == 50
+
+
+async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("junk")}) as host:
+        result = await success_of(await tool_of(host, workspace), tool_context(workspace), x="a")
+        assert result.for_model == "ok a"
+
+
+@pytest.mark.requirement("MCP-012", "MCP-132")
+@pytest.mark.parametrize(
+    ("way", "category", "message"),
+    [
+        ("malformed", "mcp_error", "its answer is no JSON-RPC message"),
+        ("huge", "mcp_error", "more than 32 MiB are not taken"),
+        ("silent", "mcp_timeout", "showed no sign of life for 3 s"),
+        ("wrong-id", "mcp_timeout", "showed no sign of life for 3 s"),
+        ("dies-in-call", "mcp_server_lost", "ended with exit code 7 before it answered"),
+        ("rpc-error", "invalid_arguments", "failed with the error -32602: x is wrong"),
+    ],
+)
+async def test_a_call_that_fails_says_whether_server_answer_or_time_was_the_cause(
+    home: Path, workspace: Path, way: str, category: str, message: str
+) -> None:
+    async with hosting(home, {"s": hostile(way, timeout=3000)}) as host:
+        tool = await tool_of(host, workspace)
+        with pytest.raises(ToolFailure, match=message) as failure:
+            await items_of(tool, tool_context(workspace), x="a")
+        assert failure.value.category == category
+
+
+async def test_a_huge_answer_is_not_kept_in_memory(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("huge")}) as host:
+        tool = await tool_of(host, workspace)
+        before = psutil.Process().memory_info().rss
+        with pytest.raises(ToolFailure, match="104857"):
+            await items_of(tool, tool_context(workspace), x="a")
+        assert psutil.Process().memory_info().rss - before < 90 * 1024**2
+
+
+async def test_bytes_that_are_no_utf_8_are_replaced(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("invalid-utf8")}) as host:
+        result = await success_of(await tool_of(host, workspace), tool_context(workspace))
+        assert result.for_model == "a��b"
+
+
+async def test_half_characters_are_replaced_wherever_they_stand_so_that_all_of_it_can_be_written(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("surrogates")}) as host:
+        tool = await tool_of(host, workspace)
+        json.dumps([tool.description, dict(tool.parameters)], ensure_ascii=False).encode()
+        assert tool.description.startswith("half ?")
+        assert (await success_of(tool, tool_context(workspace))).for_model == "half ?"
+
+
+async def test_content_that_mcp_does_not_have_is_described_and_the_rest_is_kept(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("unknown-content")}) as host:
+        result = await success_of(await tool_of(host, workspace), tool_context(workspace))
+        assert "'hologram'" in result.for_model
+        assert "\nfine\nbare\n[1, 2]" in result.for_model
+
+
+async def test_a_flood_of_notifications_does_not_hide_the_result(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("flood")}) as host:
+        result = await success_of(await tool_of(host, workspace), tool_context(workspace))
+        assert result.for_model == "after the flood"
+
+
+async def test_an_error_that_the_tool_reports_is_a_failed_call_that_the_model_reads(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("error-result")}) as host:
+        failed = await failure_of(await tool_of(host, workspace), tool_context(workspace))
+        assert isinstance(failed, ToolFailed)
+        assert (failed.error.message, failed.error.type) == ("no such table", "mcp_tool_error")
+
+
+async def test_a_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("long")}) as host:
+        context = tool_context(workspace)
+        result = await success_of(await tool_of(host, workspace), context)
+        assert result.for_model.startswith("line 0\n")
+        assert "line 19999" in result.for_model
+        assert len(result.for_model) < 40_000
+        (file,) = context.output_folder.iterdir()
+        assert str(file) in result.for_model
+        assert len(file.read_text().splitlines()) == 20_000
+
+
+async def test_progress_is_shown_and_puts_off_the_deadline_of_silence(home: Path, workspace: Path) -> None:
+    # Longer altogether than it may be silent.
+    async with hosting(home, {"s": hostile("progress", timeout=2500)}) as host:
+        tool = await tool_of(host, workspace)
+        items = await items_of(tool, tool_context(workspace))
+        shown = [item.text for item in items if isinstance(item, LiveContent)]
+        assert len(shown) >= 2
+        assert all(re.fullmatch(r"\d+% \((\d) of 8\) step \1", text) for text in shown)
+        assert isinstance(items[-1], ToolSucceeded)
+        assert items[-1].for_model == "done"
+
+
+async def test_leaving_a_call_tells_the_server_that_it_is_cancelled(
+    home: Path, workspace: Path, tmp_path: Path
+) -> None:
+    told = tmp_path / "pid.cancelled"
+    async with hosting(home, {"s": hostile("cancellable", str(tmp_path / "pid"))}) as host:
+        tool = await tool_of(host, workspace)
+        calling = asyncio.create_task(items_of(tool, tool_context(workspace)))
+        await asyncio.wait({calling}, timeout=0.3)
+        assert not calling.done()
+        calling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await calling
+        await eventually_async(told.exists)
+
+
+async def test_a_server_that_says_its_tools_changed_is_listed_anew(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("changing")}) as host:
+        await success_of(await tool_of(host, workspace), tool_context(workspace))
+
+        async def changed() -> bool:
+            return "new_1" in (await host.tools(ToolScope(workspace))).tools
+
+        await eventually_async(changed)
+
+
+async def test_a_server_that_died_in_a_call_is_started_again_and_the_call_is_not_repeated(
+    home: Path, workspace: Path, tmp_path: Path
+) -> None:
+    starts = tmp_path / "starts"
+    async with hosting(home, {"s": hostile("dies-in-call", str(starts))}) as host:
+        tool = await tool_of(host, workspace)
+        with pytest.raises(ToolFailure, match="was not repeated"):
+            await items_of(tool, tool_context(workspace))
+        await eventually_async(lambda: len(starts.read_text().split()) == 2)
+        await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+        assert len(starts.read_text().split()) == 2
+
+
+async def test_a_server_that_was_killed_between_calls_answers_the_next_one(
+    home: Path, workspace: Path, tmp_path: Path
+) -> None:
+    starts = tmp_path / "starts"
+    async with hosting(home, {"s": hostile("plain", str(starts))}) as host:
+        tool = await tool_of(host, workspace)
+        os.kill(int(starts.read_text()), 9)
+        await eventually_async(lambda: not psutil.pid_exists(int(starts.read_text().split()[0])))
+
+        async def answers() -> bool:
+            with contextlib.suppress(ToolFailure):
+                return (await success_of(tool, tool_context(workspace), x="b")).for_model == "ok b"
+            return False
+
+        await eventually_async(answers)
+
+
+@pytest.mark.requirement("MCP-139")
+@pytest.mark.parametrize("way", ["plain", "ignores-end", "grandchild", "silent"])
+async def test_nothing_is_left_of_a_server_when_the_host_closes_which_does_not_wait_for_it(
+    home: Path, workspace: Path, tmp_path: Path, way: str
+) -> None:
+    pid_file = tmp_path / "pid"
+    async with hosting(home, {"s": hostile(way, str(pid_file))}) as host:
+        await tool_of(host, workspace)
+        server = psutil.Process(int(pid_file.read_text()))
+        family = [server, *server.children(recursive=True)]
+        assert len(family) == (2 if way == "grandchild" else 1)
+        began = time.monotonic()
+    assert time.monotonic() - began < 10
+    eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family))
+
+
+async def test_read_only_counts_only_for_a_server_that_the_person_trusts(home: Path, workspace: Path) -> None:
+    servers = {"trusted": hostile("read-only", trust=True), "other": hostile("read-only")}
+    async with hosting(home, servers) as host:
+        found = await host.tools(ToolScope(workspace))
+        assert found.trusted_servers == {"trusted"}
+        assert {name: tool.kind for name, tool in found.tools.items()} == {
+            "ok": ToolKind.READ,
+            "other__ok": ToolKind.OTHER,
+        }
+
+
+@pytest.mark.requirement("MCP-100", "MCP-108")
+async def test_arguments_that_do_not_fit_the_schema_never_reach_the_server(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("plain")}) as host:
+        tool = await tool_of(host, workspace)
+        with pytest.raises(ToolFailure, match=r"ok: x: 3 is not of type 'string'") as failure:
+            await tool.propose({"x": 3}, tool_context(workspace))
+        assert failure.value.category == "invalid_arguments"
+
+
+async def test_a_pattern_of_a_server_that_takes_for_ever_to_match_is_left_to_the_server(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("slow-pattern")}) as host:
+        tool = await tool_of(host, workspace)
+        value = "a" * 60 + "!"
+        assert (await success_of(tool, tool_context(workspace), x=value)).for_model == f"ok {value}"
+        with pytest.raises(ToolFailure, match="5 is not of type 'string'"):
+            await items_of(tool, tool_context(workspace), x=5)
+
+
+async def test_a_host_that_closes_while_a_server_hangs_does_not_wait_for_it(
+    home: Path, workspace: Path, tmp_path: Path
+) -> None:
+    pid_file = tmp_path / "pid"
+    async with hosting(home, {"s": hostile("hangs", str(pid_file))}, patience=0.1) as host:
+        await host.tools(ToolScope(workspace))
+        await eventually_async(lambda: pid_file.exists() and pid_file.read_text())
+        began = time.monotonic()
+    assert time.monotonic() - began < 10
+    eventually(lambda: not psutil.pid_exists(int(pid_file.read_text())))
+
+
+async def test_a_session_waits_for_a_slow_server_once_only(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": hostile("hangs")}, patience=1) as host:
+        began = time.monotonic()
+        await host.tools(ToolScope(workspace))
+        waited = time.monotonic() - began
+        await host.tools(ToolScope(workspace))
+        assert time.monotonic() - began - waited < waited / 2
+
+
+async def test_servers_of_the_workspace_that_was_used_longest_ago_are_closed_when_there_are_many(
+    home: Path, tmp_path: Path
+) -> None:
+    starts = tmp_path / "starts"
+    async with hosting(home, {"s": hostile("plain", str(starts))}) as host:
+        for number in range(10):
+            folder = tmp_path / f"workspace-{number}"
+            folder.mkdir()
+            scope = ToolScope(folder, "c", f"t{number}")
+            await host.tools(scope)
+            if number != 0:
+                await host.release(scope)
+        pids = [int(pid) for pid in starts.read_text().split()]
+        assert len(pids) == 10
+        # The first is in use; the two after it had to go.
+        eventually(lambda: [psutil.pid_exists(pid) for pid in pids[:4]] == [True, False, False, True])
+
+
+async def test_a_refresh_while_a_call_runs_lists_anew_and_leaves_the_call_alone(
+    home: Path, workspace: Path, tmp_path: Path
+) -> None:
+    noted = tmp_path / "calls"
+    async with hosting(home, {"s": hostile("slow", str(tmp_path / "pids"), str(noted))}) as host:
+        tool = await tool_of(host, workspace)
+        calling = asyncio.create_task(success_of(tool, tool_context(workspace)))
+        await eventually_async(noted.exists, 20)
+        (status,) = await host.refresh(ToolScope(workspace))
+        assert status.state is ServerState.CONNECTED
+        assert len((tmp_path / "pids").read_text().split()) == 1
+        assert not calling.done()
+        calling.cancel()
+        await asyncio.wait({calling}, timeout=10)
+        await host.refresh(ToolScope(workspace))
+        assert len((tmp_path / "pids").read_text().split()) == 2

@@ -1,0 +1,287 @@
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from isthmus.development_tool import McpDetails, McpServerSettings
+from isthmus.tools.base import ToolScope
+from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState
+from support.mcp_hosting import hosting, status_when
+from support.programs import node_package, require
+from support.tool_calls import items_of, success_of, tool_context
+from support.waiting import eventually
+
+pytestmark = pytest.mark.anyio
+
+PACKAGES = "@modelcontextprotocol"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "person"
+    folder.mkdir()
+    return folder
+
+
+def node_server(name: str, *arguments: str) -> dict[str, object]:
+    script = node_package(f"{PACKAGES}/{name}") / "dist" / "index.js"
+    return {"command": str(require("node")), "args": [str(script), *arguments]}
+
+
+@contextmanager
+def everything_over(transport: str) -> Generator[int]:
+    """The everything server over HTTP; gives its port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    script = node_package(f"{PACKAGES}/server-everything") / "dist" / "index.js"
+    process = subprocess.Popen(
+        [str(require("node")), str(script), transport],
+        env={**os.environ, "PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+
+        def listens() -> bool:
+            with socket.socket() as connection:
+                return connection.connect_ex(("127.0.0.1", port)) == 0
+
+        eventually(listens, 30)
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # this node is a program around the real one
+        process.wait()
+
+
+@pytest.mark.requirement("MCP-001", "MCP-013", "MCP-084", "MCP-121")
+async def test_servers_of_node_and_python_run_together_and_their_tools_are_the_agents(
+    home: Path, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_text("content of a")
+    subprocess.run([str(require("git")), "init", "-q", str(workspace)], check=True)
+    servers = {
+        "everything": node_server("server-everything", "stdio"),
+        "files": node_server("server-filesystem", str(workspace)),
+        "memory": {**node_server("server-memory"), "env": {"MEMORY_FILE_PATH": str(workspace / "memory.json")}},
+        "git": {"command": str(require("mcp-server-git")), "args": ["--repository", str(workspace)]},
+        "time": {"command": str(require("mcp-server-time")), "args": ["--local-timezone", "UTC"]},
+        "fetch": {"command": str(require("mcp-server-fetch"))},
+    }
+    async with hosting(home, servers, builtin_tools()) as host:
+        scope = ToolScope(workspace)
+        tools = (await host.tools(scope)).tools
+        for name in servers:
+            status = await status_when(host, scope, name, ServerState.CONNECTED, 40)
+            assert (status.problem, bool(status.tools)) == (None, True), status
+        tools = (await host.tools(scope)).tools
+        assert list(tools)[:8] == list(builtin_tools().tools)
+        # Built-in tools of these names were there first.
+        assert {"files__read_file", "files__write_file", "files__list_directory"} <= set(tools)
+        context = tool_context(workspace)
+        assert (await success_of(tools["echo"], context, message="hi")).for_model == "Echo: hi"
+        read = await success_of(tools["files__read_file"], context, path=str(workspace / "a.txt"))
+        assert read.for_model == "content of a"
+        entity = {"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}
+        await success_of(tools["create_entities"], context, entities=[entity])
+        assert "wrote programs" in (await success_of(tools["read_graph"], context)).for_model
+        assert "a.txt" in (await success_of(tools["git_status"], context, repo_path=str(workspace))).for_model
+        assert "UTC" in (await success_of(tools["get_current_time"], context, timezone="UTC")).for_model
+
+
+@pytest.mark.requirement("MCP-015", "MCP-022", "MCP-074")
+async def test_streamable_http_works_by_http_url(home: Path, workspace: Path) -> None:
+    with everything_over("streamableHttp") as port:
+        servers = {"http": {"httpUrl": f"http://127.0.0.1:{port}/mcp", "timeout": 20_000}}
+        async with hosting(home, servers) as host:
+            tools = (await host.tools(ToolScope(workspace))).tools
+            assert (await success_of(tools["echo"], tool_context(workspace), message="hi")).for_model == "Echo: hi"
+
+
+@pytest.mark.requirement("MCP-014", "MCP-021")
+async def test_sse_works_by_url_whether_the_type_says_so_or_it_is_found_out(home: Path, workspace: Path) -> None:
+    with everything_over("sse") as port:
+        url = f"http://127.0.0.1:{port}/sse"
+        async with hosting(home, {"said": {"url": url, "type": "sse"}, "probed": {"url": url}}) as host:
+            tools = (await host.tools(ToolScope(workspace))).tools
+            assert (await success_of(tools["echo"], tool_context(workspace), message="hi")).for_model == "Echo: hi"
+            again = await success_of(tools["probed__echo"], tool_context(workspace), message="you")
+            assert again.for_model == "Echo: you"
+
+
+async def test_a_server_that_is_not_there_says_that_the_connection_was_refused(home: Path, workspace: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{probe.getsockname()[1]}/mcp?token=secret"
+        servers = {"a": {"httpUrl": url}, "b": {"url": url, "type": "sse"}}
+        async with hosting(home, servers) as host:
+            await host.tools(ToolScope(workspace))
+            for name in servers:
+                status = await status_when(host, ToolScope(workspace), name, ServerState.DISCONNECTED)
+                assert (status.problem or "").startswith("Connection refused (http://127.0.0.1:")
+                assert "secret" not in (status.problem or "")
+
+
+@pytest.mark.requirement("MCP-140", "MCP-141", "MCP-144", "MCP-150")
+async def test_an_image_is_kept_in_a_file_and_the_person_reads_that_text_and_image_came(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"everything": node_server("server-everything", "stdio")}) as host:
+        tools = (await host.tools(ToolScope(workspace))).tools
+        context = tool_context(workspace)
+        result = await success_of(tools["get-tiny-image"], context)
+        (file,) = context.output_folder.iterdir()
+        assert file.suffix == ".png"
+        assert file.read_bytes().startswith(b"\x89PNG")
+        assert f"kept in {file}" in result.for_model
+        assert (result.output.text or "").splitlines()[0].startswith("text (2 lines) + image/png (")
+
+
+@pytest.mark.requirement("MCP-146", "MCP-147")
+async def test_embedded_resources_and_links_are_told_to_the_model(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"everything": node_server("server-everything", "stdio")}) as host:
+        tools = (await host.tools(ToolScope(workspace))).tools
+        links = await success_of(tools["get-resource-links"], tool_context(workspace), count=2)
+        assert links.for_model.count("[link to the resource ") == 2
+        embedded = await success_of(
+            tools["get-resource-reference"], tool_context(workspace), resourceType="Text", resourceId=1
+        )
+        assert "[resource demo://resource/dynamic/text/1]" in embedded.for_model
+
+
+@pytest.mark.requirement("MCP-010", "MCP-099", "MCP-109")
+async def test_a_call_is_proposed_and_made_by_the_servers_own_name_for_the_tool(home: Path, workspace: Path) -> None:
+    everything = node_server("server-everything", "stdio")
+    async with hosting(home, {"one": everything, "two": everything}) as host:
+        tool = (await host.tools(ToolScope(workspace))).tools["two__echo"]
+        context = tool_context(workspace)
+        assert await tool.propose({"message": "x"}, context) == McpDetails("two", "echo")
+        assert (await success_of(tool, context, message="x")).for_model == "Echo: x"
+
+
+@pytest.mark.requirement("MCP-025")
+async def test_a_server_sees_little_of_the_environment_besides_its_own(
+    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOMEBODYS_SECRET", "s")
+    monkeypatch.setenv("TOKEN", "t")
+    server = {**node_server("server-everything", "stdio"), "env": {"API_KEY": "$TOKEN"}}
+    async with hosting(home, {"everything": server}) as host:
+        tools = (await host.tools(ToolScope(workspace))).tools
+        shown = json.loads((await success_of(tools["get-env"], tool_context(workspace))).for_model)
+        assert shown["API_KEY"] == "t"
+        inherited = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
+        # The mark is ours; LC_CTYPE is what the wrapper around this node, a Python program, adds.
+        assert set(shown) <= {"API_KEY", "ISTHMUS_PROCESS_GROUP", "LC_CTYPE"} | inherited
+
+
+async def test_a_server_over_http_that_is_started_again_is_connected_again(home: Path, workspace: Path) -> None:
+    script = Path(__file__).resolve().parent.parent / "support" / "http_mcp_server.py"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+
+    def start() -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen([sys.executable, str(script), str(port)], stderr=subprocess.DEVNULL)
+
+        def listens() -> bool:
+            with socket.socket() as connection:
+                return connection.connect_ex(("127.0.0.1", port)) == 0
+
+        eventually(listens, 30)
+        return process
+
+    process = start()
+    try:
+        async with hosting(home, {"http": {"httpUrl": f"http://127.0.0.1:{port}/mcp"}}) as host:
+            tool = (await host.tools(ToolScope(workspace))).tools["add"]
+            assert (await success_of(tool, tool_context(workspace), a=1, b=2)).for_model == "3"
+            process.kill()
+            process.wait()
+            process = await asyncio.to_thread(start)
+            with pytest.raises(ToolFailure):
+                # The session is one that the new process does not know; the call is not made twice.
+                await items_of(tool, tool_context(workspace), a=1, b=3)
+            await status_when(host, ToolScope(workspace), "http", ServerState.CONNECTED)
+            assert (await success_of(tool, tool_context(workspace), a=1, b=4)).for_model == "5"
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def test_a_clients_own_server_is_connected_for_one_segment_of_its_task(home: Path, workspace: Path) -> None:
+    with everything_over("streamableHttp") as port:
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with hosting(home, {}) as host:
+            scope = ToolScope(workspace, "c", "t", (McpServerSettings("mine", url),))
+            tools = (await host.tools(scope)).tools
+            assert (await success_of(tools["echo"], tool_context(workspace), message="hi")).for_model == "Echo: hi"
+            assert (await host.tools(ToolScope(workspace, "c", "other"))).tools == {}
+            await host.release(scope)
+            with pytest.raises(ToolFailure, match="is not connected"):
+                await items_of(tools["echo"], tool_context(workspace), message="hi")
+
+
+async def test_servers_are_limited_to_those_that_the_settings_name_and_unknown_names_are_an_error(
+    home: Path, workspace: Path
+) -> None:
+    everything = node_server("server-everything", "stdio")
+    async with hosting(home, {"one": everything, "two": everything}) as host:
+        tools = (await host.tools(ToolScope(workspace, mcp_servers=(McpServerSettings("two"),)))).tools
+        assert all(getattr(tool, "server_name", "") == "two" for tool in tools.values())
+        with pytest.raises(ToolFailure, match=r"no MCP server is named 'three' here; configured are: one, two"):
+            await host.tools(ToolScope(workspace, mcp_servers=(McpServerSettings("three"),)))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/mcp", "http://localhost:1/mcp", "http://[::1]:1/", "http://10.0.0.1/"]
+)
+async def test_a_clients_server_at_an_address_that_the_rule_refuses_is_refused_at_once(
+    home: Path, workspace: Path, url: str
+) -> None:
+    def why_not(host: str, address: str) -> str | None:
+        return "a private address"
+
+    async with hosting(home, {}, why_not=why_not) as host:
+        with pytest.raises(ToolFailure, match="leads to a private address"):
+            host.check(workspace, (McpServerSettings("mine", url),))
+
+
+async def test_a_name_that_leads_to_a_refused_address_is_not_connected_to(home: Path, workspace: Path) -> None:
+    def why_not(host: str, address: str) -> str | None:
+        return "a loopback address" if address.startswith("127.") or address == "::1" else None
+
+    async with hosting(home, {}, why_not=why_not) as host:
+        name = socket.gethostname()
+        scope = ToolScope(workspace, "c", "t", (McpServerSettings("mine", f"http://{name}:1/mcp"),))
+        assert (await host.tools(scope)).tools == {}
+        (status,) = await host.servers(scope)
+        assert status.state is ServerState.DISCONNECTED
+        await host.release(scope)
+
+
+async def test_refresh_shows_a_server_that_was_added_meanwhile(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"one": node_server("server-memory")}) as host:
+        scope = ToolScope(workspace)
+        before = set((await host.tools(scope)).tools)
+        settings = home / ".gemini" / "settings.json"
+        servers = json.loads(settings.read_text())["mcpServers"]
+        servers["two"] = node_server("server-everything", "stdio")
+        settings.write_text(json.dumps({"mcpServers": servers}))
+        statuses = await host.refresh(scope)
+        assert [(status.name, status.state) for status in statuses] == [
+            ("one", ServerState.CONNECTED),
+            ("two", ServerState.CONNECTED),
+        ]
+        assert before < set((await host.tools(scope)).tools)

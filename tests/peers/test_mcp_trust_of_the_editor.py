@@ -1,0 +1,60 @@
+"""What an editor says of a folder's trust decides whether a project's MCP servers start there, at any time."""
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.editors import EditorDirectory
+from isthmus.cli.local_agent import trust_of
+from isthmus.tools.base import ToolScope
+from support.mcp_hosting import hostile, hosting, write_servers
+from support.vscode_companion import VsCodeCompanion, vscode_companion
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def editors() -> AsyncGenerator[EditorDirectory]:
+    directory = EditorDirectory(os.environ)
+    yield directory
+    await directory.aclose()
+
+
+async def tell(window: VsCodeCompanion, trusted: bool) -> None:
+    await window.send("ide/contextUpdate", {"workspaceState": {"openFiles": [], "isTrusted": trusted}})
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+async def test_the_editors_word_on_trust_counts_before_the_file_and_when_it_changes(
+    tmp_path: Path, workspace: Path, editors: EditorDirectory, by_file: bool
+) -> None:
+    home = tmp_path / "person"
+    (home / ".gemini").mkdir(parents=True)
+    if by_file:
+        rules = json.dumps({str(workspace): "TRUST_FOLDER"})
+        (home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
+    write_servers(workspace, {"theirs": hostile("plain")})
+    async with vscode_companion(as_json=True) as window:
+        window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
+        trusts = trust_of(editors, home)
+        async with hosting(home, {}, trusts=trusts, meet_editor=editors.context) as host:
+            scope = ToolScope(workspace)
+
+            async def has_tools(expected: bool) -> bool:
+                return (list((await host.tools(scope)).tools) == ["ok"]) is expected
+
+            def has_said(trusted: bool) -> bool:
+                return editors.trust(workspace) is trusted
+
+            assert await has_tools(by_file), "the editor says nothing"
+            for said in (True, False):
+                await tell(window, said)
+                await eventually_async(partial(has_said, said))
+                assert await has_tools(said)
+            (status,) = await host.servers(scope)
+            assert "trust it in your editor" in (status.problem or "")

@@ -1,0 +1,101 @@
+"""RemoteAgent against plain agents on the official JavaScript SDKs, of A2A 0.3 and 1.0, also over bad lines."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.client import PromptMessage, TaskNotFound, TaskNotResumable, Turn
+from isthmus.events import TaskState
+from isthmus.task_view import TaskView
+from support.cutting_proxy import cutting_proxy
+from support.node_agent import node_agent
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
+
+KINDS = (
+    ("0.3", "JSONRPC", ()),
+    ("0.3", "JSONRPC", ("--no-streaming",)),
+    ("1.0", "JSONRPC", ()),
+    ("1.0", "HTTP+JSON", ()),
+)
+STREAMING = tuple(kind for kind in KINDS if not kind[2])
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: " ".join((*kind[:2], *kind[2])))
+async def remote(request: pytest.FixtureRequest) -> AsyncGenerator[RemoteAgent]:
+    version, binding, flags = request.param
+    async with node_agent(version, binding, *flags) as url:
+        agent = await RemoteAgent.connect(url)
+        assert (agent.protocol, agent.manner, agent.name) == (version, Manner.PLAIN, "Greeter")
+        yield agent
+        await agent.aclose()
+
+
+async def read(turn: Turn) -> TaskView:
+    """What a turn came to."""
+    view = TaskView.of_snapshot(turn.snapshot)
+    async with asyncio.timeout(60):
+        async for delivery in turn.deliveries:
+            view.apply(delivery)
+    return view
+
+
+def texts(view: TaskView) -> list[str]:
+    """What the agent said, each text once."""
+    return [message.text for message in view.messages.values()]
+
+
+async def test_texts_artifacts_messages_and_failures_come_as_they_are(remote: RemoteAgent) -> None:
+    turn = await remote.prompt(PromptMessage("Ada"))
+    view = await read(turn)
+    assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Let me see. ", "There you are."])
+    assert view.final_text == "Hello Ada!\n\nThere you are."
+    view = await read(await remote.prompt(PromptMessage("message")))
+    assert (view.state, view.final_text) == (TaskState.COMPLETED, "Just words.")
+    view = await read(await remote.prompt(PromptMessage("fail")))
+    assert (view.state, view.error) == (TaskState.FAILED, "I cannot.")
+    with pytest.raises(TaskNotFound):
+        await remote.get("unknown")
+
+
+async def test_a_question_in_words_is_answered_and_a_task_is_cancelled(remote: RemoteAgent) -> None:
+    turn = await remote.prompt(PromptMessage("hello"))
+    view = await read(turn)
+    assert (view.state, texts(view)[-1]) == (TaskState.INPUT_REQUIRED, "Who are you?")
+    view = await read(await remote.prompt(PromptMessage("Ada", task_id=turn.task_id)))
+    assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Let me see. ", "There you are."])
+    turn = await remote.prompt(PromptMessage("hello"))
+    await read(turn)
+    assert (await remote.cancel(turn.task_id)).state is TaskState.CANCELED
+    if remote.protocol == "1.0":
+        with pytest.raises(TaskNotResumable):
+            await remote.prompt(PromptMessage("more", task_id=turn.task_id))
+        assert turn.task_id in [task.task_id for task in await remote.tasks()]
+
+
+@pytest.mark.parametrize("remote", STREAMING, indirect=True, ids=lambda kind: " ".join(kind[:2]))
+async def test_nothing_is_lost_or_told_twice_wherever_the_connection_is_cut(remote: RemoteAgent) -> None:
+    seed = random.randrange(2**32)  # noqa: S311 - to be repeated
+    print(f"seed {seed}")
+    chance = random.Random(seed)  # noqa: S311 - to be repeated
+    numbers = "".join(f"{number} " for number in range(1, 61))
+    patience = Patience(attempts=20, first_wait=0.01, longest_wait=0.05)
+    async with cutting_proxy(remote.url) as proxy:
+        for _ in range(4):
+            agent = await RemoteAgent.connect(proxy.url, patience=patience)
+            turn = await agent.prompt(PromptMessage("count"))
+            view = TaskView.of_snapshot(turn.snapshot)
+            async with asyncio.timeout(60):
+                async for delivery in turn.deliveries:
+                    view.apply(delivery)
+                    if chance.random() < 0.1 and not view.state.is_terminal:
+                        proxy.cut()
+                        proxy.cuts = [chance.randrange(1, 6000)]
+            assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Let me see. ", "There you are."])
+            assert [artifact.text for artifact in view.artifacts.values()] == [numbers]
+            await agent.aclose()
+            proxy.cuts = []

@@ -1,0 +1,66 @@
+"""``isthmus serve`` and what clients may say of a session: AgentSettings that do not fit, and what events tell."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from isthmus.a2a.client.remote_agent import RemoteAgent
+from isthmus.a2a.extension import URI
+from isthmus.client import InvalidRequest, PromptMessage
+from support.a2a_serving import EXTENSION, prompt, rpc
+from support.isthmus_program import isthmus
+from support.serve_program import ServeProgram, serve_program
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_agent_settings_that_the_agent_cannot_follow_are_refused_by_the_name_of_the_field(
+    tmp_path: Path, workspace: Path
+) -> None:
+    wrong: tuple[tuple[Mapping[str, Any], str], ...] = (
+        ({"model": "nonsense"}, "model: no model is called 'nonsense'; expected gemini:NAME"),
+        ({"model": "claude-x"}, "model: "),
+        ({"approval_mode": "never"}, "approval_mode is 'never'; expected one of plan"),
+        ({"mcp_servers": ["nowhere"]}, "mcp_servers: no MCP server is named 'nowhere' here"),
+        ({"context_files": ["../x.md"]}, "context_files: expected the name of a file"),
+        ({"allowed_tools": ["rm -rf"]}, "allowed_tools: expected the name of a tool"),
+    )
+    async with serve_program(tmp_path, workspace) as server:
+        agent = await RemoteAgent.connect(server.url, server.token)
+        for settings, text in wrong:
+            with pytest.raises(InvalidRequest) as refused:
+                await agent.prompt(PromptMessage("hello", settings={"workspace_path": str(workspace), **settings}))
+            assert text in str(refused.value)
+        assert await agent.tasks() == []
+        await agent.aclose()
+
+
+async def tiers(server: ServeProgram, token: str, workspace: Path) -> AsyncIterator[str | None]:
+    """The ``user_tier`` of each event of a prompt."""
+    headers = {**EXTENSION, "Authorization": f"Bearer {token}", "Accept": "text/event-stream"}
+    async with httpx.AsyncClient(timeout=20) as http:
+        response = await http.post(server.url, json=rpc("message/stream", prompt("hello", workspace)), headers=headers)
+    for line in response.text.splitlines():
+        if not line.startswith("data:"):
+            continue
+        item: dict[str, Any] = json.loads(line.removeprefix("data:"))["result"]
+        if item.get("kind") == "status-update":
+            yield item["metadata"][URI].get("user_tier")
+
+
+@pytest.mark.requirement("A2A-094")
+async def test_events_tell_the_tier_of_the_server_or_of_the_users_own_token(tmp_path: Path, workspace: Path) -> None:
+    data = ("--data-dir", str(tmp_path / "data"))
+    made = isthmus("serve", "token", "add", "alice", "--tier", "gold", *data, folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    async with serve_program(tmp_path, workspace, "--user-tier", "standard") as server:
+        assert {tier async for tier in tiers(server, server.token, workspace)} == {"standard"}
+        assert {tier async for tier in tiers(server, made.stdout.strip(), workspace)} == {"gold"}
+    listed = isthmus("serve", "token", "list", *data, folder=tmp_path)
+    assert "tier gold" in listed.stdout
+    refused = isthmus("serve", "token", "add", "bob", "--tier", "", *data, folder=tmp_path)
+    assert (refused.returncode, "expected a name of 1 to 64 printable characters" in refused.stderr) == (42, True)

@@ -1,0 +1,94 @@
+"""The editors of sessions, over a real companion: whose they are, and which addresses are connected to."""
+
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.editors import EditorDirectory
+from isthmus.cli.session_editors import SessionEditors
+from isthmus.development_tool import AgentSettings, McpServerSettings, ToolCall, ToolCallStatus
+from isthmus.engine.questions import QuestionOpened
+from isthmus.tools.base import ToolScope
+from support.companion import RunningCompanion, running_companion
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+CALL = ToolCall("call", ToolCallStatus.PENDING, "replace", {})
+
+
+@asynccontextmanager
+async def editors_of(
+    user: str = "", *, local: bool = False, why_not: Callable[[str, str], str | None] | None = None
+) -> AsyncGenerator[SessionEditors]:
+    async def settings_of(_: str) -> AgentSettings | None:
+        return None
+
+    async def user_of(_: str) -> str:
+        return user
+
+    directory = EditorDirectory(os.environ) if local else None
+    editors = SessionEditors(directory, why_not, settings_of, user_of)
+    yield editors
+    await editors.aclose()
+    if directory is not None:
+        await directory.aclose()
+
+
+def named(companion: RunningCompanion, url: str | None = None) -> tuple[McpServerSettings, ...]:
+    headers = {"Authorization": f"Bearer {companion.token}"}
+    return (McpServerSettings("docs"), McpServerSettings("mine", url or companion.url, headers))
+
+
+async def open_file(companion: RunningCompanion, workspace: Path) -> None:
+    (workspace / "a.py").write_text("one\n", encoding="utf-8")
+    await companion.editor.open_file(str(workspace / "a.py"))
+
+
+async def test_an_endpoint_of_the_settings_is_the_tasks_editor_until_it_ends(workspace: Path) -> None:
+    async with running_companion(workspace) as companion, editors_of() as editors:
+        await open_file(companion, workspace)
+        shown = await editors.context(ToolScope(workspace, "c", "t", named(companion)))
+        assert str(workspace / "a.py") in (shown or "")
+        settings = AgentSettings(str(workspace), named(companion))
+        editor = await editors.find(QuestionOpened("t", "c", str(workspace), CALL, "alice", settings))
+        assert editor is not None
+        assert editor.name == "mine"
+        editors.task_ended("t")
+        await eventually_async(lambda: not editor.peer.connected)
+
+
+async def test_an_address_that_the_rule_refuses_is_not_connected_to(workspace: Path) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def why_not(host: str, address: str) -> str | None:
+        asked.append((host, address))
+        return "a loopback address"
+
+    async with running_companion(workspace) as companion, editors_of(why_not=why_not) as editors:
+        await open_file(companion, workspace)
+        url = companion.url.replace("127.0.0.1", "localhost")
+        assert await editors.context(ToolScope(workspace, "c", "t", named(companion, url))) is None
+        assert asked
+        assert asked[0][0] == "localhost"
+
+
+async def test_the_editor_of_this_machine_is_for_the_local_persons_tasks_alone(workspace: Path) -> None:
+    async with running_companion(workspace) as companion:
+        await open_file(companion, workspace)
+        async with editors_of(local=True) as editors:
+            assert await editors.context(ToolScope(workspace, "c", "t")) is not None
+            assert await editors.find(QuestionOpened("t", "c", str(workspace), CALL)) is not None
+            assert await editors.find(QuestionOpened("t", "c", str(workspace), CALL, "alice")) is None
+        async with editors_of("alice", local=True) as editors:
+            assert await editors.context(ToolScope(workspace, "c", "t")) is None
+
+
+async def test_an_endpoint_that_nobody_listens_at_is_no_editor(workspace: Path) -> None:
+    async with running_companion(workspace) as companion:
+        servers = named(companion)
+    async with editors_of() as editors:
+        assert await editors.context(ToolScope(workspace, "c", "t", servers)) is None

@@ -1,0 +1,60 @@
+"""A server with several users on a real socket, whose tokens a test makes and revokes while it runs."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx2
+
+from isthmus.a2a.dialects import AllWires
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.push.sender import PushSender
+from isthmus.a2a.push.service import pushing
+from isthmus.a2a.push.targets import PushRule
+from isthmus.a2a.server.users import Caps, UserTable
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.segment import Agent
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.journal.sqlite import SqliteJournal
+from support.a2a_serving import TOKEN, RawClient, serving
+
+
+@dataclass(slots=True)
+class Users:
+    """A server with users; ``table`` may be changed while it runs."""
+
+    local: RawClient
+    table: UserTable
+    stack: AsyncExitStack
+    engine: Engine
+
+    def has(self, name: str) -> bool:
+        """Whether a user has a token that is valid."""
+        return self.table.has_user(name, time.time())
+
+    async def client(self, name: str, caps: Caps | None = None, expires: float | None = None) -> RawClient:
+        """A client with a new token of this user."""
+        self.table, _, token = self.table.added(name, 0, expires, caps)
+        headers = {"Authorization": f"Bearer {token}"}
+        http = await self.stack.enter_async_context(httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20))
+        return replace(self.local, http=http)
+
+
+@asynccontextmanager
+async def users_of(folder: Path, agent: Agent, caps: Caps | None = None) -> AsyncGenerator[Users]:
+    """The server; users and sessions work in ``folder`` alone."""
+    rule = WorkspaceRule(folder, (folder,))
+    engine = Engine(agent, await SqliteJournal.open(folder / "journal.sqlite"), EngineOptions(rule))
+    await engine.start()
+    options = ServerOptions(TOKEN, user_caps=caps or Caps())
+    sender = PushSender(PushRule.of(["127.0.0.0/8"]))
+    found: list[Users] = []
+    async with AsyncExitStack() as stack:
+        push = await stack.enter_async_context(
+            pushing(engine, sender, AllWires(), is_served=lambda name: found[0].has(name))
+        )
+        served = serving(engine, options, for_user=engine.for_user, users=lambda: found[0].table, push=push)
+        found.append(Users(await stack.enter_async_context(served), UserTable(), stack, engine))
+        yield found[0]

@@ -1,0 +1,111 @@
+"""A raw client of A2A 1.0 that speaks both bindings: JSON-RPC, and HTTP with JSON. It hides nothing."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from isthmus.a2a.extension import URI
+from support.a2a_serving import RawClient, rpc
+
+ACTIVE = {"A2A-Version": "1.0", "A2A-Extensions": URI}
+PLAIN = {"A2A-Version": "1.0"}
+_ROUTES = {
+    "SendMessage": ("POST", "message:send"),
+    "SendStreamingMessage": ("POST", "message:stream"),
+    "GetTask": ("GET", "tasks/{id}"),
+    "ListTasks": ("GET", "tasks"),
+    "CancelTask": ("POST", "tasks/{id}:cancel"),
+    "SubscribeToTask": ("GET", "tasks/{id}:subscribe"),
+    "CreateTaskPushNotificationConfig": ("POST", "tasks/{taskId}/pushNotificationConfigs"),
+    "ListTaskPushNotificationConfigs": ("GET", "tasks/{taskId}/pushNotificationConfigs"),
+    "GetExtendedAgentCard": ("GET", "extendedAgentCard"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An error as both bindings tell it; ``status`` is the HTTP status of REST, 200 in JSON-RPC."""
+
+    reason: str
+    message: str
+    status: int
+    code: int
+    details: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Sends requests over ``binding``: JSONRPC or HTTP+JSON."""
+
+    raw: RawClient
+    binding: str
+
+    async def call(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE) -> dict[str, Any]:
+        """The result of a request that succeeds."""
+        async with self._opened(method, params, headers) as response:
+            assert response.status_code == 200, response.text
+            answer: dict[str, Any] = response.json()
+        if self.binding == "JSONRPC":
+            assert "error" not in answer, answer
+            return answer["result"]
+        assert response.headers["content-type"] == "application/a2a+json"
+        return answer
+
+    async def fails(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE) -> Failed:
+        """The error of a request that is refused."""
+        async with self._opened(method, params, headers) as response:
+            error = response.json()["error"]
+        details = error["data"] if self.binding == "JSONRPC" else error["details"]
+        assert details[0]["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"
+        assert details[0]["domain"] == "a2a-protocol.org"
+        return Failed(details[0]["reason"], error["message"], response.status_code, error["code"], details)
+
+    async def stream(
+        self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE
+    ) -> list[tuple[str | None, dict[str, Any]]]:
+        """Every item of a stream, with its id."""
+        async with self._opened(method, params, headers) as response:
+            assert response.headers["content-type"].startswith("text/event-stream"), response.text
+            found: list[tuple[str | None, dict[str, Any]]] = []
+            for frame in response.text.split("\n\n"):
+                lines = [line for line in frame.split("\n") if not line.startswith(":")]
+                fields = dict(line.split(": ", 1) for line in lines if line)
+                if fields:
+                    item = json.loads(fields["data"])
+                    found.append((fields.get("id"), item["result"] if self.binding == "JSONRPC" else item))
+        return found
+
+    @asynccontextmanager
+    async def _opened(
+        self, method: str, params: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> AsyncGenerator[httpx2.Response]:
+        if self.binding == "JSONRPC":
+            yield await self.raw.http.post(self.raw.url, json=rpc(method, params), headers=headers)
+            return
+        verb, path = _ROUTES[method]
+        url = self.raw.url + path.format(**params)
+        named = [name for name in ("id", "taskId") if f"{{{name}}}" in path]
+        rest = {name: value for name, value in params.items() if name not in named}
+        if verb == "POST":
+            yield await self.raw.http.post(url, json=rest, headers=headers)
+        else:
+            query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in rest.items()}
+            yield await self.raw.http.get(url, params=query, headers=headers)
+
+
+def said(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
+    """Parameters of a message: a text, with AgentSettings when a workspace is given."""
+    message: dict[str, Any] = {"role": "ROLE_USER", "messageId": "message-1", "parts": [{"text": text}], **more}
+    if workspace is not None:
+        message["metadata"] = {URI: {"workspace_path": str(workspace)}}
+    return {"message": message}
+
+
+def chosen(task_id: str, *confirmations: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a message that answers questions."""
+    parts = [{"data": dict(confirmation)} for confirmation in confirmations]
+    return {"message": {"role": "ROLE_USER", "messageId": "message-2", "taskId": task_id, "parts": parts}}

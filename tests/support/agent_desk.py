@@ -1,0 +1,121 @@
+"""A person with an agent in a workspace: the real turn loop, the real Gemini provider over its wire, real files."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from isthmus.agent.approval import Policy
+from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
+from isthmus.agent.resources import AgentResources
+from isthmus.agent.session import Session
+from isthmus.agent.session_policy import SettingsRule
+from isthmus.agent.turn import CodingAgent
+from isthmus.checkpoints.base import Checkpoints
+from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    Prompt,
+    StateChange,
+    ToolCallUpdate,
+    event_from_json,
+    event_to_json,
+)
+from isthmus.models.base import ChatModel
+from isthmus.models.choose import choose, open_model
+from isthmus.tools.base import FixedTools, ToolScope, ToolSet
+from isthmus.tools.builtin import builtin_tools
+from support.gemini_wire import GeminiWire
+from support.scripted_wire import Call
+
+
+@dataclass
+class Desk:
+    """A person with an agent in a workspace; what happened is in ``events``, kept as the journal keeps it."""
+
+    workspace: Path
+    wire: GeminiWire
+    policy: Policy = field(default_factory=Policy)
+    limit: int = 20
+    context: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    rule: SettingsRule = field(default_factory=SettingsRule)
+    checkpoints: Checkpoints | None = None
+    share: float = COMPACTION_SHARE
+    tools: ToolSet = field(default_factory=builtin_tools)
+    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+
+    async def prompt(self, text: str) -> StateChange:
+        self.events.append(Prompt("m", text, {"workspace_path": str(self.workspace), **self.settings}))
+        return await self.segment()
+
+    async def answer(self, call: ToolCall, option: str = "proceed_once", content: str | None = None) -> StateChange:
+        modified = None if content is None else ModifiedFileDetails(content)
+        self.events.append(ConfirmationAccepted(ToolCallConfirmation(call.tool_call_id, option, modified), "test"))
+        return await self.segment()
+
+    async def segment(self) -> StateChange:
+        """Run one segment in a process that knows only what was kept."""
+        session = Session("c")
+        for event in self.events:
+            session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
+        model = await self._model()
+        options = AgentOptions(
+            self.workspace / ".outputs",
+            {"PATH": "/usr/bin:/bin"},
+            self.policy,
+            self.limit,
+            settings_rule=self.rule,
+            compaction_share=self.share,
+        )
+
+        async def opened(_: str | None) -> ChatModel:
+            return model
+
+        async def shown(_: ToolScope) -> str | None:
+            return self.context
+
+        try:
+            async with asyncio.timeout(20):
+                async for event in CodingAgent(
+                    AgentResources(opened, FixedTools(self.tools), editor_context=shown, checkpoints=self.checkpoints),
+                    options,
+                ).run(session):
+                    self.events.append(event)
+        finally:
+            await model.aclose()
+        last = self.events[-1]
+        assert isinstance(last, StateChange)
+        return last
+
+    async def _model(self) -> ChatModel:
+        environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": self.wire.base_url}
+        return await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment)
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The last state of each call, in the order of their announcement."""
+        latest = {event.tool_call.tool_call_id: event.tool_call for event in self.events if is_update(event)}
+        return list(latest.values())
+
+    def states(self, name: str) -> list[str]:
+        """The states that the calls of a tool went through; progress is left out."""
+        updates = [event for event in self.events if is_update(event) and event.tool_call.tool_name == name]
+        return [event.tool_call.status.name for event in updates if not event.is_ephemeral]
+
+    def told(self, request: int = -1) -> str:
+        """What a model request said, as text."""
+        return json.dumps(self.body(request)["contents"], ensure_ascii=False)
+
+    def body(self, request: int = -1) -> dict[str, Any]:
+        return self.wire.model_requests[request].json
+
+
+def is_update(event: AgentEvent) -> TypeGuard[ToolCallUpdate]:
+    return isinstance(event, ToolCallUpdate)
+
+
+def edit(path: Path, old: str, new: str) -> Call:
+    return Call("replace", {"file_path": str(path), "old_string": old, "new_string": new})

@@ -1,0 +1,48 @@
+"""The client's decoders over JSON results, as the client itself puts them together."""
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from isthmus.a2a.client.dialects import decoder_of
+from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.snapshots import snapshot_of
+from isthmus.a2a.v03 import decoder as v03_decoder
+from isthmus.client import Delivery, TaskSnapshot
+from isthmus.events import TaskState
+
+
+class Decoding:
+    """Reads the results of one task's streams; ``wire`` is the decoder module of a protocol version."""
+
+    def __init__(
+        self,
+        uri: str | None,
+        state: TaskState | None = None,
+        *,
+        manner: Manner | None = None,
+        wire: ModuleType = v03_decoder,
+    ) -> None:
+        self._wire = wire
+        chosen = manner or (Manner.PLAIN if uri is None else Manner.DEVELOPMENT_TOOL)
+        self.decoder = decoder_of(chosen, uri, state)
+
+    def decode(self, result: object, seq: int | None = None) -> Sequence[Delivery]:
+        """The deliveries of one result."""
+        return self.decoder.decode(self._wire.decode_item(result), seq)
+
+    @property
+    def is_final(self) -> bool:
+        """The last item said that no other follows."""
+        return self.decoder.is_final
+
+    @property
+    def at_rest(self) -> bool:
+        """The work has ended, or a person is asked."""
+        return self.decoder.at_rest
+
+
+def decoded_snapshot(
+    result: object, uri: str | None, seq: int | None = None, wire: ModuleType = v03_decoder
+) -> TaskSnapshot:
+    """The snapshot that a Task describes."""
+    return snapshot_of(wire.decode_task(result), uri, seq)

@@ -1,0 +1,453 @@
+"""Scenes in the dialect ``coderAgent``, played by a client that was written for gemini-cli-a2a-server.
+
+The same scene is played to that server and to ours, whose models are the same scripted wire. What went over the socket
+becomes a transcript: one JSON object a line, with names for what differs between runs (TASK, CONTEXT, CALL-1, TIME,
+WORKSPACE ...) and ``...`` for long texts that are not the point. tests/peers/transcripts/coder_agent holds those of
+the real server.
+
+As a program it records them anew: ``python -m support.coder_agent_scenes`` with tests/ on PYTHONPATH.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import sys
+import tempfile
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import httpx2
+
+from support.gemini_a2a_server import gemini_a2a_server
+from support.gemini_wire import GeminiWire
+from support.scripted_wire import Call, Failure, Reply, Say, Script, Think
+from support.serve_program import serve_program
+
+FOLDER = Path(__file__).resolve().parent.parent / "peers" / "transcripts" / "coder_agent"
+NOTES_SERVER = Path(__file__).resolve().parent / "notes_mcp_server.py"
+MCP_SETTINGS: Mapping[str, Any] = {"mcpServers": {"notes": {"command": sys.executable, "args": [str(NOTES_SERVER)]}}}
+
+Line: TypeAlias = dict[str, Any]
+
+
+class Scene:
+    """A client with one task, and what was said so far. ``model`` is the wire that the server's model is behind."""
+
+    def __init__(self, url: str, http: httpx2.AsyncClient, model: GeminiWire, workspace: Path) -> None:
+        self._url = url
+        self._http = http
+        self._model = model
+        self.workspace = workspace
+        self.lines: list[Line] = []
+        self.task_id: str | None = None
+        self.context_id: str | None = None
+        self.call_ids: list[str] = []
+
+    def plan(self, *replies: Script) -> None:
+        """What the model says next."""
+        self._model.add(*replies)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """AgentSettings as a client of that server sends them."""
+        return {"kind": "agent-settings", "workspacePath": str(self.workspace)}
+
+    async def say(self, text: str, settings: Mapping[str, Any] | None = None, method: str = "message/stream") -> None:
+        """Send a text to the task; the first one makes it."""
+        message: dict[str, Any] = {"parts": [{"kind": "text", "text": text}]}
+        if settings is not None:
+            message["metadata"] = {"coderAgent": dict(settings)}
+        await self._send(method, message)
+
+    async def answer(self, outcome: str, call_id: str | None = None, **more: Any) -> None:
+        """Answer the question of the newest call, or of ``call_id``."""
+        data = {"callId": call_id or self.call_ids[-1], "outcome": outcome, **more}
+        await self._send("message/stream", {"parts": [{"kind": "data", "data": data}]})
+
+    async def _send(self, method: str, message: Mapping[str, Any]) -> None:
+        content: dict[str, Any] = {"kind": "message", "role": "user", "messageId": str(uuid.uuid4()), **message}
+        if self.task_id is not None:
+            content["taskId"] = self.task_id
+        await (self.stream if method == "message/stream" else self.call)(method, {"message": content})
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        """A JSON-RPC request with one answer; its result, None when it is refused."""
+        self.lines.append({"client": {"method": method, "params": params}})
+        response = await self._http.post(self._url, json=_rpc(method, params))
+        answer = response.json()
+        self._take(answer)
+        return answer.get("result")
+
+    async def stream(self, method: str, params: Mapping[str, Any]) -> None:
+        """A JSON-RPC request whose answer is an event stream, read to its end."""
+        self.lines.append({"client": {"method": method, "params": params}})
+        headers = {"Accept": "text/event-stream"}
+        async with self._http.stream("POST", self._url, json=_rpc(method, params), headers=headers) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("data:"):
+                    self._take(json.loads(line[5:]))
+
+    async def silent(self, sending: Awaitable[None], seconds: float = 5) -> None:
+        """A request whose stream is not ended within ``seconds``; the client then leaves."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await sending
+                return
+        self.lines.append({"silence": True})
+
+    async def http(self, method: str, path: str, body: object = None) -> Any:
+        """A plain HTTP request; what came as JSON, or as an event stream."""
+        self.lines.append({"client": {"http": f"{method} {path}", "body": body}})
+        content = None if body is None else json.dumps(body)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        url = self._url.rstrip("/") + path
+        response = await self._http.request(method, url, content=content, headers=headers)
+        kind = response.headers.get("content-type", "").partition(";")[0]
+        received: Any = response.text
+        if kind == "application/json":
+            received = response.json()
+        elif kind == "text/event-stream":
+            received = [json.loads(line[5:]) for line in response.text.splitlines() if line.startswith("data:")]
+        self.lines.append({"server": {"status": response.status_code, "type": kind, "body": received}})
+        return received
+
+    def _take(self, answer: Mapping[str, Any]) -> None:
+        self.lines.append({"server": answer["result"]} if "result" in answer else {"error": answer["error"]})
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            return
+        found = cast("dict[str, Any]", result)
+        self.task_id = found["id"] if found.get("kind") == "task" else found.get("taskId", self.task_id)
+        self.context_id = found.get("contextId", self.context_id)
+        for part in parts_of(found):
+            call_id = part.get("data", {}).get("request", {}).get("callId")
+            if call_id is not None and call_id not in self.call_ids:
+                self.call_ids.append(call_id)
+
+    def transcript(self) -> list[Line]:
+        """The lines, with names for what differs between runs."""
+        names = {call_id: f"CALL-{index}" for index, call_id in enumerate(self.call_ids, 1)}
+        names |= {str(self.workspace): "WORKSPACE", str(self.workspace.parent): "FOLDER"}
+        if self.task_id is not None:
+            names[self.task_id] = "TASK"
+        if self.context_id is not None:
+            names[self.context_id] = "CONTEXT"
+        return [cast("Line", _named("", line, names)) for line in self.lines]
+
+
+def parts_of(event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parts of an event's or a task's message."""
+    message: dict[str, Any] = event.get("status", {}).get("message") or {}
+    return message.get("parts", [])
+
+
+def _rpc(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+_FIXED = {"messageId": "MESSAGE", "prompt_id": "PROMPT", "timestamp": "TIME", "traceId": "TRACE"}
+_LONG = ("schema", "parameterSchema", "parameters", "availableTools")
+_REDACTED = re.compile(r"PGID: \d+|[ \t]+$", re.MULTILINE)
+
+
+def _named(key: str, value: Any, names: Mapping[str, str]) -> Any:
+    if key in _LONG:
+        return "..."
+    if isinstance(value, dict):
+        source = cast("dict[str, Any]", value)
+        is_tool = "parameterSchema" in source
+        named = {name: _named(name, item, names) for name, item in source.items() if name != "checkpoint"}
+        return {**named, "description": "..."} if is_tool else named
+    if isinstance(value, list):
+        return [_named(key, item, names) for item in cast("list[Any]", value)]
+    if not isinstance(value, str):
+        return value
+    if key in _FIXED:
+        return _FIXED[key]
+    for received, name in names.items():
+        value = value.replace(received, name)
+    return _REDACTED.sub("", value) if key in ("text", "output", "resultDisplay") else value
+
+
+# --- The scenes -----------------------------------------------------------------------------------------------------
+
+
+async def text(scene: Scene) -> None:
+    """A thought and two pieces of text, then a second message to the same task."""
+    scene.plan(Reply.of(Think("**Plan** Think about it."), Say("Hello ", "there.")), Reply.of(Say("Again.")))
+    await scene.say("Hello", scene.settings)
+    await scene.say("And again")
+    await scene.call("tasks/get", {"id": scene.task_id})
+
+
+async def send(scene: Scene) -> None:
+    """The same without a stream."""
+    scene.plan(Reply.of(Say("Hello.")))
+    await scene.say("Hello", scene.settings, method="message/send")
+    await scene.call("tasks/get", {"id": scene.task_id})
+
+
+async def no_settings(scene: Scene) -> None:
+    """A first message with no AgentSettings is accepted: the server has a workspace of its own."""
+    scene.plan(Reply.of(Say("Hello.")))
+    await scene.say("Hello", {})
+
+
+async def read_file(scene: Scene) -> None:
+    """A call that asks nothing."""
+    (scene.workspace / "a.txt").write_text("old\n", encoding="utf-8")
+    scene.plan(
+        Reply.of(Call("read_file", {"file_path": str(scene.workspace / "a.txt")})),
+        Reply.of(Say("I read it.")),
+    )
+    await scene.say("Read a.txt", scene.settings)
+
+
+async def read_file_fails(scene: Scene) -> None:
+    """A call that fails."""
+    scene.plan(
+        Reply.of(Call("read_file", {"file_path": str(scene.workspace / "missing.txt")})),
+        Reply.of(Say("It is not there.")),
+    )
+    await scene.say("Read missing.txt", scene.settings)
+
+
+def _write(scene: Scene, name: str = "b.txt") -> Call:
+    return Call("write_file", {"file_path": str(scene.workspace / name), "content": "new\n"})
+
+
+async def edit_once(scene: Scene) -> None:
+    """A new file, allowed once."""
+    scene.plan(Reply.of(Say("I write."), _write(scene)), Reply.of(Say("Done.")))
+    await scene.say("Write b.txt", scene.settings)
+    await scene.call("tasks/get", {"id": scene.task_id})
+    await scene.answer("proceed_once")
+
+
+async def edit_always(scene: Scene) -> None:
+    """A change of a file, allowed for the session; the next one asks nothing."""
+    (scene.workspace / "a.txt").write_text("old\n", encoding="utf-8")
+    replace = {"file_path": str(scene.workspace / "a.txt"), "old_string": "old", "new_string": "new"}
+    scene.plan(Reply.of(Call("replace", {**replace, "instruction": "New."})), Reply.of(Say("Done.")))
+    again = {"file_path": str(scene.workspace / "a.txt"), "old_string": "new", "new_string": "newer"}
+    scene.plan(Reply.of(Call("replace", {**again, "instruction": "Newer."})), Reply.of(Say("Done again.")))
+    await scene.say("Change a.txt", scene.settings)
+    await scene.answer("proceed_always")
+    await scene.say("Change it again")
+
+
+async def edit_cancel(scene: Scene) -> None:
+    """A change that the person refuses."""
+    scene.plan(Reply.of(_write(scene)), Reply.of(Say("As you like.")))
+    await scene.say("Write b.txt", scene.settings)
+    await scene.answer("cancel")
+
+
+async def edit_modified(scene: Scene) -> None:
+    """A change that the person has edited."""
+    scene.plan(Reply.of(_write(scene)), Reply.of(Say("Done.")))
+    await scene.say("Write b.txt", scene.settings)
+    # 0.25.2 shows the new proposal to nobody, and takes no second answer: its stream does not end.
+    await scene.silent(scene.answer("proceed_once", newContent="mine\n"))
+    await scene.call("tasks/get", {"id": scene.task_id})
+
+
+async def shell_once(scene: Scene) -> None:
+    """A command with output while it runs."""
+    command = "echo one; sleep 1.5; echo two"
+    scene.plan(Reply.of(Call("run_shell_command", {"command": command})), Reply.of(Say("Ran.")))
+    await scene.say("Run it", scene.settings)
+    await scene.answer("proceed_once")
+
+
+async def auto_execute(scene: Scene) -> None:
+    """``autoExecute`` asks nothing."""
+    scene.plan(Reply.of(_write(scene)), Reply.of(Say("Done.")))
+    await scene.say("Write b.txt", {**scene.settings, "autoExecute": True})
+
+
+async def two_calls(scene: Scene) -> None:
+    """Two calls that ask, in one reply of the model."""
+    scene.plan(Reply.of(_write(scene), _write(scene, "c.txt")), Reply.of(Say("Both done.")))
+    await scene.say("Write both", scene.settings)
+    await scene.answer("proceed_once", scene.call_ids[0])
+    await scene.answer("proceed_once", scene.call_ids[1])
+
+
+async def mcp(scene: Scene) -> None:
+    """A tool of an MCP server."""
+    scene.plan(Reply.of(Call("keep", {"note": "milk"})), Reply.of(Say("Kept.")))
+    await scene.say("Keep it", scene.settings)
+    await scene.answer("proceed_always_tool")
+
+
+async def info(scene: Scene) -> None:
+    """A question of the general kind: a web fetch."""
+    scene.plan(Reply.of(Call("web_fetch", {"prompt": "Summarize http://127.0.0.1:9/a"})), Reply.of(Say("No.")))
+    await scene.say("Fetch it", scene.settings)
+    await scene.answer("cancel")
+
+
+async def canceled(scene: Scene) -> None:
+    """A task that is cancelled while it asks; what is sent to it afterwards."""
+    scene.plan(Reply.of(_write(scene)))
+    await scene.say("Write b.txt", scene.settings)
+    await scene.call("tasks/cancel", {"id": scene.task_id})
+    await scene.call("tasks/get", {"id": scene.task_id})
+    await scene.call("tasks/cancel", {"id": scene.task_id})
+    await scene.say("Go on", method="message/send")
+
+
+async def model_fails(scene: Scene) -> None:
+    """The model's provider refuses."""
+    scene.plan(Failure(400, kind="wrong_key"), Failure(400, kind="wrong_key"), Failure(400, kind="wrong_key"))
+    await scene.say("Hello", scene.settings)
+
+
+async def refusals(scene: Scene) -> None:
+    """What is refused."""
+    await scene.call("tasks/get", {"id": "unknown"})
+    await scene.call("tasks/cancel", {"id": "unknown"})
+    await scene.call("commands/get", {})
+    await scene.call("tasks/pushNotificationConfig/list", {"id": "unknown"})
+
+
+async def resubscribe(scene: Scene) -> None:
+    """To a task that waits."""
+    scene.plan(Reply.of(_write(scene)))
+    await scene.say("Write b.txt", scene.settings)
+    await scene.stream("tasks/resubscribe", {"id": scene.task_id})
+
+
+async def commands(scene: Scene) -> None:
+    """The routes beside JSON-RPC that list and run commands."""
+    (scene.workspace / "GEMINI.md").write_text("Be brief.\n", encoding="utf-8")
+    await scene.http("GET", "/listCommands")
+    await scene.http("POST", "/executeCommand", {"command": "memory show", "args": []})
+    await scene.http("POST", "/executeCommand", {"command": "memory add", "args": ["likes", "tea"]})
+    await scene.http("POST", "/executeCommand", {"command": "memory list"})
+    await scene.http("POST", "/executeCommand", {"command": "memory refresh"})
+    await scene.http("POST", "/executeCommand", {"command": "restore list", "args": []})
+    await scene.http("POST", "/executeCommand", {"command": "restore", "args": ["none"]})
+    await scene.http("POST", "/executeCommand", {"command": "restore", "args": []})
+    await scene.http("POST", "/executeCommand", {"command": "extensions list", "args": []})
+    await scene.http("POST", "/executeCommand", {"command": "init", "args": []})
+    await scene.http("POST", "/executeCommand", {"command": "nonsense", "args": []})
+    await scene.http("POST", "/executeCommand", {"command": 7})
+    await scene.http("POST", "/executeCommand", {"command": "memory show", "args": "text"})
+    await scene.http("POST", "/executeCommand", {})
+
+
+async def init(scene: Scene) -> None:
+    """The command that streams."""
+    scene.plan(Reply.of(Say("Nothing to say of it.")))
+    await scene.http("POST", "/executeCommand", {"command": "init", "args": []})
+
+
+async def tasks(scene: Scene) -> None:
+    """The routes beside JSON-RPC that make and describe tasks."""
+    made = await scene.http("POST", "/tasks", {"agentSettings": scene.settings, "contextId": "context-of-the-client"})
+    scene.task_id = made
+    await scene.http("GET", f"/tasks/{made}/metadata")
+    await scene.http("GET", "/tasks/unknown/metadata")
+    await scene.http("GET", "/tasks/metadata")
+    scene.plan(Reply.of(Say("Hello.")))
+    await scene.say("Hello")
+
+
+SCENES: Mapping[str, Callable[[Scene], Awaitable[None]]] = {
+    scene.__name__: scene
+    for scene in (
+        text,
+        send,
+        no_settings,
+        read_file,
+        read_file_fails,
+        edit_once,
+        edit_always,
+        edit_cancel,
+        edit_modified,
+        shell_once,
+        auto_execute,
+        two_calls,
+        mcp,
+        info,
+        canceled,
+        model_fails,
+        refusals,
+        resubscribe,
+        commands,
+        init,
+        tasks,
+    )
+}
+"""By name; the name is also that of the transcript's file."""
+
+
+def recorded(name: str) -> list[Line]:
+    """What the real server said in a scene."""
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if not line.startswith("//")]
+
+
+@asynccontextmanager
+async def real_server(
+    folder: Path, *, script: Path | None = None
+) -> AsyncGenerator[Callable[[str], Awaitable[list[Line]]]]:
+    """Plays scenes to the real gemini-cli-a2a-server; each gets a new task in one workspace."""
+    workspace = folder / "workspace"
+    workspace.mkdir(parents=True)
+    with GeminiWire() as wire:
+        server = gemini_a2a_server(folder, workspace, wire, settings=MCP_SETTINGS, script=script)
+        async with server as running, httpx2.AsyncClient(trust_env=False, timeout=30) as http:
+
+            async def play(name: str) -> list[Line]:
+                scene = Scene(running.url, http, wire, workspace)
+                await SCENES[name](scene)
+                return scene.transcript()
+
+            yield play
+
+
+@asynccontextmanager
+async def our_server(folder: Path) -> AsyncGenerator[Callable[[str], Awaitable[list[Line]]]]:
+    """Plays scenes to ``isthmus serve``, with the same model on the same wire."""
+    workspace = folder / "workspace"
+    workspace.mkdir(parents=True)
+    with GeminiWire() as wire:
+        environment = {
+            "GEMINI_API_KEY": "unused",
+            "GOOGLE_GEMINI_BASE_URL": wire.base_url,
+            "HOME": str(folder / "home"),
+            "XDG_CONFIG_HOME": str(folder / "home" / "config"),
+        }
+        server = serve_program(folder, workspace, "-m", "gemini-2.5-pro", environment=environment)
+        async with server as running:
+            headers = {"Authorization": f"Bearer {running.token}"}
+            async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+
+                async def play(name: str) -> list[Line]:
+                    scene = Scene(running.url, http, wire, workspace)
+                    await SCENES[name](scene)
+                    return scene.transcript()
+
+                yield play
+
+
+async def _record(names: Sequence[str], script: Path | None) -> None:
+    for name in names:
+        # A server for each: what a scene leaves behind (waiting calls, grants, memory) does not reach the next.
+        with tempfile.TemporaryDirectory() as folder:
+            async with real_server(Path(folder), script=script) as play:
+                lines = [json.dumps(line, ensure_ascii=False) for line in await play(name)]
+        (FOLDER / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    chosen = [item for item in sys.argv[1:] if item in SCENES]
+    paths = [Path(item) for item in sys.argv[1:] if item.endswith(".mjs")]
+    asyncio.run(_record(chosen or list(SCENES), paths[0] if paths else None))

@@ -1,0 +1,82 @@
+"""An Agent with slash commands, run by the real engine: one asks for a shell command, one for an action."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from isthmus.agent.session import Session
+from isthmus.development_tool import (
+    AgentSettings,
+    AgentThought,
+    ConfirmationOption,
+    ConfirmationRequest,
+    ExecuteDetails,
+    GenericDetails,
+    SlashCommand,
+    SlashCommandArgument,
+    ToolCall,
+    ToolCallStatus,
+)
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
+from isthmus.journal.sqlite import SqliteJournal
+from support.memory_agent import decided
+
+COMMANDS = (
+    SlashCommand("about", "Say what runs here."),
+    SlashCommand(
+        "memory",
+        "What the agent is told in every session.",
+        sub_commands=(
+            SlashCommand("add", "Remember a fact.", (SlashCommandArgument("fact", "What to remember.", True),)),
+            SlashCommand("show", "Show what is remembered."),
+        ),
+    ),
+    SlashCommand("deploy", "Run the deployment script."),
+    SlashCommand("init", "Write GEMINI.md."),
+)
+_OPTIONS = (ConfirmationOption("proceed_once", "Allow once"), ConfirmationOption("cancel", "Reject"))
+_QUESTIONS = {
+    "deploy": ConfirmationRequest(_OPTIONS, execute_details=ExecuteDetails("./deploy.sh")),
+    "init": ConfirmationRequest(_OPTIONS, generic_details=GenericDetails("Overwrite GEMINI.md")),
+}
+
+
+class CommandingAgent:
+    """Implements the engine's ports Agent and CommandAgent. A command says its arguments; some ask first."""
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
+        """The tree, the same everywhere."""
+        del workspace, settings, user
+        return COMMANDS
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        """A command, or a prompt that is answered with its length."""
+        command = session.command
+        name = command.path[-1] if command is not None else ""
+        if session.state is TaskState.SUBMITTED and name not in _QUESTIONS:
+            yield session.apply(StateChange(TaskState.WORKING))
+        for item in session.unsettled:
+            if item.call is not None and item.confirmation is not None:
+                for event in decided(item.call, item.confirmation):
+                    yield session.apply(event)
+                name = ""
+        if name in _QUESTIONS:
+            call = ToolCall("call-1", ToolCallStatus.PENDING, name, {}, confirmation_request=_QUESTIONS[name])
+            yield session.apply(ToolCallUpdate(call))
+            yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
+            return
+        yield session.apply(Thought(AgentThought("Commands", "This needs no model.")))
+        said = f"{' '.join(command.path)}: {command.args}" if command is not None else "a prompt"
+        yield session.apply(TextContent("text-1", said))
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+@asynccontextmanager
+async def engine_with_commands(folder: Path, default: Path | None = None) -> AsyncGenerator[Engine]:
+    """A real engine over a journal in ``folder``; whoever serves it closes it."""
+    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    engine = Engine(CommandingAgent(), journal, EngineOptions(WorkspaceRule(default)))
+    await engine.start()
+    yield engine

@@ -1,0 +1,180 @@
+"""A person who types slash commands: the real agent in the real engine over its journal, with the real Gemini provider.
+
+``home`` is the person's ``~/.gemini``, ``workspace`` the session's folder. The wire keeps what the model was sent.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from isthmus.agent.approval import Policy
+from isthmus.agent.options import AgentOptions
+from isthmus.agent.resources import AgentResources, FolderTrust
+from isthmus.agent.turn import CodingAgent
+from isthmus.checkpoints.store import CheckpointStore
+from isthmus.cli.models import ModelDirectory
+from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessage, TaskSnapshot, Turn
+from isthmus.development_tool import CommandExecutionStatus, ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.journal.sqlite import SqliteJournal
+from isthmus.models.choose import choose
+from isthmus.tools.base import FixedTools
+from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.servers import ToolServers
+from support.gemini_wire import GeminiWire
+from support.scripted_wire import Reply
+
+
+@dataclass
+class Ran:
+    """What a command or a prompt came to so far."""
+
+    task_id: str
+    context_id: str
+    events: list[AgentEvent]
+    status: CommandExecutionStatus | None = None
+
+    @property
+    def text(self) -> str:
+        """All that was said."""
+        return "".join(event.text for event in self.events if isinstance(event, TextContent))
+
+    @property
+    def end(self) -> StateChange:
+        """How it ended, or that it asks."""
+        last = self.events[-1]
+        assert isinstance(last, StateChange), last
+        return last
+
+    @property
+    def state(self) -> TaskState:
+        return self.end.state
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The last state of each call."""
+        return list(
+            {e.tool_call.tool_call_id: e.tool_call for e in self.events if isinstance(e, ToolCallUpdate)}.values()
+        )
+
+    def statuses(self) -> list[ToolCallStatus]:
+        """Every state that calls went through; progress is left out."""
+        return [e.tool_call.status for e in self.events if isinstance(e, ToolCallUpdate) and not e.is_ephemeral]
+
+
+@dataclass
+class CommandDesk:
+    """An engine, and what is around it."""
+
+    engine: Engine
+    wire: GeminiWire
+    workspace: Path
+    home: Path
+    replies: list[Reply] = field(default_factory=list[Reply])
+    """What the model says next, where the fixture's own replies are used."""
+
+    def of(self, user: str) -> "CommandDesk":
+        """The same desk with another user of a server at it."""
+        return replace(self, engine=cast("Engine", self.engine.for_user(user)))
+
+    async def execute(self, line: str, context_id: str | None = None, **settings: Any) -> Execution:
+        """Start a command without waiting for its end; ``settings`` are AgentSettings."""
+        path, _, args = line.removeprefix("/").partition(" ")
+        scope = CommandScope(context_id=context_id, settings=settings or None)
+        return await self.engine.execute(CommandMessage((path,), args, scope))
+
+    async def run(self, line: str, context_id: str | None = None, **settings: Any) -> Ran:
+        """Run a command up to its end or a question."""
+        execution = await self.execute(line, context_id, **settings)
+        assert execution.turn is not None, execution.message
+        return await self._ran(execution.turn, execution.status)
+
+    async def prompt(self, text: str, context_id: str | None = None, **settings: Any) -> Ran:
+        message = PromptMessage(text, context_id=context_id, settings=settings or None)
+        return await self._ran(await self.engine.prompt(message))
+
+    async def answer(self, ran: Ran, option: str = "proceed_once", call: ToolCall | None = None) -> Ran:
+        """Answer a call, the first that waits when none is named."""
+        if call is None:
+            call = (await self.engine.get(ran.task_id)).pending[0]
+        answers = [ToolCallConfirmation(call.tool_call_id, option)]
+        return await self._ran(await self.engine.answer(ran.task_id, answers, answered_by="test"))
+
+    async def replay(self, ran: Ran) -> Ran:
+        """The whole task from its first event."""
+        return await self._ran(await self.engine.follow(ran.task_id, 0))
+
+    def system(self, request: int = -1) -> str:
+        """The system prompt of a model request."""
+        return "".join(part["text"] for part in self.wire.model_requests[request].json["systemInstruction"]["parts"])
+
+    def said(self, request: int = -1) -> str:
+        """The conversation of a model request."""
+        return json.dumps(self.wire.model_requests[request].json["contents"], ensure_ascii=False)
+
+    def last_user_text(self, request: int = -1) -> str:
+        """The last text of the person in a model request."""
+        contents = self.wire.model_requests[request].json["contents"]
+        texts = [
+            part["text"] for item in contents if item["role"] == "user" for part in item["parts"] if "text" in part
+        ]
+        return texts[-1]
+
+    async def _ran(self, turn: Turn, status: CommandExecutionStatus | None = None) -> Ran:
+        async with asyncio.timeout(20):
+            found = [delivery.event async for delivery in turn.deliveries]
+        return Ran(turn.task_id, turn.context_id, found, status)
+
+
+OpenDesk: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandDesk]]
+"""The fixture that opens desks: replies of the model, and the options of :func:`command_desk`."""
+
+
+@asynccontextmanager
+async def command_desk(
+    folder: Path,
+    wire: GeminiWire,
+    *,
+    policy: Policy | None = None,
+    servers: ToolServers | None = None,
+    context_files: tuple[str, ...] = (),
+    trusts: FolderTrust | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncGenerator[CommandDesk]:
+    """A desk whose journal, workspace and home are below ``folder``; opened again, it goes on with what is there."""
+    workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
+    for each in (workspace, home, data):
+        each.mkdir(parents=True, exist_ok=True)
+    provider = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
+    model = ModelDirectory(choose("gemini:test", None, provider), provider)
+    journal = await SqliteJournal.open(data / "journal.sqlite")
+    checkpoints = CheckpointStore(data / "checkpoints.sqlite")
+
+    async def tasks(task_id: str) -> Sequence[TaskSnapshot]:
+        return await engine.tasks()
+
+    resources = AgentResources(
+        open_model=model.open,
+        tools=FixedTools(builtin_tools()),
+        servers=servers,
+        home=home,
+        checkpoints=checkpoints,
+        tasks=tasks,
+        trusts=trusts,
+    )
+    variables = {"PATH": "/usr/bin:/bin", **(environment or {})}
+    options = AgentOptions(data / "outputs", variables, policy or Policy(), context_files=context_files)
+    engine = Engine(CodingAgent(resources, options), journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
+    await engine.start()
+    try:
+        yield CommandDesk(engine, wire, workspace, home)
+    finally:
+        await engine.aclose()
+        await checkpoints.aclose()
+        await model.aclose()

@@ -1,0 +1,65 @@
+"""A program of examples/ as a process of its own, serving its agent."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.a2a import RemoteAgent
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+READY = "A2A server ready at "
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleProgram:
+    """An example that has said that it is ready."""
+
+    process: asyncio.subprocess.Process
+    url: str
+    token: str
+
+    @asynccontextmanager
+    async def client(self) -> AsyncGenerator[RemoteAgent]:
+        """A client of it."""
+        agent = await RemoteAgent.connect(self.url, self.token)
+        try:
+            yield agent
+        finally:
+            await agent.aclose()
+
+    async def kill(self) -> None:
+        """As ``kill -9`` does."""
+        self.process.kill()
+        await asyncio.wait_for(self.process.wait(), 20)
+
+
+@asynccontextmanager
+async def example_program(
+    name: str, folder: Path, workspace: Path, environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[ExampleProgram]:
+    """Run ``examples/NAME.py`` in ``workspace`` with its data in ``folder``; it is killed afterwards."""
+    log_path = folder / f"{name}.log"
+    with log_path.open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, str(EXAMPLES / f"{name}.py")),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            cwd=workspace,
+            env={**os.environ, "XDG_DATA_HOME": str(folder), **(environment or {})},
+        )
+    try:
+        assert process.stdout is not None
+        line = (await asyncio.wait_for(process.stdout.readline(), 60)).decode().rstrip("\n")
+        log_text = log_path.read_text(encoding="utf-8")
+        assert line.startswith(READY), f"{line!r}; {log_text}"
+        (token,) = (folder / "isthmus" / "agents").glob("*/serve-token")
+        yield ExampleProgram(process, line.removeprefix(READY), token.read_text(encoding="utf-8").strip())
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()

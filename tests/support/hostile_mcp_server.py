@@ -1,0 +1,203 @@
+"""An MCP server on stdio that misbehaves in one way, named by its first argument; a program, without the SDK.
+
+A second argument is a file that it writes its process id to, a third one where it notes calls. What each way is, the
+code says.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+WAY = sys.argv[1]
+TOOL = {
+    "name": "ok",
+    "description": "Works.",
+    "inputSchema": {"type": "object", "properties": {"x": {"type": "string"}}},
+}
+LOOP = {"$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}}, "$ref": "#/$defs/a"}
+
+
+def send(message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def raw(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def reply(request: Any, result: Any) -> None:
+    send({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+def text(value: str) -> Any:
+    return {"content": [{"type": "text", "text": value}]}
+
+
+def tools(page: int) -> Any:
+    match WAY:
+        case "bad-entries":
+            bad: list[Any] = [
+                3,
+                {"inputSchema": {"type": "object"}},
+                {"name": 5, "inputSchema": {"type": "object"}},
+                {"name": "string_schema", "inputSchema": {"type": "string"}},
+                {"name": "no_schema"},
+                {"name": "php", "inputSchema": {"type": "object", "properties": [], "required": []}},
+                {"name": "bad_extras", "inputSchema": {"type": "object"}, "annotations": "x", "title": 7, "_meta": 1},
+                {"name": "loop", "inputSchema": {"type": "object", "properties": {"p": LOOP}}, "outputSchema": LOOP},
+            ]
+            return {"tools": [*bad, TOOL, TOOL]}
+        case "endless-pages":
+            return {"tools": [{**TOOL, "name": f"tool_{page}"}], "nextCursor": f"page {page + 1}"}
+        case "nothing":
+            return {"tools": []}
+        case "changing":
+            extra = [{**TOOL, "name": f"new_{Counts.changes}"}] if Counts.changes else []
+            return {"tools": [TOOL, *extra]}
+        case "surrogates":
+            schema = {"type": "object", "properties": {"x": {"type": "string", "description": "half \ud83d"}}}
+            return {"tools": [{**TOOL, "description": "half \ud83d", "inputSchema": schema}]}
+        case "slow-pattern":
+            slow = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}}
+            return {"tools": [{**TOOL, "inputSchema": slow}]}
+        case "needs-y":
+            needs: dict[str, Any] = {"type": "object", "properties": {"y": {}}, "required": ["y"]}
+            return {"tools": [{**TOOL, "inputSchema": needs}]}
+        case "read-only" | "slow-read-only":
+            return {"tools": [{**TOOL, "annotations": {"readOnlyHint": True}}]}
+        case _:
+            return {"tools": [TOOL]}
+
+
+class Counts:
+    changes = 0
+    page = 0
+
+
+def call(request: Any) -> None:
+    arguments: dict[str, Any] = request["params"].get("arguments") or {}
+    match WAY:
+        case "changing":
+            Counts.changes += 1
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            reply(request, text("changed"))
+        case "dies-in-call":
+            sys.stderr.write("Traceback: it broke\n")
+            sys.stderr.flush()
+            os._exit(7)
+        case "silent":
+            pass
+        case "progress":
+            token = request["params"]["_meta"]["progressToken"]
+            for step in range(1, 9):
+                time.sleep(0.4)
+                params = {"progressToken": token, "progress": step, "total": 8, "message": f"step {step}"}
+                send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+            reply(request, text("done"))
+        case "malformed":
+            raw(b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [}\n' % request["id"])
+        case "invalid-utf8":
+            raw(
+                b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "a\xff\xfeb"}]}}\n'
+                % request["id"]
+            )
+        case "surrogates":
+            reply(request, {**text("half \ud83d"), "structuredContent": {"x": "half \ud83d"}})
+        case "slow" | "slow-read-only":
+            with Path(sys.argv[3]).open("a") as file:
+                file.write("call\n")
+            # Until it is told to be quick: the file is made between two processes of the agent.
+            if Path(sys.argv[3] + ".quick").exists():
+                reply(request, text("slow but sure"))
+        case "where":
+            reply(request, text(f"{os.environ['NAME']} in {Path.cwd()}"))
+        case "wrong-id":
+            send({"jsonrpc": "2.0", "id": 123456, "result": text("whose?")})
+        case "huge":
+            raw(b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "' % request["id"])
+            for _ in range(100):
+                raw(b"x" * 1024**2)
+            raw(b'"}]}}\n')
+        case "long":
+            reply(request, text("\n".join(f"line {number}" for number in range(20_000))))
+        case "flood":
+            for number in range(5_000):
+                params = {"level": "info", "data": f"message {number}"}
+                send({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+            reply(request, text("after the flood"))
+        case "unknown-content":
+            blocks = [{"type": "hologram", "data": 1}, {"type": "text"}, {"type": "text", "text": "fine"}, "bare"]
+            reply(request, {"content": blocks, "structuredContent": [1, 2]})
+        case "error-result":
+            reply(request, {**text("no such table"), "isError": True})
+        case "rpc-error":
+            send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "x is wrong"}})
+        case "cancellable":
+            pass
+        case _:
+            reply(request, text(f"ok {arguments.get('x', '')}".strip()))
+
+
+def main() -> None:
+    if len(sys.argv) > 2:
+        with Path(sys.argv[2]).open("a") as file:
+            file.write(f"{os.getpid()}\n")
+    match WAY:
+        case "dies":
+            sys.stderr.write("ImportError: no module named nothing\n")
+            sys.exit(3)
+        case "hangs":
+            time.sleep(1000)
+        case "ignores-end":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        case "grandchild":
+            subprocess.Popen(["sleep", "1000"])
+        case _:
+            pass
+    while True:
+        line = sys.stdin.readline()
+        if not line:
+            if WAY == "ignores-end":
+                time.sleep(1000)
+            return
+        message = json.loads(line)
+        if WAY == "junk":
+            raw(b"Server running on stdio\n\xff\xfe\n[1, 2\n\n")
+        match message.get("method"):
+            case "initialize":
+                if WAY == "hangs-later":
+                    continue
+                reply(
+                    message,
+                    {
+                        "protocolVersion": "3000-01-01" if WAY == "bad-version" else "2025-06-18",
+                        "capabilities": {"tools": {"listChanged": True}},
+                        "serverInfo": {"name": WAY, "version": "1"},
+                    },
+                )
+            case "tools/list":
+                if WAY == "hangs-at-list":
+                    continue
+                Counts.page += 1
+                reply(message, tools(Counts.page))
+            case "tools/call":
+                call(message)
+            case "notifications/cancelled":
+                if WAY == "cancellable":
+                    Path(sys.argv[2] + ".cancelled").write_text("yes")
+            case None | "notifications/initialized":
+                pass
+            case _:
+                if "id" in message:
+                    error = {"code": -32601, "message": "no such method"}
+                    send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+
+main()

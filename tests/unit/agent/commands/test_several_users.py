@@ -1,0 +1,95 @@
+from collections.abc import AsyncGenerator, Sequence
+
+import pytest
+
+from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.events import TaskState
+from isthmus.tools.base import ToolScope
+from isthmus.tools.servers import ServerState, ServerStatus
+from support.command_desk import CommandDesk, OpenDesk, Ran
+from support.scripted_wire import Call, Reply
+
+pytestmark = pytest.mark.anyio
+
+SHARED = "the-same-session"
+
+
+class LockedServers:
+    """One server that wants a login; ``logins`` counts those who began one."""
+
+    def __init__(self) -> None:
+        self.logins = 0
+
+    async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
+        return [ServerStatus("locked", ServerState.NEEDS_LOGIN)]
+
+    async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
+        return await self.servers(scope)
+
+    async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
+        self.logins += 1
+        yield "Logged in."
+
+
+async def written(desk: CommandDesk, name: str, content: str) -> Ran:
+    call = Call("write_file", {"file_path": str(desk.workspace / name), "content": content})
+    desk.replies.append(Reply.of(call))
+    return await desk.prompt(f"write {name}", SHARED)
+
+
+async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_same_id(open_desk: OpenDesk) -> None:
+    async with open_desk(policy=Policy(ApprovalMode.AUTO_EDIT)) as desk:
+        alice, bob = desk.of("alice"), desk.of("bob")
+        await written(alice, "alice.txt", "of alice")
+        await written(bob, "bob.txt", "of bob")
+        await written(desk, "mine.txt", "of the local person")
+        listed = (await alice.run("/restore", SHARED)).text
+        assert "alice.txt" in listed
+        assert "bob.txt" not in listed
+        asked = await alice.run(f"/restore {listed.split()[0]}", SHARED)
+        question = asked.calls[0].confirmation_request
+        assert question is not None
+        assert question.generic_details is not None
+        assert "bob" not in question.generic_details.description
+        assert (await alice.answer(asked)).state is TaskState.COMPLETED
+        assert not (desk.workspace / "alice.txt").exists()
+        assert (desk.workspace / "bob.txt").read_text() == "of bob"
+        assert (desk.workspace / "mine.txt").read_text() == "of the local person"
+        theirs = (await bob.run("/restore", SHARED)).text.split()[0]
+        refused = await alice.run(f"/restore {theirs}", SHARED)
+        assert refused.end.reason == "not_restored"
+        assert theirs not in (refused.end.error or "").replace(f"'{theirs}'", "")
+
+
+async def test_only_the_local_person_logs_the_account_in_to_servers(open_desk: OpenDesk) -> None:
+    servers = LockedServers()
+    async with open_desk(servers=servers) as desk:
+        refused = await desk.of("alice").run("/mcp auth locked")
+        assert (refused.state, refused.end.reason, servers.logins) == (TaskState.FAILED, "not_yours", 0)
+        assert "locked" in (await desk.of("alice").run("/mcp auth")).text
+        assert (await desk.run("/mcp auth locked")).state is TaskState.COMPLETED
+        assert servers.logins == 1
+
+
+async def test_commands_of_other_users_get_none_of_the_local_persons_secrets(open_desk: OpenDesk) -> None:
+    secret = {
+        "GITHUB_TOKEN": "s3cr3t-1",
+        "AWS_SECRET_ACCESS_KEY": "s3cr3t-2",
+        "PGPASSWORD": "s3cr3t-3",
+        "DB_PASS": "s3cr3t-4",
+        "SSH_AUTH_SOCK": "/run/s3cr3t-5",
+        "DATABASE_URL": "postgres://me:s3cr3t-6@db/x",
+        "NPM_CONFIG__AUTH": "s3cr3t-7",
+    }
+    environment = {**secret, "JAVA_HOME": "/opt/java", "KEYBOARD": "us", "PATHS": "kept"}
+    async with open_desk(policy=Policy(ApprovalMode.YOLO), environment=environment) as desk:
+        seen: dict[str, str] = {}
+        for user in ("", "alice"):
+            desk.replies.append(Reply.of(Call("run_shell_command", {"command": "env"})))
+            ran = await (desk.of(user) if user else desk).prompt("show it")
+            output = ran.calls[-1].output
+            assert output is not None
+            seen[user] = output.text or ""
+        assert all(value in seen[""] for value in secret.values())
+        assert "s3cr3t" not in seen["alice"]
+        assert all(text in seen["alice"] for text in ("/opt/java", "KEYBOARD=us", "PATHS=kept"))

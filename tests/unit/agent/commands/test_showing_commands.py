@@ -1,0 +1,241 @@
+import json
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from isthmus import __version__
+from isthmus.client import CommandMessage, CommandScope
+from isthmus.development_tool import CommandExecutionStatus
+from isthmus.events import TaskState
+from isthmus.slash_commands import all_commands, find
+from isthmus.tools.base import ToolScope
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
+from support.command_desk import CommandDesk, OpenDesk
+from support.scripted_wire import Call, Reply, Say, WireUsage
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_tree_has_every_command_with_a_description_of_it_and_of_its_arguments(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        tree = await desk.engine.commands(CommandScope())
+    assert {command.name for command in tree} >= {
+        "help", "about", "model", "tools", "mcp", "memory", "init", "compress", "restore", "stats", "tasks",
+    }  # fmt: skip
+    for path, command in all_commands(tree):
+        assert command.description, path
+        assert all(argument.name and argument.description for argument in command.arguments), path
+    for path in (("mcp", "list"), ("mcp", "desc"), ("mcp", "schema"), ("mcp", "refresh"), ("mcp", "auth")):
+        assert find(path, tree) is not None
+    for path in (("memory", "show"), ("memory", "list"), ("memory", "add"), ("memory", "refresh")):
+        assert find(path, tree) is not None
+    add = find(("memory", "add"), tree)
+    assert add is not None
+    assert [argument.is_required for argument in add.arguments] == [True]
+
+
+async def test_help_lists_the_commands_and_describes_one(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        listed = await desk.run("/help")
+        assert listed.status is CommandExecutionStatus.STARTED
+        assert listed.state is TaskState.COMPLETED
+        assert "/memory add FACT" in listed.text
+        one = await desk.run("/help memory add")
+        assert "What to remember" in one.text
+        none = await desk.run("/help memroy")
+        assert (none.state, none.end.reason) == (TaskState.FAILED, "unknown_command")
+        assert "/memory" in (none.end.error or "")
+
+
+async def test_about_names_version_model_workspace_and_extension(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        ran = await desk.run("/about")
+        assert f"Isthmus {__version__}" in ran.text
+        assert "Model: test (gemini)" in ran.text
+        assert str(desk.workspace) in ran.text
+        assert "development-tool v0" in ran.text
+        assert "Approval mode: default" in ran.text
+        assert "Approval mode: plan" in (await desk.run("/about", approval_mode="plan")).text
+
+
+async def test_tools_are_listed_by_name_and_with_descriptions(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        names = await desk.run("/tools")
+        described = await desk.run("/tools desc")
+    assert "- run_shell_command\n" in names.text + "\n"
+    assert "bash -c" not in names.text
+    assert "bash -c" in described.text
+
+
+async def test_a_chosen_model_answers_from_the_next_request_on_in_this_session_alone(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        first = await desk.prompt("hello")
+        chosen = await desk.run("/model gemini:other", first.context_id)
+        assert chosen.state is TaskState.COMPLETED
+        assert "other" in chosen.text
+        await desk.prompt("again", first.context_id)
+        await desk.prompt("elsewhere")
+        models = [request.path.rpartition("/")[2].partition(":")[0] for request in desk.wire.model_requests]
+        assert models == ["test", "other", "test"]
+        assert "other" in (await desk.run("/model", first.context_id)).text
+
+
+async def test_a_model_that_cannot_be_opened_changes_nothing(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        first = await desk.prompt("hello")
+        ran = await desk.run("/model openai:gpt-5", first.context_id)
+        assert ran.state is TaskState.FAILED
+        assert "OPENAI_API_KEY" in (ran.end.error or "")
+        await desk.prompt("again", first.context_id)
+        assert desk.wire.model_requests[-1].path.rpartition("/")[2].startswith("test:")
+
+
+async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(open_desk: OpenDesk) -> None:
+    replies = [
+        Reply.of(Call("list_directory", {"dir_path": "."}), usage=WireUsage(100, 20, cached=40, thoughts=5)),
+        Reply.of(Call("read_file", {"file_path": "none.txt"}), usage=WireUsage(200, 30)),
+        Reply.of(Say("done"), usage=WireUsage(300, 40)),
+        Reply.of(Say("other"), usage=WireUsage(7, 3)),
+        Reply.of(Say("elsewhere"), usage=WireUsage(9_999, 9_999)),
+    ]
+    async with open_desk(replies) as desk:
+        first = await desk.prompt("look")
+        await desk.prompt("elsewhere", first.context_id, model="gemini:other")
+        await desk.prompt("not this session")
+        await desk.run("/about", first.context_id)
+        ran = await desk.run("/stats", first.context_id)
+    assert "3 tasks" in ran.text
+    last = ran.text.partition("Last task ")[2]
+    assert "other: 1 request, 7 input tokens" in last
+    assert "test: 3 requests, 600 input tokens (40 cached), 90 output tokens (5 thoughts)" in ran.text
+    assert "other: 1 request, 7 input tokens (0 cached), 3 output tokens (0 thoughts)" in ran.text
+    assert "tool calls: 1 succeeded, 1 failed" in ran.text
+    assert "9,999" not in ran.text
+
+
+async def test_tasks_lists_those_of_the_session_or_all(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        first = await desk.prompt("the first")
+        other = await desk.prompt("the second")
+        mine = await desk.run("/tasks", first.context_id)
+        assert first.task_id in mine.text
+        assert "the first" in mine.text
+        assert other.task_id not in mine.text
+        everything = await desk.run("/tasks all", first.context_id)
+        assert other.task_id in everything.text
+
+
+async def test_a_command_is_not_part_of_the_conversation(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        first = await desk.prompt("hello")
+        await desk.run("/about", first.context_id)
+        await desk.prompt("again", first.context_id)
+        assert "Isthmus" not in desk.said()
+        assert "about" not in desk.said()
+
+
+@dataclass
+class Servers:
+    """MCP servers in memory; ``refresh`` finds a further tool."""
+
+    states: dict[str, ServerStatus] = field(default_factory=dict[str, ServerStatus])
+    refreshed: list[str | None] = field(default_factory=list[str | None])
+
+    async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
+        return list(self.states.values())
+
+    async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
+        if name is not None and name not in self.states:
+            raise ToolFailure(f"there is no server {name!r}; there are {', '.join(self.states)}", "unknown_server")
+        self.refreshed.append(name)
+        for key, status in self.states.items():
+            added = ServerTool("added", "New.", {"type": "object"})
+            self.states[key] = replace(status, tools=(*status.tools, added))
+        return list(self.states.values())
+
+    async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
+        yield f"Open https://login.example/{name}"
+        yield "Logged in."
+
+
+def _servers() -> Servers:
+    tool = ServerTool("search", "Finds things.", {"type": "object", "properties": {"text": {"type": "string"}}})
+    status = ServerStatus("notes", ServerState.CONNECTED, "stdio", "Notes of the team", (tool,), ("summary",))
+    locked = ServerStatus("locked", ServerState.NEEDS_LOGIN, "http", problem="401", summary=("URL: http://x",))
+    return Servers({"notes": status, "locked": locked})
+
+
+async def test_mcp_lists_servers_with_descriptions_and_schemas(open_desk: OpenDesk) -> None:
+    async with open_desk(servers=_servers()) as desk:
+        listed, described, schema = [await desk.run(f"/mcp {name}") for name in ("list", "desc", "schema")]
+    assert "notes (stdio): connected, 1 tool" in listed.text
+    assert "locked (http): needs login" in listed.text
+    assert "\n  URL: http://x\n  401\n" in listed.text
+    assert listed.text.endswith("\n\nDiscovery State: COMPLETED")
+    assert "Finds things." not in listed.text
+    assert "Notes of the team" in described.text
+    assert "search: Finds things." in described.text
+    assert '"properties"' not in described.text
+    assert json.dumps("string") in schema.text
+
+
+async def test_mcp_refresh_shows_a_tool_that_was_added_meanwhile(open_desk: OpenDesk) -> None:
+    servers = _servers()
+    async with open_desk(servers=servers) as desk:
+        ran = await desk.run("/mcp refresh notes")
+        assert servers.refreshed == ["notes"]
+        assert "notes: + added" in ran.text
+        assert "locked" not in ran.text
+        wrong = await desk.run("/mcp reload nosuch")
+        assert (wrong.state, wrong.end.reason) == (TaskState.FAILED, "unknown_server")
+
+
+async def test_mcp_auth_tells_what_to_do_and_how_it_ended(open_desk: OpenDesk) -> None:
+    async with open_desk(servers=_servers()) as desk:
+        ran = await desk.run("/mcp auth locked")
+        assert ran.text == "Open https://login.example/locked\nLogged in.\n"
+        assert "locked" in (await desk.run("/mcp auth")).text
+
+
+async def test_without_servers_mcp_says_where_they_are_configured(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        for line in ("/mcp", "/mcp refresh", "/mcp auth x"):
+            ran = await desk.run(line)
+            assert ran.state is TaskState.COMPLETED
+            assert "mcpServers" in ran.text
+
+
+@pytest.mark.parametrize(
+    ("path", "args", "says"),
+    [
+        (("memroy",), "", "/memory"),
+        (("memory", "shwo"), "", "/memory show"),
+        (("nothing-like-it-at-all",), "", "/help"),
+        ((), "", "command_path"),
+        (("memory", "add"), "  ", "fact"),
+    ],
+)
+async def test_what_cannot_be_started_says_so_and_names_near_matches(
+    open_desk: OpenDesk, path: tuple[str, ...], args: str, says: str
+) -> None:
+    async with open_desk() as desk:
+        execution = await desk.engine.execute(CommandMessage(path, args))
+        assert execution.status is CommandExecutionStatus.FAILED_TO_START
+        assert execution.turn is None
+        assert says in (execution.message or "")
+        assert await desk.engine.tasks() == []
+
+
+@pytest.mark.parametrize("path", [("/memory", "show"), ("memory show",), ("memory:show",), ("memory",)])
+async def test_a_path_is_found_however_it_is_written(open_desk: OpenDesk, path: tuple[str, ...]) -> None:
+    async with open_desk() as desk:
+        (desk.workspace / "GEMINI.md").write_text("Say please.")
+        assert "Say please." in await _said(desk, path)
+
+
+async def _said(desk: CommandDesk, path: tuple[str, ...]) -> str:
+    execution = await desk.engine.execute(CommandMessage(path))
+    assert execution.turn is not None, execution.message
+    return "".join([getattr(item.event, "text", "") async for item in execution.turn.deliveries])

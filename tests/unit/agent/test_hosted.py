@@ -1,0 +1,266 @@
+"""What an author of an agent may leave out, and what the engine gets all the same."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from isthmus.agent.hosted import HostedAgent, ask, decision, is_allowed
+from isthmus.agent.session import Session
+from isthmus.client import CommandMessage, CommandScope, PromptMessage
+from isthmus.development_tool import (
+    AgentSettings,
+    CommandExecutionStatus,
+    ConfirmationDetails,
+    ExecuteDetails,
+    FileDiff,
+    GenericDetails,
+    McpDetails,
+    SlashCommand,
+    ToolCall,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.events import (
+    AgentEvent,
+    AgentMessage,
+    AgentRecord,
+    ArtifactPart,
+    ArtifactUpdate,
+    Prompt,
+    StateChange,
+    TaskState,
+    TextContent,
+    ToolCallUpdate,
+)
+from support.engines import all_of, engine_on, events, once
+
+pytestmark = pytest.mark.anyio
+
+
+class Says:
+    """Says two texts with something between them."""
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield TextContent("", "one ")
+        yield TextContent("", session.prompt)
+        yield ArtifactUpdate("a", (ArtifactPart(text="x"),))
+        yield TextContent("", "two")
+
+
+@dataclass
+class Asks:
+    """Asks before its one call, and keeps a count of its prompts."""
+
+    details: ConfirmationDetails = field(default_factory=lambda: GenericDetails("Do it"))
+    ran: list[str] = field(default_factory=list[str])
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        count = int((session.record or {}).get("count", 0))
+        answer = decision(session, f"call-{count}")
+        if answer is None:
+            yield AgentRecord({"count": count + 1})
+            yield ask(f"call-{count + 1}", "do", {"n": count}, self.details)
+            return
+        call = session.calls[f"call-{count}"].call
+        assert call is not None
+        if not is_allowed(answer):
+            yield TextContent("", "rejected")
+            return
+        yield ToolCallUpdate(ToolCall(call.tool_call_id, ToolCallStatus.EXECUTING, "do", {}))
+        self.ran.append(call.tool_call_id)
+        yield ToolCallUpdate(ToolCall(call.tool_call_id, ToolCallStatus.SUCCEEDED, "do", {}, output=ToolOutput("ok")))
+
+
+async def test_states_and_ids_are_put_in(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, HostedAgent(Says())) as engine:
+        seen = events(await all_of(await engine.prompt(PromptMessage("hello"))))
+    assert [event.state for event in seen if isinstance(event, StateChange)] == [TaskState.WORKING, TaskState.COMPLETED]
+    texts = [event for event in seen if isinstance(event, TextContent)]
+    assert [text.text for text in texts] == ["one hello", "two"]
+    assert texts[0].message_id != texts[1].message_id
+    assert all(text.message_id for text in texts)
+
+
+@pytest.mark.parametrize(
+    "details",
+    [ExecuteDetails("ls"), FileDiff("a", "/a", "new"), McpDetails("s", "t"), GenericDetails("x")],
+    ids=lambda details: type(details).__name__,
+)
+async def test_a_question_ends_the_segment_and_its_answer_comes_back(
+    tmp_path: Path, details: ConfirmationDetails
+) -> None:
+    agent = Asks(details)
+    async with engine_on(tmp_path, HostedAgent(agent)) as engine:
+        turn = await engine.prompt(PromptMessage("go"))
+        assert events(await all_of(turn))[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        (pending,) = (await engine.get(turn.task_id)).pending
+        assert pending.confirmation_request is not None
+        assert pending.confirmation_request.details == details
+    async with engine_on(tmp_path, HostedAgent(agent)) as engine:  # as another process would
+        answered = events(await all_of(await engine.answer(turn.task_id, once("call-1"), answered_by="test")))
+    assert agent.ran == ["call-1"]
+    assert answered[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_a_rejection_is_told_to_the_agent(tmp_path: Path) -> None:
+    agent = Asks()
+    async with engine_on(tmp_path, HostedAgent(agent)) as engine:
+        turn = await engine.prompt(PromptMessage("go"))
+        await all_of(turn)
+        seen = events(await all_of(await engine.answer(turn.task_id, once("call-1", "cancel"), answered_by="test")))
+    assert agent.ran == []
+    assert any(isinstance(event, TextContent) and event.text == "rejected" for event in seen)
+
+
+async def test_a_call_that_was_under_way_when_the_process_ended_is_closed_and_not_run_again() -> None:
+    session = Session("c")
+    executing = ToolCall("call", ToolCallStatus.EXECUTING, "do", {})
+    for event in (
+        Prompt("m", "go", {"workspace_path": "/w"}),
+        StateChange(TaskState.WORKING),
+        ToolCallUpdate(executing),
+    ):
+        session.apply(event, "t")
+    seen = [event async for event in HostedAgent(Says()).run(session)]
+    assert isinstance(seen[0], ToolCallUpdate)
+    assert seen[0].tool_call.status is ToolCallStatus.FAILED
+    assert seen[0].tool_call.error is not None
+    assert seen[0].tool_call.error.type == "interrupted"
+    assert session.calls["call"].result is not None
+
+
+async def test_streamed_text_is_in_the_history_of_the_task_and_of_the_session(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, HostedAgent(Says())) as engine:
+        turn = await engine.prompt(PromptMessage("hello"))
+        recorded = [event for event in events(await all_of(turn)) if isinstance(event, AgentMessage)]
+        assert [(message.text, message.was_streamed) for message in recorded] == [("one hello", True), ("two", True)]
+        history = (await engine.get(turn.task_id)).history
+    assert [(message.role, message.text) for message in history] == [
+        ("user", "hello"),
+        ("agent", "one hello"),
+        ("agent", "two"),
+    ]
+
+
+class Commanded(Says):
+    async def commands(self, workspace: Path, settings: AgentSettings | None) -> Sequence[SlashCommand]:
+        return (SlashCommand("shout", f"in {workspace.name}"),)
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        assert session.command is not None
+        yield TextContent("", session.command.args.upper())
+
+
+async def test_an_agent_may_have_slash_commands(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, HostedAgent(Commanded())) as engine:
+        (command,) = await engine.commands(CommandScope())
+        assert command.description == f"in {tmp_path.name}"
+        execution = await engine.execute(CommandMessage(("shout",), "hey"))
+        assert execution.status is CommandExecutionStatus.STARTED
+        assert execution.turn is not None
+        seen = events(await all_of(execution.turn))
+    assert any(isinstance(event, TextContent) and event.text == "HEY" for event in seen)
+
+
+async def test_an_agent_without_commands_has_none(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, HostedAgent(Says())) as engine:
+        assert await engine.commands(CommandScope()) == ()
+        execution = await engine.execute(CommandMessage(("shout",)))
+    assert execution.status is CommandExecutionStatus.FAILED_TO_START
+    assert execution.message is not None
+    assert "/shout" in execution.message
+
+
+@dataclass
+class Yields:
+    """Yields just these things, whatever they are."""
+
+    things: Sequence[Any]
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        for thing in self.things:
+            yield thing
+
+
+class NoGenerator:
+    """Has forgotten to yield."""
+
+    def run(self, session: Session) -> Any:
+        return self._run()
+
+    async def _run(self) -> str:
+        return "hello"
+
+
+BAD: Sequence[tuple[Any, str]] = (
+    ("hello", "yielded 'hello'; expected an event"),
+    (TextContent("", cast("str", 5)), "TextContent.text"),
+    (AgentMessage("", cast("str", None)), "AgentMessage.text"),
+    (ToolCallUpdate(cast("ToolCall", {"tool_call_id": "x"})), "cannot be kept"),
+    (AgentRecord({"when": object()}), "not JSON serializable"),
+    (ArtifactUpdate("a", (ArtifactPart(data={"x": float("nan")}),)), "not JSON compliant"),
+)
+
+
+@pytest.mark.parametrize(("thing", "problem"), BAD, ids=[problem for _, problem in BAD])
+async def test_what_is_no_event_fails_the_task_with_its_name_and_the_server_goes_on(
+    tmp_path: Path, thing: Any, problem: str
+) -> None:
+    agent = Yields([TextContent("", "before"), thing])
+    async with engine_on(tmp_path, HostedAgent(agent)) as engine:
+        turn = await engine.prompt(PromptMessage("go"))
+        end = events(await all_of(turn))[-1]
+        assert isinstance(end, StateChange)
+        assert end.state is TaskState.FAILED
+        assert problem in (end.error or "")
+        assert [message.text for message in (await engine.get(turn.task_id)).history] == ["go", "before"]
+        agent.things = [TextContent("", "fine")]
+        again = events(await all_of(await engine.prompt(PromptMessage("go"))))
+    assert again[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_an_agent_that_is_no_generator_is_told_what_is_expected(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, HostedAgent(NoGenerator())) as engine:
+        end = events(await all_of(await engine.prompt(PromptMessage("go"))))[-1]
+    assert isinstance(end, StateChange)
+    assert "expected an async generator" in (end.error or "")
+
+
+async def test_an_agent_that_says_nothing_completes(tmp_path: Path) -> None:
+    async with engine_on(tmp_path, HostedAgent(Yields([]))) as engine:
+        seen = events(await all_of(await engine.prompt(PromptMessage("go"))))
+    assert seen == [StateChange(TaskState.WORKING), StateChange(TaskState.COMPLETED)]
+
+
+@pytest.mark.parametrize("end", [[], [StateChange(TaskState.COMPLETED)], [StateChange(TaskState.FAILED, "no")]])
+async def test_no_call_is_left_open_by_the_end_of_the_work(tmp_path: Path, end: Sequence[AgentEvent]) -> None:
+    executing = ToolCallUpdate(ToolCall("one", ToolCallStatus.EXECUTING, "do", {}))
+    asked = [ask("two", "do", {}, GenericDetails("Do it"))] if end else []
+    async with engine_on(tmp_path, HostedAgent(Yields([executing, *asked, *end]))) as engine:
+        turn = await engine.prompt(PromptMessage("go"))
+        seen = events(await all_of(turn))
+        assert (await engine.get(turn.task_id)).pending == ()
+    last = {event.tool_call.tool_call_id: event.tool_call.status for event in seen if isinstance(event, ToolCallUpdate)}
+    assert set(last.values()) == {ToolCallStatus.FAILED}
+
+
+async def test_nothing_comes_after_a_question_in_plain_text(tmp_path: Path) -> None:
+    agent = Yields([TextContent("", "Which?"), StateChange(TaskState.INPUT_REQUIRED), TextContent("", "lost")])
+    async with engine_on(tmp_path, HostedAgent(agent)) as engine:
+        seen = events(await all_of(await engine.prompt(PromptMessage("go"))))
+    assert seen[-1] == StateChange(TaskState.INPUT_REQUIRED)
+    assert not any(isinstance(event, TextContent) and event.text == "lost" for event in seen)
+
+
+async def test_half_characters_are_replaced_and_long_texts_are_whole(tmp_path: Path) -> None:
+    long = "x" * 3_000_000
+    async with engine_on(
+        tmp_path, HostedAgent(Yields([AgentMessage("", "a\ud800b"), AgentMessage("", long)]))
+    ) as engine:
+        turn = await engine.prompt(PromptMessage("go"))
+        await all_of(turn)
+        texts = [message.text for message in (await engine.get(turn.task_id)).history]
+    assert texts == ["go", "a\ufffdb", long]

@@ -1,0 +1,98 @@
+from typing import Any
+
+import pytest
+
+from isthmus.agent.approval import ApprovalMode, Policy, PrefixGrant, ToolGrant
+from isthmus.agent.session_policy import FREEDOM, SettingsRule, check_settings, policy_for
+from isthmus.client import InvalidRequest
+from isthmus.development_tool import AgentSettings, decode_agent_settings, merge_agent_settings
+
+DEFAULT, YOLO = ApprovalMode.DEFAULT, ApprovalMode.YOLO
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"approval_mode": "all"}, "^approval_mode .*default"),
+        ({"approval_mode": 1}, "approval_mode"),
+        ({"allowed_tools": ["rm -rf /"]}, "^allowed_tools: expected"),
+        ({"allowed_tools": "write_file"}, "allowed_tools"),
+        ({"allowedTools": ["read_file(x)"]}, "^allowed_tools"),
+        ({"allowed_tools": ["a"] * 201}, "^allowed_tools: expected at most 200"),
+        ({"context_files": ["a/b"]}, "^context_files"),
+        ({"context_files": [".."]}, "^context_files"),
+        ({"model": "x" * 1001}, "^model"),
+        ({"mcp_servers": ["a", "a"]}, "^mcp_servers: expected each name once"),
+        ({"mcp_servers": [{"name": " "}]}, "^mcp_servers: expected a name"),
+        ({"mcp_servers": [{"name": "a", "headers": {"x": "y"}}]}, "^mcp_servers: a has headers without a url"),
+        ({"mcp_servers": [{"name": "a", "url": "ftp://x/"}]}, "^mcp_servers: the url of a"),
+        ({"mcp_servers": [{"name": "a", "url": "http://u:secret@x/"}]}, "^mcp_servers: the url of a"),
+        ({"mcp_servers": [{"name": "a", "url": "http://[x/"}]}, "^mcp_servers: the url of a"),
+        ({"mcp_servers": [{"name": "a", "url": "http://x/", "headers": {"x": "y\r\nz: 1"}}]}, "^mcp_servers: the head"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_by_name(value: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message) as refused:
+        check_settings(value, SettingsRule())
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"approval_mode": "", "allowed_tools": [], "model": ""},
+        {"approval_mode": "yolo", "allowed_tools": ["write_file", "run_shell_command(git status)", "ShellTool(ls)"]},
+        {"mcp_servers": ["docs", {"name": "own", "url": "https://x.example:8443/mcp?key=1", "headers": {"a": "b"}}]},
+        {"context_files": ["CLAUDE.md"], "model": "gemini-2.5-flash", "something_new": True},
+    ],
+)
+def test_settings_that_fit_are_taken(value: dict[str, Any]) -> None:
+    check_settings(value, SettingsRule())
+
+
+@pytest.mark.parametrize("ceiling", FREEDOM)
+@pytest.mark.parametrize("own", FREEDOM)
+@pytest.mark.parametrize("wanted", FREEDOM)
+def test_no_mode_is_freer_than_the_ceiling_or_the_agents_own(
+    wanted: ApprovalMode, own: ApprovalMode, ceiling: ApprovalMode
+) -> None:
+    rule = SettingsRule(ceiling)
+    got = policy_for(Policy(own), AgentSettings("/", approval_mode=wanted), rule).mode
+    assert FREEDOM.index(got) <= max(FREEDOM.index(own), FREEDOM.index(ceiling))
+    is_allowed = FREEDOM.index(wanted) <= max(FREEDOM.index(own), FREEDOM.index(ceiling))
+    assert (got is wanted) == is_allowed
+    if is_allowed:
+        check_settings({"approval_mode": wanted}, rule, own)
+    else:
+        with pytest.raises(InvalidRequest, match=r"^approval_mode .* not allowed on this server"):
+            check_settings({"approval_mode": wanted}, rule, own)
+
+
+@pytest.mark.parametrize("rule", [SettingsRule(DEFAULT), SettingsRule(may_widen=False)])
+def test_below_yolo_no_tools_are_allowed_by_settings(rule: SettingsRule) -> None:
+    settings = AgentSettings("/", allowed_tools=("write_file",))
+    assert policy_for(Policy(grants=frozenset({ToolGrant("own")})), settings, rule).grants == {ToolGrant("own")}
+    with pytest.raises(InvalidRequest, match=r"^allowed_tools"):
+        check_settings({"allowed_tools": ["write_file"]}, rule)
+
+
+def test_a_server_that_lets_nobody_widen_takes_no_model_and_only_stricter_modes() -> None:
+    rule = SettingsRule(may_widen=False)
+    check_settings({"approval_mode": "plan"}, rule)
+    for value in ({"model": "gemini-2.5-pro"}, {"approval_mode": "auto_edit"}):
+        with pytest.raises(InvalidRequest):
+            check_settings(value, rule)
+
+
+def test_what_settings_allow_is_added_to_the_agents_own() -> None:
+    settings = AgentSettings("/", allowed_tools=("write_file", "run_shell_command(git status)"))
+    policy = policy_for(Policy(grants=frozenset({ToolGrant("own")})), settings, SettingsRule())
+    assert policy.grants == {ToolGrant("own"), ToolGrant("write_file"), PrefixGrant(("git", "status"))}
+
+
+def test_a_later_message_replaces_what_it_names_and_an_empty_value_gives_it_back() -> None:
+    first = decode_agent_settings({"workspace_path": "/w", "model": "a", "allowed_tools": ["x"]})
+    second = merge_agent_settings(first, {"workspace_path": "/w", "allowedTools": ["y"]})
+    assert (second.model, second.allowed_tools) == ("a", ("y",))
+    assert merge_agent_settings(second, {"workspace_path": "/w", "allowed_tools": []}).allowed_tools == ()

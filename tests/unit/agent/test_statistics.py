@@ -1,0 +1,62 @@
+from isthmus.agent.statistics import COMPACTION, ModelUse, Statistics, ToolUse
+from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.events import (
+    AgentEvent,
+    Compacted,
+    ConfirmationAccepted,
+    ModelReply,
+    Prompt,
+    StateChange,
+    TaskState,
+    ToolCallUpdate,
+)
+
+
+def call(status: ToolCallStatus, name: str = "touch", call_id: str = "1") -> ToolCallUpdate:
+    return ToolCallUpdate(ToolCall(call_id, status, name, {}))
+
+
+def folded(*events: tuple[float, AgentEvent]) -> Statistics:
+    statistics = Statistics()
+    for at, event in events:
+        statistics.take(event, "t", at)
+    return statistics
+
+
+def test_the_time_in_which_a_person_is_asked_does_not_count_as_work() -> None:
+    use = folded(
+        (100, Prompt("m", "go")),
+        (101, StateChange(TaskState.WORKING)),
+        (104, StateChange(TaskState.INPUT_REQUIRED)),
+        (1000, ConfirmationAccepted(ToolCallConfirmation("1", "proceed_once"), "me")),
+        (1002, StateChange(TaskState.COMPLETED)),
+    ).tasks["t"]
+    assert (use.prompts, use.seconds) == (1, 6.0)
+
+
+def test_calls_are_counted_once_by_how_they_ended_with_the_time_they_ran() -> None:
+    tools = folded(
+        (1, call(ToolCallStatus.PENDING)),
+        (50, call(ToolCallStatus.EXECUTING)),
+        (51, call(ToolCallStatus.EXECUTING)),
+        (53, call(ToolCallStatus.SUCCEEDED)),
+        (54, call(ToolCallStatus.SUCCEEDED)),
+        (55, call(ToolCallStatus.FAILED, call_id="2")),
+        (56, call(ToolCallStatus.CANCELLED, "other", "3")),
+    ).tasks["t"].tools  # fmt: skip
+    assert tools == {"touch": ToolUse(1, 1, 0, 3.0), "other": ToolUse(0, 0, 1, 0.0)}
+
+
+def test_tokens_are_counted_by_model_and_summaries_apart() -> None:
+    statistics = folded(
+        (1, ModelReply("a", "small", {}, 10, 5, 4, 1)),
+        (2, ModelReply("b", "large", {}, 100, 50)),
+        (3, ModelReply("c", "small", {}, 1, 1)),
+        (4, Compacted("s", 1, 100, 10, 7, 3)),
+    )
+    statistics.take(ModelReply("d", "small", {}, 1000, 1000), "u", None)
+    assert statistics.tasks["t"].models == {
+        "small": ModelUse(2, 11, 6, 4, 1), "large": ModelUse(1, 100, 50), COMPACTION: ModelUse(1, 7, 3),
+    }  # fmt: skip
+    assert statistics.total().models["small"] == ModelUse(3, 1011, 1006, 4, 1)
+    assert statistics.tasks["t"].models["small"].requests == 2

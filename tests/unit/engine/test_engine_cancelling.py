@@ -1,0 +1,139 @@
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from pathlib import Path
+
+import pytest
+
+from isthmus.agent.session import Session
+from isthmus.client import Delivery, PromptMessage
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.journal.base import Finished, JournalError, Lease
+from isthmus.journal.sqlite import SqliteJournal
+from support.agents import WaitingAgent
+from support.engines import all_of, engine_on
+
+pytestmark = pytest.mark.anyio
+
+
+class SlowJournal(SqliteJournal):
+    """Takes its time to bring something onto the disk."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def append(
+        self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
+    ) -> Awaitable[Sequence[Delivery]]:
+        if full_sync:
+            self._writer.submit(self._wait)
+        return super().append(lease, events, full_sync=full_sync)
+
+    def _wait(self, connection: sqlite3.Connection) -> None:
+        self.begun.set()
+        assert self.go_on.wait(10)
+
+
+class RunningAgent:
+    """Says some words, and runs one call when it is told to."""
+
+    def __init__(self) -> None:
+        self.release = asyncio.Event()
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield session.apply(StateChange(TaskState.WORKING))
+        call = ToolCall("one", ToolCallStatus.EXECUTING, "touch", {})
+        for number in range(5):
+            yield session.apply(TextContent(f"{number}", "words"))
+        await self.release.wait()
+        yield session.apply(ToolCallUpdate(call))
+        await asyncio.Event().wait()
+
+
+class StubbornAgent:
+    """Does not take an interruption for an end."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.started = asyncio.Event()
+        self._error = error
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield session.apply(StateChange(TaskState.WORKING))
+        self.started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if self._error is not None:
+                raise self._error from None
+        yield session.apply(TextContent("m", "still here"))
+        yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+async def test_who_follows_a_task_that_is_cancelled_while_a_call_is_kept_gets_each_event_once(tmp_path: Path) -> None:
+    journal = SlowJournal(tmp_path / "journal.sqlite")
+    agent = RunningAgent()
+    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path)))
+    await engine.start()
+    turn = await engine.prompt(PromptMessage("work"))
+    following = asyncio.create_task(all_of(turn))
+    async for delivery in (await engine.follow(turn.task_id, 0)).deliveries:
+        if isinstance(delivery.event, TextContent) and delivery.event.message_id == "4":
+            break
+    agent.release.set()
+    assert await asyncio.to_thread(journal.begun.wait, 10)
+    cancelling = asyncio.create_task(engine.cancel(turn.task_id))
+    for _ in range(5):
+        await journal.task(turn.task_id)  # Reads go in turn: the cancellation has looked and interrupted by now.
+    journal.go_on.set()
+    assert (await cancelling).state is TaskState.CANCELED
+    seen = [item.seq for item in await following]
+    kept = [item.seq for item in await journal.events(turn.task_id, 1, 100)]
+    assert seen == kept
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("error", [None, ConnectionError("lost")], ids=["goes on", "raises"])
+async def test_an_agent_that_does_not_obey_an_interruption_is_canceled_all_the_same(
+    tmp_path: Path, error: Exception | None
+) -> None:
+    agent = StubbornAgent(error)
+    async with engine_on(tmp_path, agent) as engine:
+        turn = await engine.prompt(PromptMessage("work"))
+        await agent.started.wait()
+        assert (await engine.cancel(turn.task_id)).state is TaskState.CANCELED
+        last = (await all_of(turn))[-1].event
+        assert last == StateChange(TaskState.CANCELED)
+
+
+class RefusingJournal(SqliteJournal):
+    """Cannot end a segment while it is full."""
+
+    is_full = False
+
+    def finish(
+        self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall], *, discard_inbox: bool = False
+    ) -> Awaitable[Finished]:
+        if self.is_full:
+            raise JournalError("the disk is full")
+        return super().finish(lease, events, pending, discard_inbox=discard_inbox)
+
+
+async def test_a_task_that_could_not_be_kept_is_canceled_without_waiting_for_its_lease(tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    journal = RefusingJournal(tmp_path / "journal.sqlite")
+    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), lease_seconds=600))
+    await engine.start()
+    turn = await engine.prompt(PromptMessage("work"))
+    await agent.started.wait()
+    journal.is_full = True
+    agent.release.set()
+    with pytest.raises(JournalError, match="the disk is full"):
+        await all_of(turn)
+    journal.is_full = False
+    assert (await engine.cancel(turn.task_id)).state is TaskState.CANCELED
+    await engine.aclose()

@@ -1,0 +1,56 @@
+import asyncio
+from urllib.parse import urlsplit
+
+import pytest
+
+from isthmus.mcp_host.login import RedirectReceiver, receiving
+from isthmus.tools.failure import ToolFailure
+
+pytestmark = pytest.mark.anyio
+
+
+async def ask(redirect_uri: str, line: bytes) -> bytes:
+    """What the receiver answers to a request of this first line."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(redirect_uri).port)
+    writer.write(line + b"\r\nHost: localhost\r\n\r\n")
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    return answer
+
+
+async def test_only_the_redirect_of_this_very_login_counts() -> None:
+    async with receiving(None) as (uri, receiver):
+        assert b" 400 " in await ask(uri, b"GET /oauth/callback?code=x&state=None HTTP/1.1")
+        receiver.state = "right"
+        for line in (
+            b"GET /oauth/callback?code=stolen HTTP/1.1",
+            b"GET /oauth/callback?code=stolen&state=wrong HTTP/1.1",
+            b"POST /oauth/callback?code=stolen&state=right HTTP/1.1",
+            b"GET /other?code=stolen&state=right HTTP/1.1",
+            b"GET //[?code=stolen&state=right HTTP/1.1",
+            b"GET",
+            b"",
+        ):
+            assert (await ask(uri, line)).split(b" ")[1] in (b"400", b"404")
+            assert not receiver.answer.done()
+        assert b" 200 " in await ask(uri, b"GET /oauth/callback?code=c&state=right HTTP/1.1")
+        assert (await receiver.answer)["code"] == "c"
+        await ask(uri, b"GET /oauth/callback?code=later&state=right HTTP/1.1")
+        assert receiver.answer.result()["code"] == "c"
+
+
+async def test_what_a_server_says_of_a_refusal_is_text_on_the_page() -> None:
+    async with receiving(None) as (uri, receiver):
+        receiver.state = "s"
+        line = b"GET /oauth/callback?state=s&error=no&error_description=%3Cscript%3Ealert(1)%3C/script%3E HTTP/1.1"
+        page = await ask(uri, line)
+        assert b"<script>" not in page
+        assert b"&lt;script&gt;" in page
+
+
+async def test_the_redirect_comes_to_this_machine_alone() -> None:
+    for uri in ("https://localhost:1/x", "http://evil.example/x", "http://0.0.0.0:7000/x", "http://localhost@evil/x"):
+        with pytest.raises(ToolFailure, match="expected http://localhost"):
+            async with receiving(uri):
+                pass
+    assert RedirectReceiver("/x").state is None

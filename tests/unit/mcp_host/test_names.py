@@ -1,0 +1,77 @@
+import re
+from string import ascii_lowercase
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.mcp_host.names import assign_names, is_included, shortened, valid_name
+
+
+@pytest.mark.requirement("MCP-033", "MCP-034", "MCP-035", "MCP-036")
+@pytest.mark.parametrize(
+    ("include", "exclude", "expected"),
+    [
+        (None, (), ["a", "b", "c"]),
+        (("a", "b"), (), ["a", "b"]),
+        (None, ("b",), ["a", "c"]),
+        (("a", "b"), ("b",), ["a"]),
+        ((), (), []),
+        (("a(x, y)",), (), ["a"]),
+    ],
+)
+def test_exclude_wins_over_include_and_without_include_all_are_in(
+    include: tuple[str, ...] | None, exclude: tuple[str, ...], expected: list[str]
+) -> None:
+    assert [name for name in "abc" if is_included(name, include, exclude)] == expected
+
+
+@pytest.mark.requirement("MCP-087")
+@pytest.mark.parametrize(
+    ("name", "valid"),
+    [("a b/c", "a_b_c"), ("a.b-c_d", "a.b-c_d"), ("7up", "_7up"), ("", "_"), ("ünïcode", "_n_code"), (".x", "_.x")],
+)
+def test_other_characters_become_underscores(name: str, valid: str) -> None:
+    assert valid_name(name) == valid
+
+
+@pytest.mark.requirement("MCP-088")
+def test_a_long_name_is_cut_in_the_middle() -> None:
+    name = "begin" + "x" * 100 + "end"
+    cut = valid_name(name)
+    assert len(cut) == 63
+    assert re.fullmatch("begin" + "x" * 25 + "___" + "x" * 27 + "end", cut)
+    assert shortened("x" * 63) == "x" * 63
+
+
+@pytest.mark.requirement("MCP-089", "MCP-090", "MCP-091")
+def test_the_first_server_keeps_the_name_and_later_ones_are_prefixed() -> None:
+    names = assign_names([("one", "search"), ("two", "search"), ("two", "other"), ("three", "search")], (), {})
+    assert names == {
+        ("one", "search"): "search",
+        ("two", "search"): "two__search",
+        ("two", "other"): "other",
+        ("three", "search"): "three__search",
+    }
+
+
+def test_a_tool_named_like_a_built_in_one_is_prefixed() -> None:
+    assert assign_names([("fs", "read_file")], ("read_file",), {}) == {("fs", "read_file"): "fs__read_file"}
+
+
+def test_a_name_that_was_shown_stays_with_its_tool_when_an_earlier_server_comes_late() -> None:
+    shown = assign_names([("late", "x"), ("soon", "y")][1:], (), {})
+    again = assign_names([("late", "y"), ("soon", "y")], (), shown)
+    assert again == {("soon", "y"): "y", ("late", "y"): "late__y"}
+
+
+@given(
+    st.lists(st.tuples(st.text(ascii_lowercase + "_ ", max_size=40), st.text(max_size=80)), unique=True, max_size=12),
+    st.lists(st.sampled_from(["a", "b", "_"]), max_size=2),
+)
+def test_names_are_always_valid_and_never_two_alike(tools: list[tuple[str, str]], reserved: list[str]) -> None:
+    names = assign_names(tools, reserved, {})
+    assert set(names) == set(tools)
+    assert len(set(names.values())) == len(names)
+    assert not set(names.values()) & set(reserved)
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}", name) for name in names.values())

@@ -1,0 +1,217 @@
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.mcp_host.schema import MAXIMUM_DEPTH, UnusableSchemaError, usable_schema, without_refused_names
+
+
+def with_property(schema: Any, **more: Any) -> Any:
+    return usable_schema({"type": "object", "properties": {"p": schema}, **more})["properties"]["p"]
+
+
+@pytest.mark.requirement("MCP-092", "MCP-093", "MCP-095")
+def test_schema_and_additional_properties_are_stripped_at_every_depth() -> None:
+    assert usable_schema(
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "list": {
+                    "type": "array",
+                    "items": {"type": "object", "additionalProperties": {"type": "string"}, "properties": {}},
+                }
+            },
+        }
+    ) == {
+        "type": "object",
+        "properties": {"list": {"type": "array", "items": {"type": "object", "properties": {}}}},
+    }
+
+
+@pytest.mark.requirement("MCP-094")
+def test_a_default_beside_any_of_is_removed_and_others_stay() -> None:
+    assert with_property({"anyOf": [{"type": "string", "default": "x"}, {"type": "null"}], "default": None}) == {
+        "anyOf": [{"type": "string", "default": "x"}, {"type": "null"}]
+    }
+
+
+def test_properties_that_are_named_like_keywords_stay() -> None:
+    properties = {name: {"type": "string"} for name in ("$schema", "additionalProperties", "default", "$ref", "anyOf")}
+    assert usable_schema({"type": "object", "properties": properties})["properties"] == properties
+
+
+def test_the_values_of_enum_default_and_const_are_left_as_they_are() -> None:
+    schema = {"enum": [{"$schema": 1}], "default": {"additionalProperties": 2}, "const": {"$ref": "#/x"}}
+    assert with_property(schema) == schema
+
+
+def test_references_are_put_in_place() -> None:
+    definitions = {
+        "Point": {"type": "object", "properties": {"x": {"$ref": "#/$defs/Number"}}},
+        "Number": {"type": "number"},
+    }
+    found = with_property({"$ref": "#/$defs/Point", "description": "where"}, **{"$defs": definitions})
+    assert found == {"type": "object", "properties": {"x": {"type": "number"}}, "description": "where"}
+
+
+def test_a_loop_of_references_is_cut() -> None:
+    node = {"type": "object", "description": "a node", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    found = with_property({"$ref": "#/$defs/Node"}, **{"$defs": {"Node": node}})
+    assert found == {"type": "object", "description": "a node", "properties": {"next": {}}}
+    assert "$ref" not in json.dumps(usable_schema({"type": "object", "properties": {"p": {"$ref": "#"}}}))
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/none", "http://example.org/schema", "other.json", "#/a/b/c"])
+def test_a_reference_that_leads_nowhere_allows_anything(reference: str) -> None:
+    assert with_property({"$ref": reference, "description": "d"}) == {"description": "d"}
+
+
+def test_a_schema_that_doubles_at_each_level_is_refused_and_does_not_fill_the_memory() -> None:
+    definitions = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 8} for n in range(20)}
+    with pytest.raises(UnusableSchemaError, match="more than"):
+        with_property({"$ref": "#/$defs/d0"}, **{"$defs": definitions})
+
+
+def test_what_is_too_deep_is_cut() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(200):
+        schema = {"type": "object", "properties": {"x": schema}}
+    assert json.dumps(usable_schema(schema)).count("properties") <= MAXIMUM_DEPTH + 1
+
+
+@pytest.mark.parametrize(
+    "schema", [None, {}, {"required": True}, {"type": "object", "properties": []}, {"type": ["object", "null"]}]
+)
+def test_a_schema_without_properties_takes_no_arguments(schema: Any) -> None:
+    if schema is None:
+        with pytest.raises(UnusableSchemaError, match="NoneType"):
+            usable_schema(schema)
+    else:
+        assert usable_schema(schema) == {"type": "object", "properties": {}}
+
+
+@pytest.mark.requirement("MCP-085")
+@pytest.mark.parametrize("schema", [[], "x", 3, {"type": "string"}, {"type": "object", "properties": "x"}])
+def test_what_is_no_object_schema_is_refused_with_a_reason(schema: Any) -> None:
+    with pytest.raises(UnusableSchemaError, match="input schema"):
+        usable_schema(schema)
+
+
+def test_required_names_that_do_not_exist_are_left_out() -> None:
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {}}, "required": ["a", "b", 3]}
+    assert usable_schema(schema)["required"] == ["a"]
+
+
+@pytest.mark.requirement("MCP-007", "MCP-085")
+@pytest.mark.parametrize(
+    ("given", "usable"),
+    [
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        (
+            {"type": "array", "items": [{"type": "string"}], "additionalItems": False},
+            {"type": "array", "prefixItems": [{"type": "string"}], "items": {}},
+        ),
+        ({"type": "string", "required": True}, {"type": "string"}),
+        ({"minimum": 3, "exclusiveMinimum": True}, {"exclusiveMinimum": 3}),
+        ({"maximum": 3, "exclusiveMaximum": False}, {"maximum": 3}),
+        ({"type": "any", "description": "x"}, {"description": "x"}),
+        ({"type": ["string", "string", "null"]}, {"type": ["string", "null"]}),
+        ({"enum": []}, {}),
+        ({"type": "string", "pattern": "("}, {"type": "string"}),
+        ({"type": "string", "minLength": "1", "description": None}, {"type": "string"}),
+        ({"anyOf": []}, {}),
+    ],
+)
+def test_keywords_that_a_provider_would_refuse_are_mended_or_dropped(given: Any, usable: Any) -> None:
+    assert with_property(given) == usable
+
+
+def test_an_array_by_reference_keeps_the_items_of_its_definition() -> None:
+    definitions = {"Names": {"type": "array", "items": {"type": "string"}}}
+    found = with_property({"$ref": "#/$defs/Names", "type": "array"}, **{"$defs": definitions})
+    assert found == {"type": "array", "items": {"type": "string"}}
+
+
+def test_a_choice_between_objects_becomes_an_object_with_the_properties_of_all() -> None:
+    by_id = {"type": "object", "properties": {"kind": {"const": "id"}, "id": {}}, "required": ["kind", "id"]}
+    by_name = {"type": "object", "properties": {"kind": {"const": "name"}, "name": {}}, "required": ["kind", "name"]}
+    assert usable_schema({"oneOf": [by_id, by_name]}) == {
+        "type": "object",
+        "properties": {"kind": {"anyOf": [{"const": "id"}, {"const": "name"}]}, "id": {}, "name": {}},
+        "required": ["kind"],
+    }
+    both = {"type": "object", "properties": {"all": {"type": "boolean"}}, "allOf": [by_id], "not": {"required": ["x"]}}
+    assert usable_schema(both) == {
+        "type": "object",
+        "properties": {"all": {"type": "boolean"}, "kind": {"const": "id"}, "id": {}},
+        "required": ["id", "kind"],
+    }
+
+
+def test_parameters_with_names_that_a_provider_refuses_are_left_out_unless_they_are_required() -> None:
+    schema = usable_schema({"type": "object", "properties": {"a": {}, "user name": {}, "x" * 65: {}}})
+    assert without_refused_names(schema) == ({"type": "object", "properties": {"a": {}}}, ("user name", "x" * 65))
+    with pytest.raises(UnusableSchemaError, match="it requires the parameter 'user name'"):
+        without_refused_names({**schema, "required": ["user name"]})
+
+
+_KEYWORDS = st.sampled_from(
+    [
+        "type",
+        "properties",
+        "items",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "not",
+        "$ref",
+        "$defs",
+        "default",
+        "$schema",
+        "x",
+        "required",
+        "enum",
+        "minimum",
+        "exclusiveMinimum",
+        "minLength",
+        "pattern",
+        "uniqueItems",
+        "prefixItems",
+        "dependentRequired",
+        "patternProperties",
+        "title",
+        "dependencies",
+    ]
+)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["array", "string"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            _KEYWORDS,
+            inner | st.sampled_from(["#", "#/$defs/x", "#/properties/x", "object"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@given(_JSON)
+def test_any_json_is_made_usable_or_refused(schema: Any) -> None:
+    before = json.dumps(schema)
+    try:
+        found = usable_schema(schema)
+    except UnusableSchemaError:
+        pass
+    else:
+        assert found["type"] == "object"
+        assert isinstance(found["properties"], dict)
+        assert usable_schema(found) == found
+        jsonschema.Draft202012Validator.check_schema(found)
+    assert json.dumps(schema) == before

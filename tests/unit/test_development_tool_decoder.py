@@ -1,0 +1,65 @@
+"""What a client makes of events whose kinds and enums it does not know."""
+
+from typing import Any
+
+import pytest
+
+from isthmus.a2a.extension import URI
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.errors import DecodeError
+from isthmus.events import TaskState, ToolCallUpdate
+from support.client_decoding import Decoding
+
+KINDS = (
+    "expected one of DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED, TOOL_CALL_CONFIRMATION, TOOL_CALL_UPDATE, TEXT_CONTENT,"
+    " STATE_CHANGE, THOUGHT"
+)
+STATUSES = "expected one of STATUS_UNSPECIFIED, PENDING, EXECUTING, SUCCEEDED, FAILED, CANCELLED"
+
+
+def update(kind: object, status: object) -> dict[str, Any]:
+    """An event with a tool call."""
+    call: dict[str, Any] = {"tool_call_id": "a", "status": status, "tool_name": "t", "input_parameters": {}}
+    message: dict[str, Any] = {
+        "kind": "message",
+        "role": "agent",
+        "messageId": "m",
+        "parts": [{"kind": "data", "data": call}],
+    }
+    told: dict[str, Any] = {"state": "working", "message": message}
+    metadata = {URI: {"kind": kind, "model": "m"}}
+    return {
+        "kind": "status-update",
+        "taskId": "t",
+        "contextId": "c",
+        "status": told,
+        "final": False,
+        "metadata": metadata,
+    }
+
+
+@pytest.mark.parametrize(("kind", "status"), [("TOOL_CALL_UPDATE", "EXECUTING"), (2, 2)])
+def test_enums_come_by_name_or_number(kind: object, status: object) -> None:
+    (delivery,) = Decoding(URI, TaskState.WORKING).decode(update(kind, status))
+    assert delivery.event == ToolCallUpdate(ToolCall("a", ToolCallStatus.EXECUTING, "t", {}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "message"),
+    [
+        ("NEW_KIND", 2, f"DevelopmentToolEvent.kind: {KINDS}, received str 'NEW_KIND'"),
+        (99, 2, f"DevelopmentToolEvent.kind: {KINDS}, received int 99"),
+        (2, "WAITING", f"ToolCall.status: {STATUSES}, received str 'WAITING'"),
+        (2, 99, f"ToolCall.status: {STATUSES}, received int 99"),
+        (2, -1, f"ToolCall.status: {STATUSES}, received int -1"),
+    ],
+)
+def test_a_kind_or_a_number_that_no_enum_has_is_refused_by_its_field(
+    kind: object, status: object, message: str
+) -> None:
+    decoding = Decoding(URI, TaskState.WORKING)
+    with pytest.raises(DecodeError) as refused:
+        decoding.decode(update(kind, status))
+    assert str(refused.value) == message
+    (delivery,) = decoding.decode(update(2, 2))
+    assert isinstance(delivery.event, ToolCallUpdate)

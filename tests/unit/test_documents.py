@@ -1,0 +1,76 @@
+"""The documents in two languages: one says what the other says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from isthmus.a2a.extension import URI, activated_by_card
+from support.vocabulary import published_proto
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIRS = [("README.md", "README.zh-CN.md"), ("docs/protocol.md", "docs/protocol.zh-CN.md")]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def code(document: str) -> set[str]:
+    """The names in a document: what stands in back-ticks, without the blocks, whose comments are translated."""
+    without_blocks = re.sub(r"```.*?```", "", document, flags=re.DOTALL)
+    return {" ".join(found.split()) for found in re.findall(r"`([^`]+)`", without_blocks)}
+
+
+@pytest.mark.requirement("ZH-003")
+@pytest.mark.parametrize(("english", "chinese"), PAIRS)
+def test_the_chinese_document_names_the_same_things(english: str, chinese: str) -> None:
+    assert code(text(chinese)) == code(text(english))
+
+
+@pytest.mark.parametrize(("english", "chinese"), PAIRS)
+def test_the_chinese_document_has_the_same_parts(english: str, chinese: str) -> None:
+    def shape(name: str) -> list[str]:
+        return [found.group(0) for found in re.finditer(r"^(#+|```|\|---)", text(name), flags=re.MULTILINE)]
+
+    assert shape(chinese) == shape(english)
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "README.zh-CN.md", *(f"docs/{item.name}" for item in (ROOT / "docs").glob("*.md"))]
+)
+def test_every_link_leads_to_a_file(name: str) -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text(name)) if "://" not in link]
+    missing = [link for link in links if not (ROOT / name).parent.joinpath(link).exists()]
+    assert missing == []
+
+
+@pytest.mark.requirement("ZH-001")
+def test_a_card_in_chinese_activates_the_extension_all_the_same() -> None:
+    card = {
+        "name": "Gemini CLI Agent",
+        "description": "一个根据自然语言指令生成代码的代理。",
+        "capabilities": {
+            "streaming": True,
+            "extensions": [
+                {
+                    "uri": URI,
+                    "description": "用于交互式开发任务的扩展",
+                    "required": True,
+                }
+            ],
+        },
+    }
+    assert activated_by_card(card).uri == URI
+
+
+@pytest.mark.requirement("ZH-002")
+def test_a_confirmation_request_has_the_fields_of_both_texts() -> None:
+    fields = {field.name: field.number for field in published_proto().messages["ConfirmationRequest"]}
+    assert fields == {
+        "options": 1,
+        "execute_details": 2,
+        "file_edit_details": 3,
+        "mcp_details": 4,
+        "generic_details": 5,
+    }
