@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 DEADLINE_SECONDS = 60.0
+FIRST_EVENT_SECONDS = 5.0
+RECEIVE_BYTES = 65536
+"""The receive buffer, so that a server cannot be far ahead of what was counted here."""
 TOKEN = "benchmark"
 """What our server expects."""
 
@@ -36,7 +40,12 @@ class Connection:
         self._writer: asyncio.StreamWriter | None = None
 
     async def __aenter__(self) -> Self:
-        self._reader, self._writer = await asyncio.open_connection(self._host, self._port, limit=2**20)
+        # Before it connects, or the kernel makes the window as large as it likes.
+        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+        connection.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(connection, (self._host, self._port))
+        self._reader, self._writer = await asyncio.open_connection(sock=connection, limit=2**20)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -62,6 +71,22 @@ class Connection:
             else:
                 content = b""
         return Answer(status, head, content, _events(content), time.perf_counter() - begin)
+
+    async def first_event(self, body: bytes) -> Answer:
+        """Send a request and read its stream up to the first whole event; the connection is of no use afterwards."""
+        assert self._reader is not None
+        assert self._writer is not None
+        begin = time.perf_counter()
+        self._writer.write(self._request_head(len(body)) + body)
+        received = b""
+        async with asyncio.timeout(FIRST_EVENT_SECONDS):
+            while b"data: {" not in received or not received.rstrip(b"\r\n0").endswith(b"}"):
+                piece = await self._reader.read(2**16)
+                if not piece:
+                    raise ConnectionError(f"the server closed the connection before an event: {received[-300:]!r}")
+                received += piece
+        head, _, content = received.partition(b"\r\n\r\n")
+        return Answer(int(head[9:12]), head.lower(), content, _events(content), time.perf_counter() - begin)
 
     def _request_head(self, length: int) -> bytes:
         lines = {

@@ -40,6 +40,8 @@ class SdkPeer:
     """It is so slow that few must do."""
     streams: bool = True
     """Whether it gets long streams, too: not on SQLite, where each event writes the whole history again."""
+    tells_at_once: bool = True
+    """Whether who follows a task again is told at once how it stands; 0.3.26 says nothing before the next event."""
 
 
 def sdk_peers(database: Path) -> Iterator[SdkPeer]:
@@ -61,8 +63,8 @@ def sdk_peers(database: Path) -> Iterator[SdkPeer]:
         )
     name = f"a2a-sdk {_version(sys.executable)} in memory"
     command = python_program("bench.programs.sdk_a2a")
-    yield SdkPeer(name, command, UNTRACED, budget=OF_1_3)
-    yield SdkPeer(f"{name}, traced", command, budget=OF_1_3, streams=False)
+    yield SdkPeer(name, command, UNTRACED, budget=OF_1_3, tells_at_once=False)
+    yield SdkPeer(f"{name}, traced", command, budget=OF_1_3, streams=False, tells_at_once=False)
 
 
 def _version(python: str) -> str:

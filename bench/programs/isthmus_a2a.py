@@ -1,6 +1,7 @@
 """Our A2A server and engine, over a real SQLite journal, with an agent that costs nothing itself.
 
-A prompt ``stream N`` is answered with N thoughts, ``ask`` with a question; every other one with its own words.
+A prompt ``stream N`` is answered with N thoughts, ``ask`` with a question, ``hold`` never; every other one with its own
+words.
 """
 
 import asyncio
@@ -12,25 +13,28 @@ from pathlib import Path
 
 from bench.load import TOKEN
 from bench.programs import probe
-from isthmus.a2a.listen import Server, bind
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.server import application
+from isthmus.a2a.server.application import application
+from isthmus.a2a.server.listen import Server, bind
 from isthmus.agent.session import Session
+from isthmus.development_tool import AgentThought
 from isthmus.engine import Engine, EngineOptions
-from isthmus.events import AgentEvent, AgentThought, StateChange, TaskState, Thought
+from isthmus.events import AgentEvent, StateChange, TaskState, Thought
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text
 from support.agents import AskingAgent, EchoAgent
 
 
 class BenchAgent:
-    """One of three, by the words of the prompt."""
+    """One of four, by the words of the prompt."""
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         """Implements the engine's Agent port."""
         prompt = "".join(part.text for part in session.messages[-1].parts if isinstance(part, Text))
         if prompt.startswith("stream "):
             events = self._stream(session, int(prompt.split()[1]))
+        elif prompt == "hold":
+            events = self._hold(session)
         elif session.calls or prompt.startswith("ask"):
             events = AskingAgent().run(session)
         else:
@@ -38,6 +42,10 @@ class BenchAgent:
         async with contextlib.aclosing(events):
             async for event in events:
                 yield event
+
+    async def _hold(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield session.apply(StateChange(TaskState.WORKING))
+        await asyncio.Event().wait()
 
     async def _stream(self, session: Session, count: int) -> AsyncGenerator[AgentEvent, None]:
         yield session.apply(StateChange(TaskState.WORKING))

@@ -13,11 +13,11 @@ from a2a.utils import new_task
 
 from bench.programs import probe
 from isthmus.a2a.extension import URI
-from isthmus.a2a.listen import bind, url_of
+from isthmus.a2a.server.listen import bind, url_of
 
 
 class Executor(AgentExecutor):
-    """Answers ``stream N`` with N thoughts, every other prompt with its own words."""
+    """Answers ``stream N`` with N thoughts, ``hold`` never, every other prompt with its own words."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Implements the SDK's port."""
@@ -27,6 +27,8 @@ class Executor(AgentExecutor):
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         await updater.start_work()
         prompt = context.get_user_input()
+        if prompt == "hold":
+            await asyncio.Event().wait()
         if prompt.startswith("stream "):
             for number in range(int(prompt.split()[1])):
                 thought = {"subject": f"Step {number}", "description": "Looking at the next file of the workspace."}

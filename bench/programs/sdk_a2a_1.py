@@ -25,7 +25,7 @@ from isthmus.a2a.extension import URI
 
 
 class Executor(AgentExecutor):
-    """Answers ``stream N`` with N thoughts, every other prompt with its own words."""
+    """Answers ``stream N`` with N thoughts, ``hold`` never, every other prompt with its own words."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Implements the SDK's port."""
@@ -35,6 +35,8 @@ class Executor(AgentExecutor):
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         await updater.start_work()
         prompt = context.get_user_input()
+        if prompt == "hold":
+            await asyncio.Event().wait()
         if prompt.startswith("stream "):
             for number in range(int(prompt.split()[1])):
                 thought = {"subject": f"Step {number}", "description": "Looking at the next file of the workspace."}

@@ -7,7 +7,7 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 
 from bench.programs import probe
-from isthmus.a2a.listen import bind, url_of
+from isthmus.a2a.server.listen import bind, url_of
 
 peer = MCPServer("peer")
 
