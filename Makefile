@@ -18,6 +18,10 @@ PEERS := tests/peers/node
 BENCH_PEERS := .cache/bench-peers
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
+# How many test processes run side by side; a file's tests stay together.
+PYTEST_WORKERS ?= 2
+# How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
+CHAOS_KILLS ?= 200
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
 
@@ -25,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test check fmt ledger ledger-update bench peers clean
+.PHONY: help setup demo test chaos check fmt ledger ledger-update bench peers clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +40,10 @@ demo: $(VENV)/.installed ## run the main job, with what goes over the wire betwe
 	$(BIN)/isthmus demo
 
 test: setup peers check ## all gates, then all tests with branch coverage
-	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+chaos: setup ## kill the agent's process CHAOS_KILLS times, and look for what is lost or done twice; CHAOS_SEED repeats a run
+	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
 
 check: setup ## the gates alone: format, lint, imports, file sizes, types
 	$(BIN)/ruff format --check
@@ -55,10 +62,10 @@ ledger: setup ## print every requirement with its state and its tests, and what 
 ledger-update: setup ## set covered and pending in tests/requirements.toml from the marks of the tests
 	$(BIN)/python scripts/ledger.py --update
 
-bench: setup peers $(BENCH_PEERS)/.installed ## run the benchmarks beside their peers; each prints a ratio and its budget
+bench: setup peers ## run the benchmarks beside their peers; each prints a ratio and its budget
 	$(BIN)/python -m bench
 
-peers: $(PEERS)/node_modules/.installed ## install the real programs from npm that tests and benchmarks talk to
+peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed ## install the real programs that tests and benchmarks talk to
 
 clean: ## remove everything that was built or installed in this checkout
 	rm -rf $(VENV) $(PEERS)/node_modules .cache build dist htmlcov .coverage .coverage.* \
@@ -94,7 +101,7 @@ $(PEERS)/node_modules/.installed: $(PEERS)/package-lock.json $(PEERS)/package.js
 	cd $(PEERS) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
 	@touch $@
 
-# Peers of benchmarks whose versions cannot share the environment of the checkout.
+# Peers of tests and benchmarks whose versions cannot share the environment of the checkout.
 $(BENCH_PEERS)/.installed: bench/peers.txt $(VENV)/.pip
 	$(BIN)/python -m venv --clear $(BENCH_PEERS)
 	$(BENCH_PEERS)/bin/python -m pip install --quiet --requirement bench/peers.txt
