@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.gemini_cli import gemini_cli
+from support.gemini_cli import SECONDS, gemini_cli
 from support.isthmus_program import ISTHMUS, companion_program, isthmus
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.scripted_wire import Call
@@ -203,8 +203,8 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
         assert (await person("diffs", folder=workspace))["diffs"] == []
         (discovery_file,) = (surroundings.temporary / "gemini" / "ide").iterdir()
         await cli.type("/quit")
-        await eventually_async(lambda: cli.terminal.process.poll() is not None, 20, what="the CLI has ended")
-        await eventually_async(lambda: not discovery_file.exists(), what="the companion has ended")
+        await eventually_async(lambda: cli.terminal.process.poll() is not None, SECONDS, what="the CLI has ended")
+        await eventually_async(lambda: not discovery_file.exists(), SECONDS, what="the companion has ended")
 
 
 async def test_a_companion_that_is_restarted_is_found_again_by_a_cli_that_goes_on(

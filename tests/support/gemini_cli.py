@@ -25,10 +25,13 @@ from support.waiting import eventually_async
 SECONDS = 40
 """How long anything may take: the CLI starts in 2 s on a quiet machine, and much slower on a busy one."""
 PROMPT = "Type your message"
+WORKING = "(esc to cancel"
 FOOTER = " workspace (/directory)"
 ENTER = "\x1b[F\r"
 """End and Enter: the CLI takes an Enter within 30 ms of a letter for a part of a paste, but not one after End."""
 ENTER_AGAIN_SECONDS = 1.0
+DRAWN_SECONDS = 0.3
+"""How long the typed text has to be away before it counts as submitted."""
 SETTINGS: Mapping[str, Any] = {
     "ide": {"enabled": True, "hasSeenNudge": True},
     "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -67,17 +70,26 @@ class GeminiCli:
         await self.shows(f"{count} open file{'s' if count > 1 else ''} (F4")
 
     async def type(self, text: str, suggestion: str = "") -> None:
-        """Type at the empty prompt and press Enter, once `suggestion` is shown. No @: it opens a completion."""
-        await self.shows(PROMPT)
+        """Type at the empty prompt and press Enter, once `suggestion` is shown. No @: it opens a completion.
+
+        Waits for the end of a turn first: the prompt is drawn during a turn as well, and the CLI then drops a command.
+        """
+        await eventually_async(self._is_idle, SECONDS, what="the prompt of a CLI that is idle")
         self.terminal.press(text)
         await eventually_async(lambda: self._typed() == text, SECONDS, what=f"{text!r} at the prompt")
         await self.shows(suggestion)
-        await eventually_async(functools.partial(self._submitted, text, []), SECONDS, what=f"{text!r} submitted")
+        await eventually_async(functools.partial(self._submitted, text, [], []), SECONDS, what=f"{text!r} submitted")
 
-    def _submitted(self, text: str, pressed: list[float]) -> bool:
-        # An Enter in the moment after the text was drawn is lost; a person sees that and presses it again.
+    def _is_idle(self) -> bool:
+        return PROMPT in self.terminal.screen and WORKING not in self.terminal.screen
+
+    def _submitted(self, text: str, pressed: list[float], gone: list[float]) -> bool:
         if self._typed() != text:
-            return True
+            # A screen that is half drawn has no prompt at all for a moment.
+            gone.append(time.monotonic())
+            return self.terminal.process.poll() is not None or gone[-1] - gone[0] > DRAWN_SECONDS
+        gone.clear()
+        # An Enter in the moment after the text was drawn is lost; a person sees that and presses it again.
         if not pressed or time.monotonic() - pressed[-1] > ENTER_AGAIN_SECONDS:
             pressed.append(time.monotonic())
             self.terminal.press(ENTER)
