@@ -13,6 +13,7 @@ from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
 from isthmus.tools.base import ToolScope, ToolSource
+from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
 
 ContextSource: TypeAlias = Callable[[ToolScope], Awaitable[str | None]]
@@ -38,6 +39,7 @@ class AgentResources:
     open_model: ModelSource
     tools: ToolSource
     servers: ToolServers | None = None
+    contents: ServerContents | None = None
     editor_context: ContextSource | None = None
     home: Path | None = None
     checkpoints: Checkpoints | None = None

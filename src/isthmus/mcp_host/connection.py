@@ -10,10 +10,10 @@ import contextlib
 import importlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.errors import ConnectFailedError, NeedsLoginError, ServerLostError
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from isthmus.mcp_host.session import McpSession, OnProgress
 
 _LOG = logging.getLogger("isthmus.mcp")
+
+T = TypeVar("T")
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """How long to wait before each attempt to connect again after a loss; then the server is given up."""
@@ -135,7 +137,11 @@ class ServerConnection:
         self.state = ServerState.DISCONNECTED
 
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: "OnProgress") -> "CallToolResult":
-        """Call a tool by the server's own name for it; without a deadline, but for connecting.
+        """Call a tool by the server's own name for it; see :meth:`request`."""
+        return await self.request(lambda session: session.call(tool, arguments, on_progress))
+
+    async def request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
+        """Ask the server for something, once; without a deadline, but for connecting.
 
         Raises:
             ServerLostError: it cannot be reached, or ended before it answered.
@@ -147,7 +153,7 @@ class ServerConnection:
 
         self._calls += 1
         try:
-            return await session.call(tool, arguments, on_progress)
+            return await perform(session)
         except MCPError as error:
             is_gone = self._watch is not None and self._watch.status == 404  # HTTP's word for a session it has not
             is_terminated = error.code == INVALID_REQUEST and (is_gone or error.message == "Session terminated")

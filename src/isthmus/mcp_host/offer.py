@@ -1,4 +1,4 @@
-"""What a connected server offers: its tools, made usable, and the names of its prompts and resources."""
+"""What a connected server offers: its tools, made usable, its prompts and its resources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.mcp_host.names import is_included
 from isthmus.mcp_host.schema import UnusableSchemaError, usable_schema, without_refused_names
+from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 REVIEW_TOOLS = frozenset({OPEN_DIFF, CLOSE_DIFF})
 """What an IDE companion has for an agent, not for a model."""
@@ -30,8 +31,8 @@ class Offer:
     """What a server offers, and a sentence on each tool that cannot be used, or not whole."""
 
     tools: tuple[OfferedTool, ...] = ()
-    prompts: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
+    prompts: tuple[ServerPrompt, ...] = ()
+    resources: tuple[ServerResource, ...] = ()
     instructions: str = ""
     dropped: tuple[str, ...] = ()
 

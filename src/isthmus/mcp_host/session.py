@@ -25,6 +25,7 @@ from isthmus import __version__
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.observed import Observer, observed
 from isthmus.mcp_host.offer import ListedTool, Offer, usable_tools
+from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 MAXIMUM_PAGES = 50
 MAXIMUM_ENTRIES = 5_000
@@ -74,16 +75,40 @@ class McpSession:
         if capabilities.prompts is not None:
             prompts = await _pages(session.list_prompts, lambda page: page.prompts, is_required=False)
         resources: list[types.Resource] = []
+        templates: list[types.ResourceTemplate] = []
         if capabilities.resources is not None:
             resources = await _pages(session.list_resources, lambda page: page.resources, is_required=False)
+            templates = await _pages(
+                session.list_resource_templates, lambda page: page.resource_templates, is_required=False
+            )
+        server = self._config.name
         usable, unusable = usable_tools(tuple(listed), self._config.include_tools, self._config.exclude_tools)
         return Offer(
             usable,
-            tuple(prompt.name for prompt in prompts),
-            tuple(str(resource.uri) for resource in resources),
+            tuple(_prompt(server, prompt) for prompt in prompts),
+            (
+                *(_resource(server, str(found.uri), found) for found in resources),
+                *(_resource(server, found.uri_template, found) for found in templates),
+            ),
             self._client.instructions or "",
             (*self._dropped.get("tools/list", ()), *unusable),
         )
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+        """A prompt with its arguments filled in.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        return await self._client.session.get_prompt(name, dict(arguments))
+
+    async def read_resource(self, uri: str) -> types.ReadResourceResult:
+        """The contents of a resource.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        return await self._client.session.read_resource(uri)  # pyright: ignore[reportArgumentType] - a str is validated into the URL
 
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> types.CallToolResult:
         """Call a tool by its own name. Cancelling it tells the server.
@@ -195,4 +220,22 @@ def _listed(tool: types.Tool) -> ListedTool:
         tool.input_schema,
         is_read_only=hints is not None and hints.read_only_hint is True,
         is_idempotent=hints is not None and hints.idempotent_hint is True,
+    )
+
+
+def _prompt(server: str, prompt: types.Prompt) -> ServerPrompt:
+    arguments = tuple(
+        PromptArgument(item.name, item.description or "", bool(item.required)) for item in prompt.arguments or ()
+    )
+    return ServerPrompt(server, prompt.name, prompt.description or prompt.title or "", arguments)
+
+
+def _resource(server: str, uri: str, found: "types.Resource | types.ResourceTemplate") -> ServerResource:
+    return ServerResource(
+        server,
+        uri,
+        found.title or found.name,
+        found.description or "",
+        found.mime_type,
+        is_template=isinstance(found, types.ResourceTemplate),
     )

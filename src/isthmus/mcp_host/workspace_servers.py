@@ -120,8 +120,8 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str]) -> Server
             ServerTool(names.get((config.name, tool.name), tool.name), tool.description, tool.parameters)
             for tool in offer.tools
         ),
-        prompts=offer.prompts,
-        resources=offer.resources,
+        prompts=tuple(prompt.name for prompt in offer.prompts),
+        resources=tuple(resource.uri for resource in offer.resources),
         problem="; ".join(notes) or None,
         summary=summary(config),
     )

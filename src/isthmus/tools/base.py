@@ -60,11 +60,31 @@ class LiveContent:
 
 
 @dataclass(frozen=True, slots=True)
+class Media:
+    """Content that is no text, such as an image: kept in a file, for models that take its kind.
+
+    ``media_type`` is e.g. ``image/png``. A model that does not take it is told by the text beside it where it is.
+    """
+
+    media_type: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Text for a model, and what is no text."""
+
+    text: str
+    media: tuple[Media, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSucceeded:
-    """``output`` is for the user, ``for_model`` for the model."""
+    """``output`` is for the user, ``for_model`` for the model, as is what is no text in ``media``."""
 
     output: ToolOutput
     for_model: str
+    media: tuple[Media, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
