@@ -47,7 +47,7 @@ class ServerContents(Protocol):
     """What the MCP servers of sessions have besides tools. Every wait inside has a deadline."""
 
     async def prompts(self, scope: ToolScope) -> Sequence[ServerPrompt]:
-        """The prompts of the session's servers, in configuration order, as far as they are known now; never waits long."""
+        """The prompts of the session's servers, in configuration order, as far as they are known; does not wait."""
         ...
 
     async def get_prompt(
