@@ -140,32 +140,31 @@ local function decided(review)
   end
 end
 
-local function reload_when_written(path)
-  local poll, waited = uv.new_fs_poll(), uv.new_timer()
-  local function stop()
-    for _, handle in ipairs({ poll, waited }) do
-      if not handle:is_closing() then
-        handle:close()
-      end
-    end
-  end
-  poll:start(path, 200, vim.schedule_wrap(function()
-    stop()
+-- The agent writes the file in its own time, and not always at one stroke: look until what was accepted stands there.
+local function reload_when_written(path, lines)
+  local timer, looks = uv.new_timer(), 0
+  timer:start(100, 200, vim.schedule_wrap(function()
     local buffer = find_buffer(path)
-    if buffer and api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified and vim.o.autoread then
+    looks = looks + 1
+    local usable = buffer and api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified and vim.o.autoread
+    if usable then
       pcall(vim.cmd, "silent! checktime " .. buffer)
     end
+    local done = usable and vim.deep_equal(api.nvim_buf_get_lines(buffer, 0, -1, false), lines)
+    if (done or looks >= 300) and not timer:is_closing() then
+      timer:close()
+    end
   end))
-  waited:start(60000, 0, stop)
 end
 
 local function accept(review)
   local text = text_of(review)
+  local lines = text and text.lines or review.options.proposed.lines
   if not notify("isthmus", "accepted", review.id, text or vim.NIL) then
     return
   end
   decided(review)
-  reload_when_written(review.options.path)
+  reload_when_written(review.options.path, lines)
   vim.schedule(function()
     close_view(review)
     tell("accepted " .. review.options.label)
