@@ -10,24 +10,21 @@ import contextlib
 import importlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.errors import ConnectFailedError, NeedsLoginError, ServerLostError
+from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError, ServerLostError
 from isthmus.mcp_host.offer import Offer
 from isthmus.mcp_host.secrets import Secrets
 from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.tools.servers import ServerState
 
 if TYPE_CHECKING:
-    import httpx2
     from mcp_types import CallToolResult
 
-    from isthmus.ide.checked_transport import WhyNot
-    from isthmus.mcp_host.endpoints import HttpWatch
+    from isthmus.mcp_host.attempt import Attempt, Way
     from isthmus.mcp_host.session import McpSession, OnProgress
 
 _LOG = logging.getLogger("isthmus.mcp")
@@ -41,16 +38,6 @@ AGAIN_SECONDS = 30.0
 STABLE_SECONDS = 30.0
 """A connection that held so long makes the next loss the first one again."""
 CLOSE_SECONDS = 1.8
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a connection is made with. ``home`` is where logins are kept; None: there is none to use."""
-
-    environment: Mapping[str, str]
-    workspace: Path
-    home: Path | None = None
-    why_not: "WhyNot | None" = None
 
 
 class ServerConnection:
@@ -67,7 +54,7 @@ class ServerConnection:
         self._secrets = Secrets(config)
         self._surroundings = surroundings
         self._session: McpSession | None = None
-        self._watch: HttpWatch | None = None
+        self._attempt: Attempt | None = None
         self._owner: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._wake = asyncio.Event()
@@ -78,8 +65,8 @@ class ServerConnection:
         self._is_lost = False
         self._has_changed = False
         self._wants_anew = False
-        self._kind: HttpKind | None = None
-        self._is_modern = False
+        self._way: Way | None = None
+        """The way to speak to the endpoint that worked."""
 
     def start(self) -> None:
         """Connect in the background, unless that was begun."""
@@ -111,8 +98,7 @@ class ServerConnection:
                 await asyncio.wait_for(self._has_listed.wait(), self.config.connect_seconds)
             return
         self._settled.clear()
-        self._wants_anew = True
-        self._wake.set()
+        self._connect_anew()
         await self.settled(self.config.connect_seconds * 2 + CLOSE_SECONDS)
 
     def try_again(self) -> None:
@@ -120,13 +106,20 @@ class ServerConnection:
         is_due = self._given_up_at and time.monotonic() - self._given_up_at >= AGAIN_SECONDS
         if is_due and isinstance(self.config.endpoint, HttpEndpoint) and self.state is ServerState.DISCONNECTED:
             self._given_up_at = 0.0
-            self._wants_anew = True
-            self._wake.set()
+            self._connect_anew()
+
+    def _connect_anew(self) -> None:
+        self._wants_anew = True
+        self._wake.set()
+        if self._attempt is not None:
+            self._attempt.abandon()
 
     async def aclose(self) -> None:
         """End the connection and whatever it started, in two seconds at the most."""
         self._is_closing = True
         self._wake.set()
+        if self._attempt is not None:
+            self._attempt.abandon()
         owner = self._owner
         if owner is None:
             return
@@ -155,7 +148,8 @@ class ServerConnection:
         try:
             return await perform(session)
         except MCPError as error:
-            is_gone = self._watch is not None and self._watch.status == 404  # HTTP's word for a session it has not
+            status = None if self._attempt is None else self._attempt.watch.status
+            is_gone = status == 404  # HTTP's word for a session it has not
             is_terminated = error.code == INVALID_REQUEST and (is_gone or error.message == "Session terminated")
             if is_terminated or (error.code == CONNECTION_CLOSED and (self._is_lost or self._session is not session)):
                 self._lose()
@@ -163,8 +157,8 @@ class ServerConnection:
             if error.code == CONNECTION_CLOSED and not isinstance(self.config.endpoint, StdioEndpoint):
                 self._lose()
                 raise ServerLostError(f"{self._lost_text()} ({self.hidden(error.message)})") from error
-            if error.message == "Server returned an error response" and self._watch is not None:
-                raise MCPError(error.code, f"{error.message}: HTTP {self._watch.status}") from error
+            if error.message == "Server returned an error response" and status is not None:
+                raise MCPError(error.code, f"{error.message}: HTTP {status}") from error
             raise
         finally:
             self._calls -= 1
@@ -256,112 +250,50 @@ class ServerConnection:
 
     async def _try_ways(self) -> bool:
         """Try the ways to speak to the endpoint, the one that worked before first."""
+        await asyncio.to_thread(_import)
+        from isthmus.mcp_host.attempt import Way
+
         endpoint = self.config.endpoint
         kinds = (HttpKind.STREAMABLE,)
         if isinstance(endpoint, HttpEndpoint):
             kinds = (HttpKind.STREAMABLE, HttpKind.SSE) if endpoint.kind is HttpKind.PROBE else (endpoint.kind,)
-            if self._kind is not None:
-                kinds = (self._kind,)
-        ways = [(kind, self._is_modern) for kind in kinds]
+        ways = [Way(kind) for kind in kinds] if self._way is None else [self._way]
         first: ConnectFailedError | None = None
         while ways:
-            kind, is_modern = ways.pop(0)
+            way = ways.pop(0)
             try:
-                return await self._session_of(kind, is_modern=is_modern)
+                return await self._connect_by(way)
             except ConnectFailedError as error:
-                if error.is_about_handshake and not is_modern:
-                    ways.insert(0, (kind, True))
+                if error.is_about_handshake and not way.is_modern:
+                    ways.insert(0, Way(way.kind, is_modern=True))
                 elif not error.may_be_other_way:
                     raise
                 first = first or error
         raise first or RuntimeError("no way to connect was tried")
 
-    async def _session_of(self, kind: HttpKind, *, is_modern: bool) -> bool:
-        await asyncio.to_thread(_import)
-        import anyio
+    async def _connect_by(self, way: "Way") -> bool:
+        """Connect and stay as long as it goes; False when nobody wants it before it is there."""
+        from isthmus.mcp_host.attempt import Attempt
 
-        from isthmus.mcp_host.endpoints import Access, HttpWatch, streams
-        from isthmus.mcp_host.failures import explain, is_about_handshake
-        from isthmus.mcp_host.session import open_session
-
-        config, surroundings = self.config, self._surroundings
-        self.log = ServerLog()
-        self._watch = watch = HttpWatch()
+        if self._is_closing or self._wants_anew:
+            return False
+        self._attempt = attempt = Attempt(self.config, self._surroundings, way, self._lose, self._change)
+        self.log = attempt.log
         self._is_lost = self._has_changed = False
-        auth: httpx2.Auth | None = None
-        if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
-            from isthmus.mcp_host.oauth import stored_login
-
-            auth = stored_login(config, surroundings.home)
-        access = Access(surroundings.environment, auth, surroundings.why_not)
-        transport = streams(config.endpoint, kind, access, config.connect_seconds, self.log, watch)
-        step, has_expired, has_listed = "initialize", False, False
-        loop = asyncio.get_running_loop()
-
-        def expire() -> None:
-            nonlocal has_expired
-            has_expired = True
-            scope.cancel()
-
-        with anyio.CancelScope() as scope:
-            # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
-            timer = loop.call_later(config.connect_seconds, expire)
-            try:
-                async with (
-                    self._ended_at_close(scope),
-                    open_session(
-                        config,
-                        transport,
-                        surroundings.workspace,
-                        is_modern=is_modern,
-                        on_end=self._lose,
-                        on_change=self._change,
-                    ) as session,
-                ):
-                    timer.cancel()
-                    step = "tools/list"
-                    timer = loop.call_later(config.connect_seconds, expire)
-                    self.offer = await session.offer()
-                    timer.cancel()
-                    has_listed = True
-                    self._kind, self._is_modern = kind, is_modern
-                    await self._stay(session)
-            except Exception as error:
-                if not has_listed:
-                    self._refuse_if_unauthorized(watch, auth, error)
-                    reason = explain(error, step, config.endpoint, self.log, watch)
-                    raise ConnectFailedError(
-                        reason,
-                        is_about_handshake=is_about_handshake(error) and watch.status is None,
-                        may_be_other_way=watch.status is not None and watch.status not in (401, 403),
-                    ) from error
-                self._note_loss(explain(error, "a request", config.endpoint, self.log, watch))
-            finally:
-                timer.cancel()
-        if has_expired and not has_listed:
-            self._refuse_if_unauthorized(watch, auth, None)
-            late = TimeoutError(f"none came within {config.connect_seconds:g} s")
-            raise ConnectFailedError(explain(late, step, config.endpoint, self.log, watch))
-        if has_listed and self._is_lost and self.problem is None:
-            self._note_loss(self._end_text())
-        return has_listed
-
-    @contextlib.asynccontextmanager
-    async def _ended_at_close(self, scope: Any) -> AsyncGenerator[None, None]:
-        """While connecting: whoever closes does not wait for the handshake."""
-
-        async def watch() -> None:
-            while self._session is None:
-                if self._is_closing or self._wants_anew:
-                    scope.cancel()
-                    return
-                await asyncio.sleep(0.05)
-
-        watching = asyncio.create_task(watch(), name=f"mcp {self.config.name} connecting")
         try:
-            yield
-        finally:
-            watching.cancel()
+            async with attempt.open() as (session, self.offer):
+                self._way = way
+                await self._stay(session)
+        except AbandonedError:
+            return False
+        except NeedsLoginError:
+            self.challenge = attempt.watch.challenge
+            raise
+        if attempt.loss is not None:
+            self._note_loss(attempt.loss)
+        elif self._is_lost and self.problem is None:
+            self._note_loss(self._end_text())
+        return True
 
     async def _stay(self, session: "McpSession") -> None:
         """Be connected until it is lost, closed or wanted anew; list anew when the server says that it changed."""
@@ -400,17 +332,7 @@ class ServerConnection:
         tail = self.log.tail()
         return f"the connection ended{self.log.exit_text}" + (f"; its last output: {tail}" if tail else "")
 
-    def _refuse_if_unauthorized(self, watch: "HttpWatch", auth: object, error: BaseException | None) -> None:
-        from isthmus.mcp_host.failures import causes
-
-        login = next((inner for inner in causes(error) if isinstance(inner, NeedsLoginError)), None) if error else None
-        if login is not None or watch.status == 401:
-            self.challenge = watch.challenge
-            was_refused = " again: its login is refused" if auth is not None else ""
-            raise NeedsLoginError(f"it wants a login{was_refused}; use /mcp auth {self.config.name}") from error
-
 
 def _import() -> None:
     """In a thread: the SDK takes a second, which the event loop has not."""
-    importlib.import_module("isthmus.mcp_host.session")
-    importlib.import_module("isthmus.mcp_host.oauth")
+    importlib.import_module("isthmus.mcp_host.attempt")

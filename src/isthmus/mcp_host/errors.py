@@ -18,3 +18,7 @@ class ConnectFailedError(IsthmusError):
 
 class NeedsLoginError(IsthmusError):
     """The server wants a login first."""
+
+
+class AbandonedError(IsthmusError):
+    """An attempt to connect that nobody wants any more."""

@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
-from isthmus.mcp_host.connection import ServerConnection, Surroundings
+from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.names import assign_names
+from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool import McpTool
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import WorkspaceServers, status_of

@@ -1,0 +1,133 @@
+"""One attempt to connect to a server in one way, and the session that comes of it, until whoever asked leaves it.
+
+Connecting and the first listing have a deadline each and can be abandoned; afterwards there is none. Imports the SDK:
+import it in a thread. Deliberately not here: what is tried after a failure, and states
+(:mod:`isthmus.mcp_host.connection`).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+
+import anyio
+import httpx2
+
+from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig
+from isthmus.mcp_host.endpoints import Access, HttpWatch, streams
+from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
+from isthmus.mcp_host.failures import causes, explain, is_about_handshake
+from isthmus.mcp_host.oauth import stored_login
+from isthmus.mcp_host.offer import Offer
+from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.session import McpSession, open_session
+from isthmus.mcp_host.surroundings import Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How an endpoint is spoken to. ``is_modern``: without a handshake, for a server that knows none."""
+
+    kind: HttpKind = HttpKind.STREAMABLE
+    is_modern: bool = False
+
+
+class Attempt:
+    """One attempt. ``on_end`` is called when the server sends no more, ``on_change`` when it says its offer changed.
+
+    ``log`` and ``watch`` tell what came meanwhile.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        surroundings: Surroundings,
+        way: Way,
+        on_end: Callable[[], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.way = way
+        self.log = ServerLog()
+        self.watch = HttpWatch()
+        self._config = config
+        self._surroundings = surroundings
+        self._on_end = on_end
+        self._on_change = on_change
+        self._scope = anyio.CancelScope()
+        self._is_connecting = True
+        self._has_expired = False
+        self.loss: str | None = None
+        """Why a session that was open broke down, once it did; not where the server just ended."""
+
+    def abandon(self) -> None:
+        """Whoever wanted the connection does not any more; does nothing once it is there."""
+        if self._is_connecting:
+            self._scope.cancel()
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncGenerator[tuple[McpSession, Offer]]:
+        """The session, and what the server offers at first. What breaks the session later ends the block: `loss`.
+
+        Raises:
+            NeedsLoginError: the server wants a login.
+            ConnectFailedError: it did not work, for the reason that is told.
+            AbandonedError: somebody called `abandon`.
+        """
+        config, surroundings = self._config, self._surroundings
+        auth: httpx2.Auth | None = None
+        if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
+            auth = stored_login(config, surroundings.home)
+        access = Access(surroundings.environment, auth, surroundings.why_not)
+        transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, self.watch)
+        step = "initialize"
+        with self._scope:
+            # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
+            timer = self._timer()
+            try:
+                async with open_session(
+                    config,
+                    transport,
+                    surroundings.workspace,
+                    is_modern=self.way.is_modern,
+                    on_end=self._on_end,
+                    on_change=self._on_change,
+                ) as session:
+                    timer.cancel()
+                    step = "tools/list"
+                    timer = self._timer()
+                    offer = await session.offer()
+                    timer.cancel()
+                    self._is_connecting = False
+                    yield session, offer
+            except Exception as error:
+                if self._is_connecting:
+                    raise self._failure(error, step, auth) from error
+                self.loss = explain(error, "a request", config.endpoint, self.log, self.watch)
+            finally:
+                timer.cancel()
+        if self._is_connecting:
+            if not self._has_expired:
+                raise AbandonedError("the connection is not wanted any more")
+            late = TimeoutError(f"none came within {config.connect_seconds:g} s")
+            raise self._failure(late, step, auth)
+
+    def _timer(self) -> asyncio.TimerHandle:
+        def expire() -> None:
+            if self._is_connecting:
+                self._has_expired = True
+                self._scope.cancel()
+
+        return asyncio.get_running_loop().call_later(self._config.connect_seconds, expire)
+
+    def _failure(self, error: Exception, step: str, auth: httpx2.Auth | None) -> Exception:
+        """What is told of the attempt's failure."""
+        watch = self.watch
+        if watch.status == 401 or any(isinstance(inner, NeedsLoginError) for inner in causes(error)):
+            was_refused = " again: its login is refused" if auth is not None else ""
+            return NeedsLoginError(f"it wants a login{was_refused}; use /mcp auth {self._config.name}")
+        is_late = isinstance(error, TimeoutError) and self._has_expired
+        return ConnectFailedError(
+            explain(error, step, self._config.endpoint, self.log, watch),
+            is_about_handshake=not is_late and is_about_handshake(error) and watch.status is None,
+            may_be_other_way=not is_late and watch.status is not None and watch.status not in (401, 403),
+        )
