@@ -96,8 +96,10 @@ AUTH_PROVIDERS = ("dynamic_discovery", "google_credentials", "service_account_im
 class ServerConfig:
     """One server. ``timeout`` is in seconds; None: 30 s to connect and to list, 600 s of silence in a call.
 
-    ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``warnings`` are
-    for the person. ``source`` is the file; None for a client's.
+    ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``lazy``: it is
+    started by the first call alone. ``always_load``: the model has the schemas of its tools from the beginning, however
+    many there are. ``sandbox`` is what the file says, true, false or an object; None: nothing. ``warnings`` are for the
+    person. ``source`` is the file; None for a client's.
     """
 
     name: str
@@ -110,6 +112,8 @@ class ServerConfig:
     exclude_tools: tuple[str, ...] = ()
     description: str = ""
     lazy: bool = False
+    always_load: bool = False
+    sandbox: bool | Mapping[str, object] | None = None
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     auth_provider: str = AUTH_PROVIDERS[0]
     warnings: tuple[str, ...] = ()
@@ -172,6 +176,8 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         exclude_tools=entry.strings("excludeTools") or (),
         description=entry.string("description") or "",
         lazy=entry.boolean("lazy"),
+        always_load=entry.boolean("alwaysLoad"),
+        sandbox=entry.switch("sandbox"),
         oauth=oauth,
         auth_provider=provider,
         warnings=tuple(entry.warnings),
@@ -273,6 +279,13 @@ class _Entry:
 
     def boolean(self, key: str) -> bool:
         return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
+
+    def switch(self, key: str) -> bool | Mapping[str, object] | None:
+        """True, false, or an object with more to say."""
+        return cast(
+            "bool | Mapping[str, object] | None",
+            self._typed(key, "true, false or an object", lambda value: isinstance(value, bool | Mapping)),
+        )
 
     def number(self, key: str) -> float | None:
         return cast(

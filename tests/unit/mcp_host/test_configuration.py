@@ -275,3 +275,16 @@ def test_oauth_properties_are_read(workspace: Path, home: Path, user_file: Path)
     found = only(workspace, home, user_file, {"url": "http://h/sse", "oauth": oauth}).oauth
     assert (found.enabled, found.client_id, found.client_secret) == (True, "id", "secret")
     assert (found.scopes, found.redirect_uri) == (("read", "write"), "http://localhost:1234/cb")
+
+
+@pytest.mark.parametrize("sandbox", [True, False, {"network": True, "paths": ["./data"]}])
+def test_what_says_when_and_how_a_server_runs_is_kept_as_it_is_written(
+    sandbox: Any, workspace: Path, home: Path, user_file: Path
+) -> None:
+    entry = {"command": "x", "lazy": True, "alwaysLoad": True, "sandbox": sandbox}
+    server = only(workspace, home, user_file, entry)
+    assert (server.lazy, server.always_load, server.sandbox) == (True, True, sandbox)
+    server = only(workspace, home, user_file, {"command": "x"})
+    assert (server.lazy, server.always_load, server.sandbox) == (False, False, None)
+    found = problem(workspace, home, user_file, {"command": "x", "sandbox": "yes"})
+    assert "mcpServers.one.sandbox: expected true, false or an object, received str 'yes'" in found
