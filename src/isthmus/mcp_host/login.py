@@ -8,10 +8,10 @@ import asyncio
 import contextlib
 import html
 import importlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from isthmus.amounts import show_count
@@ -28,6 +28,11 @@ LOGIN_SECONDS = 300.0
 PORT = 7777
 PATH = "/oauth/callback"
 CATEGORY = "mcp_login"
+
+
+Paste: TypeAlias = Callable[[], Awaitable[str]]
+"""Waits for what the person pastes: the whole address that the browser ended at, or the code in it. Called again after
+a text that was neither; cancelled when the redirect itself came."""
 
 
 class RedirectReceiver:
@@ -98,9 +103,14 @@ async def receiving(redirect_uri: str | None) -> AsyncGenerator[tuple[str, Redir
 
 
 async def login(
-    connection: ServerConnection, home: Path, open_browser: Callable[[str], None] | None = None
+    connection: ServerConnection,
+    home: Path,
+    open_browser: Callable[[str], None] | None = None,
+    paste: Paste | None = None,
 ) -> AsyncGenerator[str, None]:
     """Log in, telling on the way what the person has to do and how it ended.
+
+    `paste` is called once the page to open was told; without it the redirect alone is awaited.
 
     Raises:
         ToolFailure: it failed, or took too long.
