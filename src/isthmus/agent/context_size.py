@@ -6,10 +6,11 @@ Chinese. Deliberately not here: what is done when it gets too large.
 
 import json
 import re
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Iterable, Mapping
+from typing import Any, assert_never
 
 from isthmus.agent.session import Session
+from isthmus.media import Media
 from isthmus.models.base import (
     ChatModel,
     Message,
@@ -24,6 +25,8 @@ from isthmus.models.base import (
 )
 
 BYTES_PER_TOKEN = 4
+MEDIA_TOKENS = 1_600
+"""What an image is taken for, as much as the most that providers count for one; other media, too."""
 DEFAULT_WINDOW = 128_000
 _WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"(models/)?gemini-", re.IGNORECASE), 1_048_576),
@@ -47,6 +50,11 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
+def tool_tokens(name: str, description: str, parameters: Mapping[str, Any]) -> int:
+    """The tokens that a tool takes in each request, about."""
+    return estimate_tokens(name + description + json.dumps(dict(parameters), ensure_ascii=False))
+
+
 def message_tokens(message: Message) -> int:
     """The tokens of a message, with what the provider wants back of it."""
     return sum(map(_part_tokens, message.parts))
@@ -64,9 +72,7 @@ def request_tokens(session: Session, request: ModelRequest) -> int:
     """
     if session.measured_messages:
         return session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-    tools = sum(
-        estimate_tokens(tool.name + tool.description + json.dumps(dict(tool.parameters))) for tool in request.tools
-    )
+    tools = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in request.tools)
     return estimate_tokens(request.system) + tools + messages_tokens(session.messages)
 
 
@@ -76,8 +82,10 @@ def _part_tokens(part: Part) -> int:
             return estimate_tokens(text) + _state_tokens(state)
         case ToolRequest(_, name, arguments, state):
             return estimate_tokens(name + json.dumps(dict(arguments), ensure_ascii=False)) + _state_tokens(state)
-        case ToolResult(_, name, content):
-            return estimate_tokens(name + content)
+        case ToolResult(_, name, content, _, media):
+            return estimate_tokens(name + content) + MEDIA_TOKENS * len(media)
+        case Media():
+            return MEDIA_TOKENS
         case Opaque(_, raw):
             return estimate_tokens(json.dumps(dict(raw), ensure_ascii=False))
         case _:

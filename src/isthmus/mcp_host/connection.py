@@ -97,6 +97,11 @@ class ServerConnection:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._has_listed.wait(), self.config.connect_seconds)
             return
+        await self.restart()
+
+    async def restart(self) -> None:
+        """End what there is, calls that run too, and connect anew; returns as :meth:`refresh` does."""
+        self.start()
         self._settled.clear()
         self._connect_anew()
         await self.settled(self.config.connect_seconds * 2 + CLOSE_SECONDS)

@@ -24,7 +24,7 @@ from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import WorkspaceServers, status_of
 from isthmus.tools.base import Tool, ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState, ServerStatus
+from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
 if TYPE_CHECKING:
     from isthmus.ide.checked_transport import WhyNot
@@ -143,6 +143,21 @@ class McpHost:
             ]
         return statuses
 
+    async def discovery(self, scope: ToolScope) -> DiscoveryState:
+        """See :meth:`isthmus.tools.servers.ToolServers.discovery`."""
+        task = self._workspaces.get(scope.workspace.resolve())
+        if task is None:
+            return DiscoveryState.NOT_STARTED
+        if not task.done() or (_is_usable(task) and not task.result().is_settled):
+            return DiscoveryState.IN_PROGRESS
+        return DiscoveryState.COMPLETED
+
+    async def restart(self, scope: ToolScope, name: str) -> Sequence[ServerStatus]:
+        """See :meth:`isthmus.tools.servers.ToolServers.restart`."""
+        connection = await self._in_use(scope, name)
+        await connection.restart()
+        return await self.servers(scope)
+
     async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
         """See :meth:`isthmus.tools.servers.ToolServers.refresh`; the settings files are read anew."""
         servers = await self._servers(scope.workspace)
@@ -160,18 +175,23 @@ class McpHost:
 
     async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
         """See :meth:`isthmus.tools.servers.ToolServers.login`."""
-        servers = await self._servers(scope.workspace)
-        self._require_name(name, servers.names)
-        connection = servers.connection(name)
-        if connection is None:
-            status = next(status for status in servers.statuses(()) if status.name == name)
-            raise ToolFailure(f"the MCP server {name!r} is not in use: {status.problem}", "mcp_login")
+        connection = await self._in_use(scope, name)
         if isinstance(connection.config.endpoint, StdioEndpoint):
             raise ToolFailure(f"the MCP server {name!r} is a program here; there is nothing to log in to", "mcp_login")
         from isthmus.mcp_host.login import login
 
         async for line in login(connection, self._options.home, self._options.open_browser):
             yield line
+
+    async def _in_use(self, scope: ToolScope, name: str) -> ServerConnection:
+        """The connection of a server that is configured and used; raises ToolFailure."""
+        servers = await self._servers(scope.workspace)
+        self._require_name(name, servers.names)
+        connection = servers.connection(name)
+        if connection is None:
+            status = next(status for status in servers.statuses(()) if status.name == name)
+            raise ToolFailure(f"the MCP server {name!r} is not in use: {status.problem}", "mcp_not_in_use")
+        return connection
 
     # --- its life ----------------------------------------------------------------------------------------------------
 

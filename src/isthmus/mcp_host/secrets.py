@@ -7,6 +7,7 @@ repeat what they were given in their error output. Pure; a value of three charac
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from isthmus.mcp_host.config import HttpEndpoint, ServerConfig, StdioEndpoint
@@ -15,6 +16,7 @@ HIDDEN = "***"
 SHORTEST = 4
 _MARK = "isthmus__hidden"
 
+_PASSWORD_IN_URL = re.compile(r"://[^\s/@]*:[^\s/@]+@")
 _SPEAKING_NAME = re.compile(r"key|token|secret|passw|pwd|credential|auth|bearer|private|session|dsn", re.IGNORECASE)
 
 
@@ -31,14 +33,21 @@ class Secrets:
         return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
 
 
-def summary(config: ServerConfig) -> tuple[str, ...]:
-    """Lines that say how a server is reached, without secrets: its command or URL, its folder, its timeout."""
+def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, ...]:
+    """Lines that say how a server is reached, without secrets: its command or URL, its folder, its timeout.
+
+    A folder in the workspace is shown as a way from there, and the workspace itself not at all.
+    """
     secrets = Secrets(config)
     match config.endpoint:
         case StdioEndpoint(command, args, env, cwd):
+            words = (command, *(_shown_argument(args, index) for index in range(len(args))))
             # Stars would be quoted.
-            shown = shlex.join(secrets.hidden(word).replace(HIDDEN, _MARK) for word in (command, *args))
-            lines = [f"Command: {shown.replace(_MARK, HIDDEN)}", f"Working Directory: {cwd}"]
+            shown = shlex.join(secrets.hidden(word).replace(HIDDEN, _MARK) for word in words)
+            lines = [f"Command: {shown.replace(_MARK, HIDDEN)}"]
+            if cwd != workspace:
+                is_inside = workspace is not None and cwd.is_relative_to(workspace)
+                lines.append(f"Working Directory: {f'./{cwd.relative_to(workspace)}' if is_inside else cwd}")
             if env:
                 lines.append(f"Environment: {', '.join(f'{name}={HIDDEN}' for name in env)}")
         case HttpEndpoint(url, _, headers):
@@ -58,13 +67,7 @@ def _values(config: ServerConfig) -> Iterator[str]:
             for value in headers.values():
                 yield value
                 yield value.partition(" ")[2]  # the token after "Bearer"
-            parts = urlsplit(url)
-            for _, value in parse_qsl(parts.query):
-                yield value
-                yield quote(value, safe="")
-            if parts.password:
-                yield parts.password
-                yield unquote(parts.password)
+            yield from _values_of_url(url)
         case StdioEndpoint(_, args, env, _):
             for name, value in env.items():
                 if _SPEAKING_NAME.search(name):
@@ -73,21 +76,69 @@ def _values(config: ServerConfig) -> Iterator[str]:
 
 
 def _values_of_options(args: tuple[str, ...]) -> Iterator[str]:
-    """The values of options such as ``--api-key X``, ``--token=X`` and ``-e TOKEN=X``."""
+    """The values of options such as ``--api-key X``, ``--token=X`` and ``-e TOKEN=X``, and what URLs hide."""
     for index, argument in enumerate(args):
-        name, equals, value = argument.partition("=")
-        if equals:
-            if _SPEAKING_NAME.search(name):
-                yield value
-        elif argument.startswith("-") and _SPEAKING_NAME.search(argument) and index + 1 < len(args):
-            if not args[index + 1].startswith("-"):
-                yield args[index + 1]
-        elif argument.lower().startswith(("authorization:", "bearer ", "x-api-key:")):
-            yield re.split(r"[:\s]\s*", argument, maxsplit=1)[1]
+        name, separator, value = _secret_part(args, index)
+        if separator and (_SPEAKING_NAME.search(name) or not name):
+            yield value
+            if (kind_and_token := value.partition(" "))[1]:
+                yield kind_and_token[2]  # the token after "Bearer"
+        yield from _values_of_url(argument)
+
+
+def _secret_part(args: tuple[str, ...], index: int) -> tuple[str, str, str]:
+    """What stands before a value that is not shown, what parts them, and the value; all empty where there is none.
+
+    The name is empty where the whole argument is the value of a speaking option before it.
+    """
+    argument, before = args[index], args[index - 1] if index else ""
+    name, equals, value = argument.partition("=")
+    if before in ("-e", "--env") and equals:
+        return name, equals, value
+    header, colon, text = argument.partition(":")
+    if colon and (before in ("-H", "--header") or header.lower() in ("authorization", "x-api-key")):
+        return header, ": ", text.strip()
+    if argument.lower().startswith("bearer "):
+        return argument[:6], " ", argument[7:]
+    if equals and _SPEAKING_NAME.search(name) and "://" not in name:
+        return name, equals, value
+    is_option = before.startswith("-") and "=" not in before and _SPEAKING_NAME.search(before)
+    if is_option and not argument.startswith("-"):
+        return "", " ", argument
+    return "", "", ""
+
+
+def _shown_argument(args: tuple[str, ...], index: int) -> str:
+    name, separator, _ = _secret_part(args, index)
+    if separator:
+        return f"{name}{separator}{HIDDEN}" if name else HIDDEN
+    argument = args[index]
+    if argument.lower().startswith(("http://", "https://")):
+        return _shown_url(argument)
+    return _PASSWORD_IN_URL.sub(f"://{HIDDEN}@", argument)
+
+
+def _values_of_url(url: str) -> Iterator[str]:
+    """The password and the values of the query, as they are and as they are written in the URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    if not parts.scheme or not parts.netloc:
+        return
+    for _, value in parse_qsl(parts.query):
+        yield value
+        yield quote(value, safe="")
+    if parts.password:
+        yield parts.password
+        yield unquote(parts.password)
 
 
 def _shown_url(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"{url.partition('://')[0]}://{HIDDEN}"
     host = parts.netloc.rpartition("@")[2]
     query = "&".join(f"{name}={HIDDEN}" for name, _ in parse_qsl(parts.query, keep_blank_values=True))
     return parts._replace(netloc=host, query=query, fragment="").geturl()

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
-from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.config import Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.names import ToolKey, assign_names
@@ -58,6 +58,11 @@ class WorkspaceServers:
         """The names of all configured servers, disabled and broken ones too."""
         return tuple(server.name for server in self.configuration.servers)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known of each server how connecting to it came out."""
+        return all(found.is_settled for found in self._connections.values())
+
     async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
         """Wait until it is known how connecting came out, once for each connection, and `seconds` at the most."""
         waiting = [found for found in connections if id(found) not in self._awaited and not found.is_settled]
@@ -90,7 +95,7 @@ class WorkspaceServers:
                 state = ServerState.DISABLED if server.is_disabled else ServerState.DISCONNECTED
                 statuses.append(ServerStatus(server.name, state, problem=server.problem))
             elif (found := self._connections.get(server.name)) is not None:
-                statuses.append(status_of(found, names))
+                statuses.append(status_of(found, names, self.workspace))
         statuses += [
             ServerStatus("settings", ServerState.DISCONNECTED, problem=problem)
             for problem in self.configuration.problems
@@ -103,18 +108,17 @@ class WorkspaceServers:
         await asyncio.gather(*(connection.aclose() for connection in connections))
 
 
-def status_of(connection: ServerConnection, names: dict[ToolKey, str]) -> ServerStatus:
+def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace: Path | None = None) -> ServerStatus:
     """How one server stands; `names` are those that its tools have for the model."""
     config, offer = connection.config, connection.offer
     notes = [connection.problem] if connection.problem else []
     if offer.dropped:
         notes.append("of its tools: " + "; ".join(offer.dropped))
     notes += config.warnings
-    origin = ".mcp.json" if config.origin.value == ".mcp.json" else ""
     return ServerStatus(
         name=config.name,
         state=connection.state,
-        transport=f"{config.endpoint.transport}{f', from {origin}' if origin else ''}",
+        transport=config.endpoint.transport,
         description=config.description,
         tools=tuple(
             ServerTool(names.get((config.name, tool.name), tool.name), tool.description, tool.parameters)
@@ -123,8 +127,25 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str]) -> Server
         prompts=tuple(prompt.name for prompt in offer.prompts),
         resources=tuple(resource.uri for resource in offer.resources),
         problem="; ".join(notes) or None,
-        summary=summary(config),
+        summary=summary(config, workspace),
+        notes=_notes(config),
+        is_container=_is_container(config),
     )
+
+
+def _notes(config: ServerConfig) -> tuple[str, ...]:
+    notes: list[str] = []
+    if config.origin is Origin.MCP_JSON:
+        notes.append("Configured in: .mcp.json")
+    if config.lazy:
+        notes.append("Starts: at its first call (lazy)")
+    return tuple(notes)
+
+
+def _is_container(config: ServerConfig) -> bool:
+    """Whether a server is a container of its own, as far as its command tells."""
+    endpoint = config.endpoint
+    return isinstance(endpoint, StdioEndpoint) and Path(endpoint.command).name in ("docker", "podman", "nerdctl")
 
 
 def _keys(connections: Iterable[ServerConnection]) -> list[ToolKey]:

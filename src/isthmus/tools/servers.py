@@ -21,6 +21,15 @@ class ServerState(StrEnum):
     DISABLED = "disabled"
 
 
+class DiscoveryState(StrEnum):
+    """How far it is with finding out what all the servers of a workspace offer, with spec 4's names."""
+
+    NOT_STARTED = "NOT_STARTED"
+    IN_PROGRESS = "IN_PROGRESS"
+    COMPLETED = "COMPLETED"
+    """Each server has answered or failed; those that start at their first call are not waited for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerTool:
     """A tool of a server. ``name`` is the one that the model uses, ``parameters`` its JSON schema."""
@@ -34,7 +43,8 @@ class ServerTool:
 class ServerStatus:
     """A server as it stands. ``problem`` says why it is not connected, or which of its tools were dropped and why.
 
-    ``summary`` are lines on how it is reached, without secrets.
+    ``summary`` are lines on how it is reached, without secrets. ``notes`` are further lines, such as where its
+    configuration or its list of tools comes from. ``is_container``: it runs in a container of its own.
     """
 
     name: str
@@ -46,6 +56,8 @@ class ServerStatus:
     resources: tuple[str, ...] = ()
     problem: str | None = None
     summary: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_container: bool = False
 
 
 class ToolServers(Protocol):
@@ -55,11 +67,23 @@ class ToolServers(Protocol):
         """The configured servers, in configuration order, as they stand now."""
         ...
 
+    async def discovery(self, scope: ToolScope) -> DiscoveryState:
+        """How far discovery is in the scope's workspace; starts nothing."""
+        ...
+
     async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
         """Connect anew and list anew, one server or all; returns when each has answered or its deadline has passed.
 
         Raises:
             ToolFailure: no server has that name.
+        """
+        ...
+
+    async def restart(self, scope: ToolScope, name: str) -> Sequence[ServerStatus]:
+        """End a server's program, or its session at a URL, and connect anew, whatever it is in the middle of.
+
+        Raises:
+            ToolFailure: no server has that name, or it is not in use.
         """
         ...
 

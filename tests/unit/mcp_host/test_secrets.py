@@ -26,6 +26,30 @@ def test_the_summary_of_a_program_has_its_command_folder_and_timeout_and_no_secr
     )
 
 
+def test_a_folder_of_the_workspace_is_shown_from_there_and_the_workspace_itself_not() -> None:
+    below = summary(server(command="python", cwd="./mcp-servers/python"), WORKSPACE)
+    assert below == ("Command: python", "Working Directory: ./mcp-servers/python")
+    assert summary(server(command="python"), WORKSPACE) == ("Command: python",)
+
+
+@pytest.mark.requirement("MCP-117")
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["run", "-i", "-e", "API_KEY", "-e", "LEVEL=info", "image"], "run -i -e API_KEY -e LEVEL=*** image"),
+        (["--api-key", "abc"], "--api-key ***"),
+        (["https://x.example/mcp?key=abc&v=2", "--header", "X-Team: red"],
+         "'https://x.example/mcp?key=***&v=***' --header 'X-Team: ***'"),
+        (["postgres://me:pw@db/x"], "postgres://***@db/x"),
+        (["Authorization: Bearer abcdef"], "'Authorization: ***'"),
+        (["--no-token-check", "--port", "80"], "--no-token-check --port 80"),
+        (["http://[broken"], "http://***"),
+    ],
+)  # fmt: skip
+def test_arguments_that_hold_secrets_are_shown_without_them(args: list[str], shown: str) -> None:
+    assert summary(server(command="x", args=args))[0] == f"Command: x {shown}"
+
+
 @pytest.mark.requirement("MCP-117")
 def test_the_summary_of_a_url_has_no_query_values_no_user_and_no_header_values() -> None:
     found = summary(
@@ -39,6 +63,8 @@ def test_the_summary_of_a_url_has_no_query_values_no_user_and_no_header_values()
     [
         ({"command": "x", "env": {"MY_TOKEN": "$TOKEN"}}, "bad token from-variable!"),
         ({"command": "x", "args": ["--secret", "from-variable"]}, "bad token from-variable!"),
+        ({"command": "x", "args": ["postgres://me:from-variable@db/x"]}, "bad token from-variable!"),
+        ({"command": "x", "args": ["--header", "Authorization: Bearer from-variable"]}, "bad token from-variable!"),
         ({"httpUrl": "http://x/", "headers": {"Authorization": "Bearer from-variable"}}, "bad token from-variable!"),
         ({"httpUrl": "http://x/?k=from-variable"}, "bad token from-variable!"),
         ({"httpUrl": "http://x/", "oauth": {"clientSecret": "from-variable"}}, "bad token from-variable!"),

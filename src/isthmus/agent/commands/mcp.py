@@ -1,42 +1,30 @@
-"""/mcp: the MCP servers of the session - how they stand, what they offer, connecting anew, logging in."""
+"""/mcp: the MCP servers of the session - how they stand, what they offer, connecting anew, logging in, switching off.
 
-import json
+Deliberately not here: how they are shown (:mod:`isthmus.agent.commands.server_listing`).
+"""
+
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from enum import Enum
 
 from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps, argument
-from isthmus.amounts import show_count
-from isthmus.tools.servers import ServerState, ServerStatus
-
-NONE_CONFIGURED = (
-    "No MCP servers are configured. They stand under mcpServers in ~/.gemini/settings.json or the project's"
-    " .gemini/settings.json."
-)
-
-
-class Detail(Enum):
-    """How much is told of each tool."""
-
-    NAMES = "names"
-    DESCRIPTIONS = "descriptions"
-    SCHEMAS = "schemas"
+from isthmus.agent.commands.server_listing import NONE_CONFIGURED, Detail, listing
+from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
 
 async def names(context: CommandContext) -> Steps:
     """Each server and the names of its tools."""
-    yield Say(_told(await _servers(context), Detail.NAMES))
+    yield Say(await _listing(context, Detail.NAMES))
 
 
 async def descriptions(context: CommandContext) -> Steps:
     """Each server with its description and those of its tools."""
-    yield Say(_told(await _servers(context), Detail.DESCRIPTIONS))
+    yield Say(await _listing(context, Detail.DESCRIPTIONS))
 
 
 async def schemas(context: CommandContext) -> Steps:
     """The same with the schemas of the tools' parameters."""
-    yield Say(_told(await _servers(context), Detail.SCHEMAS))
+    yield Say(await _listing(context, Detail.SCHEMAS))
 
 
 async def refresh(context: CommandContext) -> Steps:
@@ -46,16 +34,23 @@ async def refresh(context: CommandContext) -> Steps:
         yield Say(NONE_CONFIGURED)
         return
     name = context.args.strip() or None
-    before = {status.name: status for status in await _servers(context)}
+    before = await _servers(context)
     await servers.refresh(context.scope, name)
-    after = [status for status in await _servers(context) if name is None or status.name == name]
-    lines = [_told(after, Detail.NAMES)]
-    for status in after:
-        known = {tool.name for tool in before[status.name].tools} if status.name in before else set[str]()
-        now = {tool.name for tool in status.tools}
-        lines += [f"{status.name}: + {name}" for name in sorted(now - known)]
-        lines += [f"{status.name}: - {name}" for name in sorted(known - now)]
-    yield Say("\n".join(lines))
+    yield Say(await _changes(context, before, name))
+
+
+async def restart(context: CommandContext) -> Steps:
+    """End one server, whatever it is in the middle of, and connect anew."""
+    servers, name = context.resources.servers, context.args.strip()
+    if servers is None:
+        yield Say(NONE_CONFIGURED)
+        return
+    if context.session.user:
+        yield Fail("Only the person who runs this server restarts its MCP servers: others may be using them.", _NOT)
+        return
+    before = await _servers(context)
+    await servers.restart(context.scope, name)
+    yield Say(await _changes(context, before, name))
 
 
 async def auth(context: CommandContext) -> Steps:
@@ -65,15 +60,18 @@ async def auth(context: CommandContext) -> Steps:
         yield Say(NONE_CONFIGURED)
         return
     if not name:
-        waiting = [
-            status.name for status in await servers.servers(context.scope) if status.state is ServerState.NEEDS_LOGIN
-        ]
-        listed = ", ".join(waiting)
-        yield Say(f"These need a login: {listed}. /mcp auth NAME starts it." if waiting else "No server needs a login.")
+        found = await servers.servers(context.scope)
+        waiting = [status.name for status in found if status.state is ServerState.NEEDS_LOGIN]
+        listed = "\n".join(f"- {server}" for server in waiting)
+        yield Say(
+            f"MCP servers that need a login:\n{listed}\n/mcp auth NAME starts it."
+            if waiting
+            else "No MCP server needs a login."
+        )
         return
     if context.session.user:
         # The login is kept for the account, and used by everybody.
-        yield Fail("Only the person who runs this server logs it in to MCP servers.", "not_yours")
+        yield Fail("Only the person who runs this server logs it in to MCP servers.", _NOT)
         return
     told = False
     async with aclosing(servers.login(context.scope, name)) as progress:
@@ -84,6 +82,10 @@ async def auth(context: CommandContext) -> Steps:
         yield Fail(f"The login to {name} ended without a word of how.", "login_failed")
 
 
+_NOT = "not_yours"
+"""The reason of what only the person may do whose machine it is."""
+
+
 async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
     servers = context.resources.servers
     found = () if servers is None else await servers.servers(context.scope)
@@ -91,37 +93,30 @@ async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
     return [replace(status, summary=()) for status in found] if context.session.user else found
 
 
-def _told(servers: Sequence[ServerStatus], detail: Detail) -> str:
-    if not servers:
-        return NONE_CONFIGURED
-    is_done = all(status.state is not ServerState.CONNECTING for status in servers)
-    state = f"Discovery State: {'COMPLETED' if is_done else 'IN_PROGRESS'}"
-    return "\n\n".join([*(_server(status, detail) for status in servers), state])
+async def _discovery(context: CommandContext) -> DiscoveryState:
+    servers = context.resources.servers
+    return DiscoveryState.NOT_STARTED if servers is None else await servers.discovery(context.scope)
 
 
-def _server(status: ServerStatus, detail: Detail) -> str:
-    transport = f" ({status.transport})" if status.transport else ""
-    lines = [f"{status.name}{transport}: {status.state}, {show_count(len(status.tools), 'tool')}"]
-    lines += [f"  {line}" for line in status.summary]
-    if status.problem:
-        is_error = status.state is ServerState.DISCONNECTED
-        lines.append(f"  {'Error: ' if is_error else ''}{status.problem}")
-    if detail is not Detail.NAMES and status.description:
-        lines.append(f"  {status.description}")
-    for tool in status.tools:
-        described = f": {tool.description.strip()}" if detail is not Detail.NAMES and tool.description.strip() else ""
-        lines.append(f"  - {tool.name}{described}")
-        if detail is Detail.SCHEMAS:
-            schema = json.dumps(dict(tool.parameters), indent=2, ensure_ascii=False)
-            lines += [f"      {line}" for line in schema.splitlines()]
-    if status.prompts:
-        lines.append(f"  prompts: {', '.join(status.prompts)}")
-    if status.resources:
-        lines.append(f"  resources: {', '.join(status.resources)}")
+async def _listing(context: CommandContext, detail: Detail) -> str:
+    discovery = await _discovery(context)  # as it was before it was looked at, which starts it
+    return listing(await _servers(context), detail, discovery)
+
+
+async def _changes(context: CommandContext, before: Sequence[ServerStatus], name: str | None) -> str:
+    """The servers, or the one of that name, as they stand now, and the tools that came and went."""
+    known = {status.name: {tool.name for tool in status.tools} for status in before}
+    after = [status for status in await _servers(context) if name is None or status.name == name]
+    lines = [listing(after, Detail.NAMES, await _discovery(context))]
+    for status in after:
+        was, now = known.get(status.name, set()), {tool.name for tool in status.tools}
+        lines += [f"{status.name}: + {tool}" for tool in sorted(now - was)]
+        lines += [f"{status.name}: - {tool}" for tool in sorted(was - now)]
     return "\n".join(lines)
 
 
 _SERVER = argument("server", "The name of one server; all without it")
+_ONE_SERVER = argument("server", "The name of the server", is_required=True)
 
 COMMAND = CommandNode(
     "mcp",
@@ -130,8 +125,15 @@ COMMAND = CommandNode(
     sub_commands=(
         CommandNode("list", "List the servers and the names of their tools", names),
         CommandNode("desc", "List them with descriptions", descriptions),
+        CommandNode("nodesc", "List them without descriptions", names),
         CommandNode("schema", "List them with the schemas of their tools", schemas),
+        CommandNode(
+            "auth",
+            "Log in to a server; without a name, list those that need it",
+            auth,
+            (argument("server", "The name of the server"),),
+        ),
         CommandNode("refresh", "Connect anew and list the tools anew", refresh, (_SERVER,)),
-        CommandNode("auth", "Log in to a server", auth, (argument("server", "The name of the server"),)),
+        CommandNode("restart", "End a server and start it anew, whatever it is doing", restart, (_ONE_SERVER,)),
     ),
 )

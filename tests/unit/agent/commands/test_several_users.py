@@ -1,34 +1,14 @@
-from collections.abc import AsyncGenerator, Sequence
-
 import pytest
 
 from isthmus.agent.approval import ApprovalMode, Policy
 from isthmus.events import TaskState
-from isthmus.tools.base import ToolScope
-from isthmus.tools.servers import ServerState, ServerStatus
 from support.command_desk import CommandDesk, OpenDesk, Ran
+from support.listed_servers import notes_and_locked
 from support.scripted_wire import Call, Reply
 
 pytestmark = pytest.mark.anyio
 
 SHARED = "the-same-session"
-
-
-class LockedServers:
-    """One server that wants a login; ``logins`` counts those who began one."""
-
-    def __init__(self) -> None:
-        self.logins = 0
-
-    async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
-        return [ServerStatus("locked", ServerState.NEEDS_LOGIN)]
-
-    async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
-        return await self.servers(scope)
-
-    async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
-        self.logins += 1
-        yield "Logged in."
 
 
 async def written(desk: CommandDesk, name: str, content: str) -> Ran:
@@ -62,13 +42,13 @@ async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_s
 
 
 async def test_only_the_local_person_logs_the_account_in_to_servers(open_desk: OpenDesk) -> None:
-    servers = LockedServers()
+    servers = notes_and_locked()
     async with open_desk(servers=servers) as desk:
         refused = await desk.of("alice").run("/mcp auth locked")
-        assert (refused.state, refused.end.reason, servers.logins) == (TaskState.FAILED, "not_yours", 0)
+        assert (refused.state, refused.end.reason, servers.logins) == (TaskState.FAILED, "not_yours", [])
         assert "locked" in (await desk.of("alice").run("/mcp auth")).text
         assert (await desk.run("/mcp auth locked")).state is TaskState.COMPLETED
-        assert servers.logins == 1
+        assert servers.logins == ["locked"]
 
 
 async def test_commands_of_other_users_get_none_of_the_local_persons_secrets(open_desk: OpenDesk) -> None:

@@ -1,7 +1,3 @@
-import json
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field, replace
-
 import pytest
 
 from isthmus import __version__
@@ -9,9 +5,6 @@ from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
 from isthmus.slash_commands import all_commands, find
-from isthmus.tools.base import ToolScope
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 from support.command_desk import CommandDesk, OpenDesk
 from support.scripted_wire import Call, Reply, Say, WireUsage
 
@@ -134,77 +127,6 @@ async def test_a_command_is_not_part_of_the_conversation(open_desk: OpenDesk) ->
         await desk.prompt("again", first.context_id)
         assert "Isthmus" not in desk.said()
         assert "about" not in desk.said()
-
-
-@dataclass
-class Servers:
-    """MCP servers in memory; ``refresh`` finds a further tool."""
-
-    states: dict[str, ServerStatus] = field(default_factory=dict[str, ServerStatus])
-    refreshed: list[str | None] = field(default_factory=list[str | None])
-
-    async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
-        return list(self.states.values())
-
-    async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
-        if name is not None and name not in self.states:
-            raise ToolFailure(f"there is no server {name!r}; there are {', '.join(self.states)}", "unknown_server")
-        self.refreshed.append(name)
-        for key, status in self.states.items():
-            added = ServerTool("added", "New.", {"type": "object"})
-            self.states[key] = replace(status, tools=(*status.tools, added))
-        return list(self.states.values())
-
-    async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
-        yield f"Open https://login.example/{name}"
-        yield "Logged in."
-
-
-def _servers() -> Servers:
-    tool = ServerTool("search", "Finds things.", {"type": "object", "properties": {"text": {"type": "string"}}})
-    status = ServerStatus("notes", ServerState.CONNECTED, "stdio", "Notes of the team", (tool,), ("summary",))
-    locked = ServerStatus("locked", ServerState.NEEDS_LOGIN, "http", problem="401", summary=("URL: http://x",))
-    return Servers({"notes": status, "locked": locked})
-
-
-async def test_mcp_lists_servers_with_descriptions_and_schemas(open_desk: OpenDesk) -> None:
-    async with open_desk(servers=_servers()) as desk:
-        listed, described, schema = [await desk.run(f"/mcp {name}") for name in ("list", "desc", "schema")]
-    assert "notes (stdio): connected, 1 tool" in listed.text
-    assert "locked (http): needs login" in listed.text
-    assert "\n  URL: http://x\n  401\n" in listed.text
-    assert listed.text.endswith("\n\nDiscovery State: COMPLETED")
-    assert "Finds things." not in listed.text
-    assert "Notes of the team" in described.text
-    assert "search: Finds things." in described.text
-    assert '"properties"' not in described.text
-    assert json.dumps("string") in schema.text
-
-
-async def test_mcp_refresh_shows_a_tool_that_was_added_meanwhile(open_desk: OpenDesk) -> None:
-    servers = _servers()
-    async with open_desk(servers=servers) as desk:
-        ran = await desk.run("/mcp refresh notes")
-        assert servers.refreshed == ["notes"]
-        assert "notes: + added" in ran.text
-        assert "locked" not in ran.text
-        wrong = await desk.run("/mcp reload nosuch")
-        assert (wrong.state, wrong.end.reason) == (TaskState.FAILED, "unknown_server")
-
-
-async def test_mcp_auth_tells_what_to_do_and_how_it_ended(open_desk: OpenDesk) -> None:
-    async with open_desk(servers=_servers()) as desk:
-        ran = await desk.run("/mcp auth locked")
-        assert ran.text == "Open https://login.example/locked\nLogged in.\n"
-        assert "locked" in (await desk.run("/mcp auth")).text
-
-
-async def test_without_servers_mcp_says_where_they_are_configured(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        for line in ("/mcp", "/mcp refresh", "/mcp auth x"):
-            ran = await desk.run(line)
-            assert ran.state is TaskState.COMPLETED
-            assert "mcpServers" in ran.text
 
 
 @pytest.mark.parametrize(

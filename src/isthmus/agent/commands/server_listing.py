@@ -1,0 +1,84 @@
+"""How ``/mcp`` shows MCP servers: in the form of spec 4's example. Pure; commands and their effects are elsewhere.
+
+A command or a URL comes without secrets already (:attr:`~isthmus.tools.servers.ServerStatus.summary`).
+"""
+
+import json
+from collections.abc import Sequence
+from enum import Enum
+
+from isthmus.agent.context_size import tool_tokens
+from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
+
+NONE_CONFIGURED = (
+    "No MCP servers are configured. They stand under mcpServers in ~/.gemini/settings.json or the project's"
+    " .gemini/settings.json; `isthmus mcp add` writes one there."
+)
+
+_ICONS = {
+    ServerState.CONNECTED: "📡",
+    ServerState.CONNECTING: "⏳",
+    ServerState.DISCONNECTED: "🔌",
+    ServerState.NEEDS_LOGIN: "🔑",
+    ServerState.DISABLED: "⏸",
+}
+_CONTAINER = "🐳"
+_PROBLEMS = {ServerState.DISCONNECTED: "Error", ServerState.NEEDS_LOGIN: "Login", ServerState.DISABLED: "Disabled"}
+
+
+class Detail(Enum):
+    """How much is told of each tool."""
+
+    NAMES = "names"
+    DESCRIPTIONS = "descriptions"
+    SCHEMAS = "schemas"
+
+
+def listing(servers: Sequence[ServerStatus], detail: Detail, discovery: DiscoveryState) -> str:
+    """All servers, each with its state, how it is reached and what it offers, and how far discovery is."""
+    if not servers:
+        return NONE_CONFIGURED
+    parts = ["MCP Servers Status:", *(_server(status, detail) for status in servers), f"Discovery State: {discovery}"]
+    return "\n\n".join(parts)
+
+
+def _server(status: ServerStatus, detail: Detail) -> str:
+    is_there = status.state is ServerState.CONNECTED
+    icon = _CONTAINER if is_there and status.is_container else _ICONS[status.state]
+    lines = [f"{icon} {status.name} ({status.state.upper()})", *status.summary, *status.notes]
+    if status.problem:
+        lines += _labelled(_PROBLEMS.get(status.state, "Note"), status.problem)
+    if detail is not Detail.NAMES and status.description:
+        lines += _labelled("Description", status.description)
+    lines += _tools(status.tools, detail, is_there=is_there)
+    if status.prompts:
+        lines.append(f"Prompts: {', '.join(status.prompts)}")
+    if status.resources:
+        lines.append(f"Resources: {', '.join(status.resources)}")
+    if status.tools:
+        tokens = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in status.tools)
+        lines.append(f"Tokens: ~{tokens:,}")
+    return "\n  ".join(lines)
+
+
+def _tools(tools: Sequence[ServerTool], detail: Detail, *, is_there: bool) -> list[str]:
+    if not tools:
+        # A server may be there for its prompts or resources alone.
+        return ["Tools: none"] if is_there else []
+    if detail is Detail.NAMES:
+        return [f"Tools: {', '.join(tool.name for tool in tools)}"]
+    lines = ["Tools:"]
+    for tool in tools:
+        described = tool.description.strip().splitlines()
+        lines.append(f"  - {tool.name}{f': {described[0]}' if described else ''}")
+        lines += [f"    {line.strip()}" for line in described[1:] if line.strip()]
+        if detail is Detail.SCHEMAS:
+            schema = json.dumps(dict(tool.parameters), indent=2, ensure_ascii=False)
+            lines += [f"      {line}" for line in schema.splitlines()]
+    return lines
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    """``Label: text``, further lines of the text below it."""
+    first, *rest = text.strip().splitlines() or [""]
+    return [f"{label}: {first}", *(f"  {line.strip()}" for line in rest)]

@@ -1,0 +1,60 @@
+"""MCP servers in memory, as slash commands see them."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field, replace
+
+from isthmus.tools.base import ToolScope
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
+
+
+@dataclass
+class ListedServers:
+    """Implements ToolServers; connecting anew finds a further tool. The lists tell what was asked of it."""
+
+    states: dict[str, ServerStatus] = field(default_factory=dict[str, ServerStatus])
+    state: DiscoveryState = DiscoveryState.COMPLETED
+    refreshed: list[str | None] = field(default_factory=list[str | None])
+    restarted: list[str] = field(default_factory=list[str])
+    logins: list[str] = field(default_factory=list[str])
+
+    async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
+        return list(self.states.values())
+
+    async def discovery(self, scope: ToolScope) -> DiscoveryState:
+        return self.state
+
+    async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
+        self._require(name)
+        self.refreshed.append(name)
+        return self._connected_anew()
+
+    async def restart(self, scope: ToolScope, name: str) -> Sequence[ServerStatus]:
+        self._require(name)
+        self.restarted.append(name)
+        return self._connected_anew()
+
+    async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
+        self.logins.append(name)
+        yield f"Open https://login.example/{name}"
+        yield "Logged in."
+
+    def _require(self, name: str | None) -> None:
+        if name is not None and name not in self.states:
+            raise ToolFailure(f"there is no server {name!r}; there are {', '.join(self.states)}", "unknown_server")
+
+    def _connected_anew(self) -> Sequence[ServerStatus]:
+        for key, status in self.states.items():
+            added = ServerTool("added", "New.", {"type": "object"})
+            self.states[key] = replace(status, tools=(*status.tools, added))
+        return list(self.states.values())
+
+
+def notes_and_locked() -> ListedServers:
+    """A server that is connected, and one that wants a login."""
+    tool = ServerTool("search", "Finds things.", {"type": "object", "properties": {"text": {"type": "string"}}})
+    notes = ServerStatus(
+        "notes", ServerState.CONNECTED, "stdio", "Notes of the team", (tool,), ("summary",), summary=("Command: notes",)
+    )
+    locked = ServerStatus("locked", ServerState.NEEDS_LOGIN, "http", problem="401", summary=("URL: http://x",))
+    return ListedServers({"notes": notes, "locked": locked})

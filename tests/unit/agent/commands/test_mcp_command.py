@@ -1,0 +1,161 @@
+"""/mcp with servers in memory; with real ones it is shown by tests/peers/test_mcp_listing.py."""
+
+import json
+
+import pytest
+
+from isthmus.agent.commands.server_listing import Detail, listing
+from isthmus.agent.context_size import tool_tokens
+from isthmus.events import TaskState
+from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
+from support.command_desk import OpenDesk
+from support.listed_servers import notes_and_locked
+
+pytestmark = pytest.mark.anyio
+
+
+def tools(*names: str) -> tuple[ServerTool, ...]:
+    return tuple(ServerTool(name, f"Does {name}.\n\n  With care.", {"type": "object"}) for name in names)
+
+
+EXAMPLE = """\
+MCP Servers Status:
+
+📡 pythonTools (CONNECTED)
+  Command: python -m my_mcp_server --port 8080
+  Working Directory: ./mcp-servers/python
+  Timeout: 15000ms
+  Tools: calculate_sum, file_analyzer, data_processor
+  Tokens: ~{python}
+
+🔌 nodeServer (DISCONNECTED)
+  Command: node dist/server.js --verbose
+  Error: Connection refused
+
+🐳 dockerizedServer (CONNECTED)
+  Command: docker run -i --rm -e API_KEY my-mcp-server:latest
+  Tools: docker__deploy, docker__status
+  Tokens: ~{docker}
+
+Discovery State: COMPLETED"""
+
+
+@pytest.mark.requirement("MCP-113", "MCP-114", "MCP-115", "MCP-119")
+def test_servers_are_listed_as_in_the_documents_example() -> None:
+    python, docker = (
+        tools("calculate_sum", "file_analyzer", "data_processor"),
+        tools("docker__deploy", "docker__status"),
+    )
+    way = (
+        "Command: python -m my_mcp_server --port 8080",
+        "Working Directory: ./mcp-servers/python",
+        "Timeout: 15000ms",
+    )
+    image = ("Command: docker run -i --rm -e API_KEY my-mcp-server:latest",)
+    command = ("Command: node dist/server.js --verbose",)
+    servers = [
+        ServerStatus("pythonTools", ServerState.CONNECTED, tools=python, summary=way),
+        ServerStatus("nodeServer", ServerState.DISCONNECTED, problem="Connection refused", summary=command),
+        ServerStatus("dockerizedServer", ServerState.CONNECTED, tools=docker, summary=image, is_container=True),
+    ]
+    tokens = [sum(tool_tokens(t.name, t.description, t.parameters) for t in found) for found in (python, docker)]
+    assert listing(servers, Detail.NAMES, DiscoveryState.COMPLETED) == EXAMPLE.format(
+        python=tokens[0], docker=tokens[1]
+    )
+
+
+@pytest.mark.requirement("MCP-115", "MCP-125", "MCP-131")
+@pytest.mark.parametrize(
+    ("status", "lines"),
+    [
+        (ServerStatus("a", ServerState.CONNECTING), ["⏳ a (CONNECTING)"]),
+        (ServerStatus("a", ServerState.NEEDS_LOGIN, problem="use /mcp auth a"),
+         ["🔑 a (NEEDS LOGIN)", "  Login: use /mcp auth a"]),
+        (ServerStatus("a", ServerState.DISABLED, problem="mcp.excluded names it"),
+         ["⏸ a (DISABLED)", "  Disabled: mcp.excluded names it"]),
+        (ServerStatus("a", ServerState.DISCONNECTED, problem="it offers nothing\nlast words"),
+         ["🔌 a (DISCONNECTED)", "  Error: it offers nothing", "    last words"]),
+        (ServerStatus("a", ServerState.CONNECTED, prompts=("p", "q"), resources=("r://1",), notes=("From: the cache",)),
+         ["📡 a (CONNECTED)", "  From: the cache", "  Tools: none", "  Prompts: p, q", "  Resources: r://1"]),
+        (ServerStatus("a", ServerState.DISCONNECTED, problem="x", is_container=True),
+         ["🔌 a (DISCONNECTED)", "  Error: x"]),
+        (ServerStatus("a", ServerState.CONNECTED, prompts=("p",), problem="of its tools: t: bad schema"),
+         ["📡 a (CONNECTED)", "  Note: of its tools: t: bad schema", "  Tools: none", "  Prompts: p"]),
+    ],
+)  # fmt: skip
+def test_each_state_has_its_icon_and_its_reason(status: ServerStatus, lines: list[str]) -> None:
+    assert listing([status], Detail.NAMES, DiscoveryState.COMPLETED).split("\n\n")[1].splitlines() == lines
+
+
+@pytest.mark.requirement("MCP-127", "MCP-128", "MCP-129", "MCP-119")
+@pytest.mark.parametrize("state", list(DiscoveryState))
+async def test_the_last_line_says_how_far_discovery_is(open_desk: OpenDesk, state: DiscoveryState) -> None:
+    servers = notes_and_locked()
+    servers.state = state
+    async with open_desk(servers=servers) as desk:
+        assert (await desk.run("/mcp")).text.endswith(f"\n\nDiscovery State: {state.name}")
+
+
+@pytest.mark.requirement("MCP-118")
+async def test_tools_are_listed_with_their_descriptions_and_schemas(open_desk: OpenDesk) -> None:
+    async with open_desk(servers=notes_and_locked()) as desk:
+        listed, described, schema = [await desk.run(f"/mcp {name}") for name in ("list", "desc", "schema")]
+        assert {(await desk.run(f"/mcp {name}")).text for name in ("nodesc", "ls", "")} == {listed.text}
+    assert "📡 notes (CONNECTED)\n  Command: notes\n  Tools: search\n  Prompts: summary\n  Tokens: ~" in listed.text
+    assert "\n\n🔑 locked (NEEDS LOGIN)\n  URL: http://x\n  Login: 401\n" in listed.text
+    assert "Finds things." not in listed.text
+    assert "  Description: Notes of the team\n  Tools:\n    - search: Finds things.\n" in described.text
+    assert '"properties"' not in described.text
+    assert json.dumps("string") in schema.text
+
+
+async def test_refresh_shows_a_tool_that_was_added_meanwhile(open_desk: OpenDesk) -> None:
+    servers = notes_and_locked()
+    async with open_desk(servers=servers) as desk:
+        ran = await desk.run("/mcp refresh notes")
+        assert servers.refreshed == ["notes"]
+        assert "notes: + added" in ran.text
+        assert "locked" not in ran.text
+        wrong = await desk.run("/mcp reload nosuch")
+        assert (wrong.state, wrong.end.reason) == (TaskState.FAILED, "unknown_server")
+
+
+async def test_restart_is_for_one_server_and_for_the_local_person(open_desk: OpenDesk) -> None:
+    servers = notes_and_locked()
+    async with open_desk(servers=servers) as desk:
+        assert "notes: + added" in (await desk.run("/mcp restart notes")).text
+        theirs = await desk.of("alice").run("/mcp restart notes")
+        assert (theirs.state, theirs.end.reason) == (TaskState.FAILED, "not_yours")
+        assert servers.restarted == ["notes"]
+
+
+@pytest.mark.requirement("MCP-051")
+async def test_auth_tells_what_to_do_and_how_it_ended_and_alone_lists_who_needs_it(open_desk: OpenDesk) -> None:
+    async with open_desk(servers=notes_and_locked()) as desk:
+        ran = await desk.run("/mcp auth locked")
+        assert ran.text == "Open https://login.example/locked\nLogged in.\n"
+        alone = (await desk.run("/mcp auth")).text
+        assert "\n- locked\n" in alone
+        assert "notes" not in alone
+
+
+async def test_without_servers_it_says_where_they_are_configured(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        for line in ("/mcp", "/mcp refresh", "/mcp auth x", "/mcp restart x"):
+            ran = await desk.run(line)
+            assert ran.state is TaskState.COMPLETED
+            assert "mcpServers" in ran.text
+
+
+async def test_a_word_that_is_no_subcommand_is_answered_with_those_like_it(open_desk: OpenDesk) -> None:
+    async with open_desk() as desk:
+        execution = await desk.execute("/mcp resart notes")
+        assert "/mcp restart" in (execution.message or "")
+
+
+async def test_other_users_see_no_commands_or_addresses_of_this_machine(open_desk: OpenDesk) -> None:
+    async with open_desk(servers=notes_and_locked()) as desk:
+        theirs = (await desk.of("alice").run("/mcp")).text
+        assert "notes (CONNECTED)" in theirs
+        assert "Command:" not in theirs
+        assert "http://x" not in theirs
