@@ -5,13 +5,15 @@ here: which files there are and which wins (:mod:`isthmus.mcp_host.configuration
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, cast
+from urllib.parse import urlsplit
 
-from isthmus.errors import IsthmusError
+from isthmus.errors import DecodeError, IsthmusError
 from isthmus.mcp_host.variables import expand
+from isthmus.sandbox.policy import WithSandbox, decode_policy
 
 
 class ServerConfigError(IsthmusError):
@@ -76,7 +78,10 @@ Endpoint: TypeAlias = StdioEndpoint | HttpEndpoint
 
 @dataclass(frozen=True, slots=True)
 class OAuthSettings:
-    """``oauth`` of a server. What is None is discovered."""
+    """``oauth`` of a server. What is None is discovered.
+
+    ``client_metadata_url`` is the address of a client metadata document: it is the client id at servers that take one.
+    """
 
     enabled: bool = False
     client_id: str | None = None
@@ -87,9 +92,16 @@ class OAuthSettings:
     redirect_uri: str | None = None
     token_param_name: str | None = None
     audiences: tuple[str, ...] = ()
+    client_metadata_url: str | None = None
 
 
-AUTH_PROVIDERS = ("dynamic_discovery", "google_credentials", "service_account_impersonation")
+DISCOVERED, GOOGLE_CREDENTIALS, IMPERSONATION = AUTH_PROVIDERS = (
+    "dynamic_discovery",
+    "google_credentials",
+    "service_account_impersonation",
+)
+"""Who a server is logged in to by: OAuth, Google's Application Default Credentials, or a service account of Google's
+that these may stand in for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +110,8 @@ class ServerConfig:
 
     ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``lazy``: it is
     started by the first call alone. ``always_load``: the model has the schemas of its tools from the beginning, however
-    many there are. ``sandbox`` is what the file says, true, false or an object; None: nothing. ``warnings`` are for the
-    person. ``source`` is the file; None for a client's.
+    many there are. ``sandbox`` is what its program may do in the sandbox; None: it runs without one. ``warnings`` are
+    for the person. ``source`` is the file; None for a client's.
     """
 
     name: str
@@ -113,9 +125,11 @@ class ServerConfig:
     description: str = ""
     lazy: bool = False
     always_load: bool = False
-    sandbox: bool | Mapping[str, object] | None = None
+    sandbox: WithSandbox = None
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
-    auth_provider: str = AUTH_PROVIDERS[0]
+    auth_provider: str = DISCOVERED
+    target_audience: str | None = None
+    target_service_account: str | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -154,16 +168,8 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     trust = entry.boolean("trust")
     if trust and context.origin is not Origin.USER:
         entry.warnings.append("trust counts in your own settings file only; its tools are asked about")
-    provider = entry.string("authProviderType") or AUTH_PROVIDERS[0]
-    if provider not in AUTH_PROVIDERS:
-        raise entry.error("authProviderType", f"one of {', '.join(AUTH_PROVIDERS)}", provider)
     oauth = _oauth(entry)
-    if provider == "google_credentials" and not oauth.scopes:
-        raise entry.error("oauth.scopes", "the scopes that google_credentials needs", None)
-    if provider != AUTH_PROVIDERS[0]:
-        raise ServerConfigError(
-            f"{entry.where}.authProviderType: {provider} is not supported yet; leave it out, or send a token by headers"
-        )
+    provider = _auth_provider(entry, endpoint, oauth)
     include = entry.strings("includeTools")
     return ServerConfig(
         name=name,
@@ -177,9 +183,11 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         description=entry.string("description") or "",
         lazy=entry.boolean("lazy"),
         always_load=entry.boolean("alwaysLoad"),
-        sandbox=entry.switch("sandbox"),
+        sandbox=_sandbox(entry, endpoint),
         oauth=oauth,
         auth_provider=provider,
+        target_audience=entry.string("targetAudience"),
+        target_service_account=entry.string("targetServiceAccount"),
         warnings=tuple(entry.warnings),
     )
 
@@ -243,6 +251,23 @@ def _http(entry: "_Entry", key: str, kind: HttpKind) -> HttpEndpoint:
     return HttpEndpoint(url, kind, headers)
 
 
+def _sandbox(entry: "_Entry", endpoint: Endpoint) -> WithSandbox:
+    try:
+        policy = decode_policy(entry.raw("sandbox"), f"{entry.where}.sandbox")
+    except DecodeError as error:
+        raise ServerConfigError(str(error)) from error
+    if policy is None:
+        return None
+    if isinstance(endpoint, HttpEndpoint):
+        entry.warnings.append("sandbox is for a program here; a URL has none")
+        return None
+    entry.warnings.extend(policy.notes)
+    variables = tuple(
+        (name, entry.expanded(f"sandbox.environment.{name}", value, is_error=False)) for name, value in policy.variables
+    )
+    return replace(policy, variables=variables)
+
+
 def _oauth(entry: "_Entry") -> OAuthSettings:
     inner = entry.inner("oauth")
     if inner is None:
@@ -257,7 +282,35 @@ def _oauth(entry: "_Entry") -> OAuthSettings:
         redirect_uri=inner.string("redirectUri"),
         token_param_name=inner.string("tokenParamName"),
         audiences=inner.strings("audiences") or (),
+        client_metadata_url=inner.string("clientMetadataUrl"),
     )
+
+
+def _auth_provider(entry: "_Entry", endpoint: Endpoint, oauth: OAuthSettings) -> str:
+    provider = entry.string("authProviderType") or DISCOVERED
+    if provider not in AUTH_PROVIDERS:
+        raise entry.error("authProviderType", f"one of {', '.join(AUTH_PROVIDERS)}", provider)
+    if provider == DISCOVERED:
+        return provider
+    if isinstance(endpoint, StdioEndpoint):
+        raise entry.error("url", f"a URL, since authProviderType is {provider}", None)
+    if provider == GOOGLE_CREDENTIALS and not oauth.scopes:
+        raise entry.error("oauth.scopes", "the scopes that google_credentials needs", None)
+    if provider == IMPERSONATION:
+        for key, meaning in (
+            ("targetAudience", "the OAuth client id that the server is protected by"),
+            ("targetServiceAccount", "the e-mail address of the service account"),
+        ):
+            if not entry.string(key):
+                raise entry.error(key, f"{meaning}, since authProviderType is {provider}", None)
+    host = urlsplit(endpoint.url).hostname or ""
+    if entry.context.origin is not Origin.USER and not f".{host}".endswith(".googleapis.com"):
+        # It would hand the person's identity at Google to whatever host the project's files name.
+        raise ServerConfigError(
+            f"{entry.where}.authProviderType: {provider} counts in your own settings file only, for it gives {host} "
+            "a token of your Google account"
+        )
+    return provider
 
 
 class _Entry:
@@ -280,12 +333,8 @@ class _Entry:
     def boolean(self, key: str) -> bool:
         return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
 
-    def switch(self, key: str) -> bool | Mapping[str, object] | None:
-        """True, false, or an object with more to say."""
-        return cast(
-            "bool | Mapping[str, object] | None",
-            self._typed(key, "true, false or an object", lambda value: isinstance(value, bool | Mapping)),
-        )
+    def raw(self, key: str) -> object:
+        return self._values.get(key)
 
     def number(self, key: str) -> float | None:
         return cast(

@@ -7,6 +7,7 @@ import pytest
 
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer, load_configuration
+from isthmus.sandbox.policy import Demand, OpenPath, SandboxPolicy
 
 VARIABLES = {"DB_CONNECTION_STRING": "postgres://db", "EXTERNAL_API_KEY": "key", "EMPTY": "", "PWD": "/elsewhere"}
 
@@ -277,14 +278,34 @@ def test_oauth_properties_are_read(workspace: Path, home: Path, user_file: Path)
     assert (found.scopes, found.redirect_uri) == (("read", "write"), "http://localhost:1234/cb")
 
 
-@pytest.mark.parametrize("sandbox", [True, False, {"network": True, "paths": ["./data"]}])
-def test_what_says_when_and_how_a_server_runs_is_kept_as_it_is_written(
-    sandbox: Any, workspace: Path, home: Path, user_file: Path
+def test_what_says_when_a_server_starts_and_what_the_model_has_of_it_is_read(
+    workspace: Path, home: Path, user_file: Path
 ) -> None:
-    entry = {"command": "x", "lazy": True, "alwaysLoad": True, "sandbox": sandbox}
-    server = only(workspace, home, user_file, entry)
-    assert (server.lazy, server.always_load, server.sandbox) == (True, True, sandbox)
+    server = only(workspace, home, user_file, {"command": "x", "lazy": True, "alwaysLoad": True})
+    assert (server.lazy, server.always_load) == (True, True)
     server = only(workspace, home, user_file, {"command": "x"})
-    assert (server.lazy, server.always_load, server.sandbox) == (False, False, None)
+    assert (server.lazy, server.always_load) == (False, False)
+
+
+@pytest.mark.requirement("MCP-134")
+def test_a_sandbox_is_read_with_what_it_opens(workspace: Path, home: Path, user_file: Path) -> None:
+    written = {"paths": ["~/data:ro"], "network": True, "environment": {"A": "${WHERE:-here}"}, "require": True}
+    found = only(workspace, home, user_file, {"command": "x", "sandbox": written}).sandbox
+    assert found == SandboxPolicy(
+        Demand.REQUIRE, (OpenPath("~/data", is_writable=False),), has_network=True, variables=(("A", "here"),)
+    )
+
+
+def test_without_a_word_or_with_false_a_server_has_no_sandbox(workspace: Path, home: Path, user_file: Path) -> None:
+    assert only(workspace, home, user_file, {"command": "x"}).sandbox is None
+    assert only(workspace, home, user_file, {"command": "x", "sandbox": False}).sandbox is None
+    assert only(workspace, home, user_file, {"command": "x", "sandbox": True}).sandbox == SandboxPolicy()
+
+
+def test_a_sandbox_that_cannot_be_is_an_error_or_a_warning(workspace: Path, home: Path, user_file: Path) -> None:
     found = problem(workspace, home, user_file, {"command": "x", "sandbox": "yes"})
-    assert "mcpServers.one.sandbox: expected true, false or an object, received str 'yes'" in found
+    assert "mcpServers.one.sandbox: expected true, false" in found
+    assert "received str 'yes'" in found
+    server = only(workspace, home, user_file, {"url": "http://h/", "sandbox": True})
+    assert server.sandbox is None
+    assert any("sandbox is for a program" in warning for warning in server.warnings)
