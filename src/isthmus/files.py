@@ -100,11 +100,14 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None, through_li
     _write(target, data, mode, lambda _folder: None)
 
 
-def write_if_unchanged(path: Path, data: bytes, expected: bytes | None, *, through_links: bool = True) -> None:
+def write_if_unchanged(
+    path: Path, data: bytes, expected: bytes | None, *, mode: int | None = None, through_links: bool = True
+) -> None:
     """Write `data` to `path` if its content is still `expected`; None: if there is still no such file.
 
-    The comparison is made right before the file takes its place; a file made meanwhile is never overwritten. Without
-    `through_links` the path is a resolved one, and nothing is written where a link has come into it since.
+    The comparison is made right before the file takes its place; a file made meanwhile is never overwritten. `mode` is
+    that of a new or replaced file; None keeps the old one. Without `through_links` the path is a resolved one, and
+    nothing is written where a link has come into it since.
 
     Raises:
         FileChangedError: somebody else changed, made or removed the file.
@@ -123,7 +126,7 @@ def write_if_unchanged(path: Path, data: bytes, expected: bytes | None, *, throu
             happened = "was removed" if current is None else "appeared" if expected is None else "changed"
             raise FileChangedError(f"{path} {happened} meanwhile; nothing was written")
 
-    _write(target, data, None, check, is_new=expected is None)
+    _write(target, data, mode, check, is_new=expected is None)
 
 
 def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], None], *, is_new: bool = False) -> None:

@@ -1,0 +1,64 @@
+"""Changes a settings file in place: read, edited as text, written whole and atomically, for its owner alone when new.
+
+Whatever goes wrong, the file stays as it was. Deliberately not here: how the text is edited
+(:mod:`isthmus.jsonc_edit`), and what the settings mean (:mod:`isthmus.settings`).
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from isthmus.errors import IsthmusError
+from isthmus.files import FileChangedError, read_regular, write_if_unchanged
+from isthmus.jsonc import JsoncError
+
+MAXIMUM_BYTES = 16 * 1024 * 1024
+_ATTEMPTS = 5
+_NEW_FILE_MODE = 0o600
+"""Settings hold tokens."""
+
+
+class SettingsFileError(IsthmusError):
+    """The file cannot be changed, and was not; the text names it, and the line and column where it has an error."""
+
+
+def change_file(path: Path, change: Callable[[str], str]) -> bool:
+    """Write what `change` makes of the file's text; whether that was different. One that is not there is empty.
+
+    `change` may be called several times: when somebody else changes the file at the same time, it gets the new text.
+
+    Raises:
+        SettingsFileError: the file cannot be read, is no JSON for `change` (JsoncError), or cannot be written.
+    """
+    for _ in range(_ATTEMPTS):
+        try:
+            before: bytes | None = read_regular(path, MAXIMUM_BYTES)
+        except FileNotFoundError:
+            before = None
+        except OSError as error:
+            raise SettingsFileError(f"{path} cannot be read: {error.strerror or error}") from error
+        after = _changed(path, before or b"", change)
+        if after == (before or b""):
+            return False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_if_unchanged(path, after, before, mode=None if before is not None else _NEW_FILE_MODE)
+        except FileChangedError:
+            continue
+        except OSError as error:
+            raise SettingsFileError(f"{path} cannot be written: {error.strerror or error}") from error
+        return True
+    raise SettingsFileError(f"{path} is changed by somebody else again and again; nothing was written")
+
+
+def _changed(path: Path, before: bytes, change: Callable[[str], str]) -> bytes:
+    try:
+        return change(before.decode("utf-8")).encode("utf-8")
+    except UnicodeDecodeError as error:
+        line = before.count(b"\n", 0, error.start) + 1
+        column = error.start - before.rfind(b"\n", 0, error.start)
+        raise SettingsFileError(f"{path}:{line}:{column}: expected UTF-8 text; nothing was written") from error
+    except JsoncError as error:
+        message = str(error).partition(": ")[2]
+        raise SettingsFileError(
+            f"{path}:{error.line}:{error.column}: {message}; mend the file first, nothing was written"
+        ) from error
