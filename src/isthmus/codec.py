@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
+from pathlib import Path, PurePath
 from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from isthmus.errors import DecodeError
@@ -66,6 +67,8 @@ def _walker(kind: type[object]) -> Callable[[Any], Any]:
         return _unchanged
     if issubclass(kind, str):
         return _well_formed_text
+    if issubclass(kind, PurePath):
+        return _well_formed_path
     if issubclass(kind, Mapping):
         return _well_formed_object
     if issubclass(kind, (list, tuple)):
@@ -79,6 +82,11 @@ def _unchanged(value: Any) -> Any:
 
 def _well_formed_text(text: str) -> str:
     return text if text.isascii() or not _SURROGATE.search(text) else _SURROGATE.sub("\ufffd", text)
+
+
+def _well_formed_path(path: PurePath) -> PurePath:
+    text = str(path)
+    return path if (fine := _well_formed_text(text)) is text else type(path)(fine)
 
 
 def _is_plain(value: Any) -> bool:
@@ -137,6 +145,8 @@ def _encode(value: Any) -> Any:
         return value
     if isinstance(value, (tuple, list)):
         return [_encode(item) for item in cast("Sequence[object]", value)]
+    if isinstance(value, PurePath):
+        return str(value)
     if is_dataclass(value):
         return to_json(value)
     return value
@@ -185,11 +195,16 @@ def _scalar(expected: str, *kinds: type) -> Decoder:
     return decode
 
 
+def _path(value: Any, path: str) -> Any:
+    return Path(_SCALARS[str](value, path))
+
+
 _SCALARS: dict[Any, Decoder] = {
     str: _scalar("a string", str),
     int: _scalar("a whole number", int),
     float: _scalar("a number", int, float),
     bool: _scalar("true or false", bool),
+    Path: _path,
 }
 
 
@@ -270,7 +285,7 @@ def _is_optional(hint: Any) -> bool:
 
 def _describe(hint: Any) -> str:
     inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+    names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", Path: "a string"}
     if inner in names:
         return names[inner]
     return "a list" if get_origin(inner) is tuple else "an object" if not isinstance(inner, type) else inner.__name__

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, get_args
 from isthmus.codec import JsonObject, from_json, to_json
 from isthmus.development_tool import AgentThought, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.errors import DecodeError
+from isthmus.media import Media
 
 
 class TaskState(StrEnum):
@@ -69,9 +70,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandPrompt(InternalEvent):
-    """What a command says to the model in the person's place, e.g. the text of a custom command. Not shown."""
+    """What a command says to the model in the person's place, e.g. the text of a custom command. Not shown.
+
+    ``media`` is what of it is no text.
+    """
 
     text: str
+    media: tuple[Media, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +194,27 @@ class ModelReply(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUsed(InternalEvent):
+    """A model was asked for somebody else than the conversation, e.g. for an MCP server. The counts are tokens."""
+
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    thought_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResultRecorded(InternalEvent):
-    """What the model is told about a call; the user sees the ToolCall's own result. Not shown to clients."""
+    """What the model is told about a call; the user sees the ToolCall's own result. Not shown to clients.
+
+    ``media`` is what of the result is no text.
+    """
 
     tool_call_id: str
     content: str
     is_error: bool = False
+    media: tuple[Media, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +275,7 @@ AgentEvent: TypeAlias = (
     | ConfirmationAccepted
     | RetryNotice
     | ModelReply
+    | ModelUsed
     | ToolResultRecorded
     | Compacted
     | Checkpoint

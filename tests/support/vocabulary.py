@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
@@ -137,6 +138,7 @@ _SCALARS: dict[type, st.SearchStrategy[Any]] = {
     int: st.integers(),
     float: st.floats(allow_nan=False, allow_infinity=False),
     bool: st.booleans(),
+    Path: st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1).map(lambda name: Path("/", name)),
 }
 
 

@@ -1,6 +1,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, get_origin
 
 import pytest
@@ -29,6 +30,14 @@ WRONG: dict[Any, tuple[object, ...]] = {
     int: ("5", True, 1.5, {}),
     float: ("1", True, []),
     bool: ("true", 1, 0),
+    Path: (5, True, {}),
+}
+NAMES: dict[Any, str] = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    Path: "a string",
 }
 
 
@@ -49,7 +58,7 @@ def sample_value(kind: Any) -> Any:
         return {"key": 1}
     if issubclass(kind, Enum):
         return next(iter(kind)).name
-    scalars: dict[type, Any] = {str: "text", int: 5, float: 0.5, bool: True}
+    scalars: dict[type, Any] = {str: "text", int: 5, float: 0.5, bool: True, Path: "/a/b"}
     return scalars[kind] if kind in scalars else sample(kind)
 
 
@@ -59,7 +68,7 @@ def wrong_values(field: FieldType) -> Iterator[tuple[object, str]]:
         yield from ((value, "a list") for value in ("text", 5, OBJECT))
         return
     if field.kind in WRONG:
-        expected = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}[field.kind]
+        expected = NAMES[field.kind]
         yield from ((value, expected) for value in WRONG[field.kind])
     elif isinstance(field.kind, type) and issubclass(field.kind, Enum):
         yield from ((value, "one of " + ", ".join(field.kind.__members__)) for value in ("NO", 99, True, 1.0, OBJECT))

@@ -5,8 +5,7 @@ follows such a call and needs no permission waits for it, since the model wrote 
 that was interrupted is never run again: its outcome is not known, and that is what is said.
 """
 
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,13 +33,17 @@ from isthmus.agent.call_events import (
     failed,
     given_up_calls,
     interrupted,
+    lost_questions,
     refused,
     result_of,
 )
+from isthmus.agent.call_execution import CallExecution
 from isthmus.agent.options import AgentOptions
+from isthmus.agent.parked_calls import ParkedCalls
+from isthmus.agent.resources import ModelSource
 from isthmus.agent.session import OpenCall, Session
 from isthmus.agent.session_policy import policy_for
-from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
+from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationRequest,
@@ -52,18 +55,15 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.events import AgentEvent, Checkpoint, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import AgentEvent, ToolCallUpdate, ToolResultRecorded
 from isthmus.models.base import ToolRequest
 from isthmus.tools.base import (
     Approved,
-    LiveContent,
     Tool,
     ToolContext,
-    ToolFailed,
     ToolItem,
     ToolKind,
     ToolSet,
-    ToolSucceeded,
 )
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
@@ -91,17 +91,23 @@ class CallRunner:
         session: Session,
         checkpoints: Checkpoints | None = None,
         *,
+        parked: ParkedCalls | None = None,
+        open_model: ModelSource | None = None,
         is_permitted: bool = False,
         asked_each_time: AskedEachTime | None = None,
     ) -> None:
-        """``is_permitted``: the person asked for just these calls, so the policy is not.
+        """``parked`` keeps calls that ask in the middle of their work, ``open_model`` is for those that ask a model.
+
+        ``is_permitted``: the person asked for just these calls, so the policy is not.
 
         ``asked_each_time``: why a person is asked for each of these calls, whatever the policy allows.
         """
         self._tools = tools
         self._options = options
         self._session = session
-        self._checkpoints = checkpoints
+        policy = policy_for(options.policy, session.settings, options.settings_rule)
+        self._parked = parked if parked is not None else ParkedCalls()
+        self._execution = CallExecution(session, policy, self._parked, checkpoints, open_model)
         self._is_permitted = is_permitted
         self._asked_each_time = asked_each_time
         self._granted: frozenset[Grant] = frozenset()
@@ -121,11 +127,15 @@ class CallRunner:
     async def settle(self) -> AsyncGenerator[AgentEvent, None]:
         """Settle every open call that can be; afterwards ``session.waiting`` says what a person must decide."""
         session = self._session
+        for call in session.given_up:
+            await self._parked.discard(session.task_id, call.tool_call_id)
         for event in given_up_calls(session):
             yield session.apply(event)
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
             item = session.calls[request_id]
+            if session.asker_of(item) is not None:
+                continue  # The call that asks settles its questions.
             blocked = bool(session.waiting)
             async with aclosing(self._settle_one(item, blocked, asked_paths)) as events:
                 async for event in events:
@@ -143,14 +153,18 @@ class CallRunner:
             # The result was on its way to the journal when the process ended.
             yield result_of(call)
             return
-        if (
-            call is not None
-            and call.status is ToolCallStatus.EXECUTING
-            and (tool is None or tool.kind is not ToolKind.READ)
-        ):
-            for event in interrupted(call):
+        if call is not None and call.status is ToolCallStatus.EXECUTING:
+            if self._execution.waits_here(call.tool_call_id):
+                async with aclosing(self._execution.go_on(call.tool_call_id)) as events:
+                    async for event in events:
+                        yield event
+                return
+            for event in lost_questions(self._session, call.tool_call_id):
                 yield event
-            return
+            if tool is None or tool.kind is not ToolKind.READ:
+                for event in interrupted(call):
+                    yield event
+                return
         if item.is_waiting or item.confirmation is not None:
             async with aclosing(self._settle_asked(item, tool)) as events:
                 async for event in events:
@@ -262,63 +276,11 @@ class CallRunner:
         self._answers_seen = len(answered)
         return self._granted
 
-    async def _execute(self, ready: _Ready, approved: Approved) -> AsyncGenerator[AgentEvent, None]:
-        call = replace(ready.announced, status=ToolCallStatus.EXECUTING)
-        checkpoint_id: str | None = None
-        if self._checkpoints is not None and isinstance(approved.details, FileDiff):
-            try:
-                checkpoint_id = await self._checkpoints.take(
-                    self._checkpoint_for(call), [Path(approved.details.file_path)]
-                )
-            except CheckpointError as error:
-                message = f"{error}. Without a checkpoint nothing is edited, so nothing was."
-                for event in refused(ready.announced, ErrorDetails(message, "checkpoint_failure")):
-                    yield event
-                return
-            yield Checkpoint(checkpoint_id, call.tool_call_id)
-        yield ToolCallUpdate(call)
-        try:
-            # Tools are async generators, so that leaving early stops what they run.
-            running = cast("AsyncGenerator[ToolItem, None]", self._start(ready, approved))
-            async with aclosing(running):
-                async for item in running:
-                    match item:
-                        case LiveContent(text):
-                            yield ToolCallUpdate(replace(call, live_content=text))
-                        case ToolSucceeded(output, for_model):
-                            await self._edited(checkpoint_id)
-                            yield ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output))
-                            yield ToolResultRecorded(call.tool_call_id, for_model)
-                            return
-                        case ToolFailed(error, for_model):
-                            yield ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error))
-                            yield ToolResultRecorded(call.tool_call_id, for_model or error.message, is_error=True)
-                            return
-                        case _:
-                            assert_never(item)
-        except ToolFailure as failure:
-            for event in failed(call, failure):
-                yield event
-            return
-        raise RuntimeError(f"the tool {ready.tool.name} ended without a result")
-
-    def _checkpoint_for(self, call: ToolCall) -> CheckpointFor:
-        session = self._session
-        first = next((line.strip() for line in session.prompt.splitlines() if line.strip()), "")
-        about = first if len(first) <= ABOUT_CHARACTERS else first[: ABOUT_CHARACTERS - 1] + "…"
-        return CheckpointFor(
-            session.checkpoint_scope, session.task_id, call.tool_call_id, Path(session.workspace), about
-        )
-
-    async def _edited(self, checkpoint_id: str | None) -> None:
-        if self._checkpoints is None or checkpoint_id is None:
-            return
-        # Only to tell later whether somebody else changed the file since: the edit itself is made.
-        with contextlib.suppress(CheckpointError):
-            await self._checkpoints.edited(checkpoint_id)
-
-    def _start(self, ready: _Ready, approved: Approved) -> AsyncIterator[ToolItem]:
-        return ready.tool.run(ready.announced.input_parameters, ready.context, approved)
+    def _execute(self, ready: _Ready, approved: Approved) -> AsyncGenerator[AgentEvent, None]:
+        # Tools are async generators, so that leaving early stops what they run.
+        items = ready.tool.run(ready.announced.input_parameters, ready.context, approved)
+        edit = approved.details if isinstance(approved.details, FileDiff) else None
+        return self._execution.begin(ready.announced, cast("AsyncGenerator[ToolItem, None]", items), edit)
 
 
 def _description(tool: Tool, item: OpenCall) -> str:

@@ -17,6 +17,7 @@ from isthmus.agent.session import SUMMARY_HEADING, Session, is_summary
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, Compacted, RetryNotice, Thought
+from isthmus.media import Media
 from isthmus.models.base import (
     ChatModel,
     Done,
@@ -229,12 +230,20 @@ def _described(part: Part, longest: int) -> dict[str, Any] | None:
             return {"text": _shortened(text, longest)}
         case ToolRequest(_, name, arguments):
             return {"calls": name, "arguments": _shortened(json.dumps(dict(arguments), ensure_ascii=False), longest)}
-        case ToolResult(_, name, content, is_error):
-            return {"failed" if is_error else "result_of": name, "content": _shortened(content, longest)}
+        case ToolResult(_, name, content, is_error, media):
+            told = {"failed" if is_error else "result_of": name, "content": _shortened(content, longest)}
+            return {**told, "with": [_media_said(item) for item in media]} if media else told
+        case Media():
+            return {"with": [_media_said(part)]}
         case ModelThought() | Opaque():
             return None
         case _:
             assert_never(part)
+
+
+def _media_said(media: Media) -> str:
+    """The summary's author does not see it; the agent may look at its file again."""
+    return f"{media.media_type} in {media.path}"
 
 
 def _shortened(text: str, longest: int) -> str:

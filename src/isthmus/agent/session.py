@@ -31,6 +31,7 @@ from isthmus.events import (
     EditorContext,
     ModelChosen,
     ModelReply,
+    ModelUsed,
     Prompt,
     Restored,
     RetryNotice,
@@ -44,6 +45,10 @@ from isthmus.events import (
 from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, Usage, requests_of, text_of
 from isthmus.models.message import message_from_json
 
+QUESTION_MARK = "?"
+"""Stands in the id of a call that is the question of another one, between that one's id and a number."""
+STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
+"""What a model is told of a call that was under way when the person went on to something else."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
 """How the message begins that stands for what was compacted."""
 SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
@@ -150,9 +155,9 @@ class Session:
                 self._take_prompt(event)
             case Command():
                 self._take_command(event)
-            case CommandPrompt(text):
+            case CommandPrompt(text, media):
                 self.has_command_prompt = True
-                self._add_user_parts(Text(text))
+                self._add_user_parts(Text(text), *media)
             case EditorContext(text):
                 self.has_editor_context = True
                 self._add_user_parts(Text(text))
@@ -164,8 +169,8 @@ class Session:
                 self._take_call(call)
             case ConfirmationAccepted(confirmation):
                 self._take_confirmation(confirmation)
-            case ToolResultRecorded(call_id, content, is_error):
-                self._take_result(call_id, content, is_error)
+            case ToolResultRecorded():
+                self._take_result(event)
             case AgentMessage(text=text):
                 if self.command is None:
                     self.messages.append(Message("assistant", (Text(text),)))
@@ -182,7 +187,7 @@ class Session:
             case TextContent(message_id):
                 if self.command is not None and not self.has_command_prompt:
                     self.command_texts.add(message_id)
-            case Thought() | RetryNotice() | ArtifactUpdate():
+            case Thought() | RetryNotice() | ArtifactUpdate() | ModelUsed():
                 pass
             case _:
                 assert_never(event)
@@ -204,6 +209,15 @@ class Session:
         """The calls of the last model message whose result the model does not have yet, in order."""
         return tuple(item for item in self.calls.values() if item.result is None)
 
+    def asker_of(self, item: OpenCall) -> str | None:
+        """The call whose question this one is; None when it is a call like others."""
+        call_id, mark, _ = item.request.id.rpartition(QUESTION_MARK)
+        return call_id if mark and not item.is_models and call_id in self.calls else None
+
+    def questions_of(self, call_id: str) -> tuple[OpenCall, ...]:
+        """The questions that a call has asked, in order."""
+        return tuple(item for item in self.calls.values() if self.asker_of(item) == call_id)
+
     def _enter_task(self, task_id: str) -> None:
         """Go on with another task of the session: what waits in the one before is answered there, not here."""
         self._give_up_calls()
@@ -213,7 +227,8 @@ class Session:
 
     def _give_up_calls(self) -> None:
         for item in self.unsettled:
-            self._take_result(item.request.id, NOT_RUN, is_error=True)
+            was_running = item.call is not None and item.call.status is ToolCallStatus.EXECUTING
+            self._take_result(ToolResultRecorded(item.request.id, STOPPED if was_running else NOT_RUN, is_error=True))
 
     def _take_prompt(self, prompt: Prompt) -> None:
         self._begin_work(prompt.settings)
@@ -293,12 +308,12 @@ class Session:
         self.calls[confirmation.tool_call_id] = replace(item, confirmation=confirmation)
         self.answered.append((item.call, confirmation.selected_option_id))
 
-    def _take_result(self, call_id: str, content: str, is_error: bool) -> None:
-        item = self.calls.get(call_id)
+    def _take_result(self, told: ToolResultRecorded) -> None:
+        item = self.calls.get(told.tool_call_id)
         if item is None or item.result is not None:
             return
-        result = ToolResult(call_id, item.request.name, content, is_error)
-        self.calls[call_id] = replace(item, result=result)
+        result = ToolResult(told.tool_call_id, item.request.name, told.content, told.is_error, told.media)
+        self.calls[told.tool_call_id] = replace(item, result=result)
         if not item.is_models:
             return
         # The model gets all results of its message at once, in the order of its requests.

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from isthmus.codec import JsonObject
+from isthmus.media import Media
+from isthmus.models.attachments import GIF, JPEG, NO_ATTACHMENTS, PDF, PNG, WEBP, Attachment, Attachments, MediaRules
 from isthmus.models.base import (
     Capabilities,
     Finish,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 PROVIDER = ANTHROPIC.id
+MEDIA = MediaRules(frozenset((PNG, JPEG, GIF, WEBP, PDF)), 5 * 1024 * 1024 * 3 // 4, 20_000_000)
+"""An image has at most 5 MiB in base64, a request at most 32 MB."""
 FINISH: Mapping[str, Finish] = {
     "end_turn": Finish.STOP,
     "stop_sequence": Finish.STOP,
@@ -88,12 +92,12 @@ def output_limit(name: str) -> int:
     return 32_000
 
 
-def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
+def request_body(request: ModelRequest, name: str, attachments: Attachments = NO_ATTACHMENTS) -> dict[str, Any]:
     """The body of `POST /v1/messages`."""
     body: dict[str, Any] = {
         "model": name,
         "max_tokens": request.max_output_tokens or output_limit(name),
-        "messages": _messages(request.messages),
+        "messages": _messages(request.messages, attachments),
         "stream": True,
     }
     if request.system:
@@ -109,11 +113,15 @@ def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
     return body
 
 
-def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def _messages(messages: Sequence[Message], attachments: Attachments) -> list[dict[str, Any]]:
     wire_ids: dict[str, str] = {}
     encoded: list[dict[str, Any]] = []
     for message in in_order(messages):
-        blocks = [block for part in message.parts if (block := _block(part, wire_ids)) is not None]
+        blocks = [block for part in message.parts for block in _blocks(part, wire_ids, attachments)]
+        # What failed calls gave that is no text: behind all results, which stand first.
+        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        beside = [_inline(item) for part in results if part.is_error for item in attachments.of(part.media)]
+        blocks[len(results) : len(results)] = beside
         if blocks:
             encoded.append({"role": message.role, "content": blocks})
     marked = [message for message in encoded if message["role"] == "user"][-CACHED_TURNS:]
@@ -122,25 +130,43 @@ def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return encoded
 
 
-def _block(part: Part, wire_ids: dict[str, str]) -> JsonObject | None:
+def _blocks(part: Part, wire_ids: dict[str, str], attachments: Attachments) -> Sequence[JsonObject]:
     match part:
         case Text(text, state):
             # Blocks without a visible character are refused.
-            return {"type": "text", "text": text, **kept_for(PROVIDER, state)} if text.strip() else None
+            return [{"type": "text", "text": text, **kept_for(PROVIDER, state)}] if text.strip() else ()
         case Thought(text, state):
             kept = kept_for(PROVIDER, state)
-            return {"type": "thinking", "thinking": text, **kept} if kept.get("signature") else None
+            return [{"type": "thinking", "thinking": text, **kept}] if kept.get("signature") else ()
         case ToolRequest(identity, name, arguments, state):
             kept = kept_for(PROVIDER, state)
             wire_ids[identity] = as_text(kept.get("id")) or _as_id(identity)
-            return {"type": "tool_use", **kept, "id": wire_ids[identity], "name": name, "input": arguments}
-        case ToolResult(identity, _, content, is_error):
-            block = {"type": "tool_result", "tool_use_id": wire_ids.get(identity, _as_id(identity)), "content": content}
-            return {**block, "is_error": True} if is_error else block
+            return [{"type": "tool_use", **kept, "id": wire_ids[identity], "name": name, "input": arguments}]
+        case ToolResult():
+            return [_result(part, wire_ids, attachments)]
+        case Media():
+            return [_inline(item) for item in attachments.of((part,))] or [
+                {"type": "text", "text": attachments.note(part)}
+            ]
         case Opaque(provider, raw):
-            return raw if provider == PROVIDER else None
+            return [raw] if provider == PROVIDER else ()
         case _:
             assert_never(part)
+
+
+def _result(result: ToolResult, wire_ids: Mapping[str, str], attachments: Attachments) -> JsonObject:
+    text = attachments.with_notes(result.content, result.media)
+    block = {"type": "tool_result", "tool_use_id": wire_ids.get(result.id, _as_id(result.id)), "content": text}
+    if result.is_error:
+        return {**block, "is_error": True}  # Such a result is refused when it has anything but text.
+    if inline := [_inline(item) for item in attachments.of(result.media)]:
+        return {**block, "content": [*([{"type": "text", "text": text}] if text.strip() else ()), *inline]}
+    return block
+
+
+def _inline(attachment: Attachment) -> JsonObject:
+    source = {"type": "base64", "media_type": attachment.media_type, "data": attachment.data}
+    return {"type": "image" if attachment.is_image else "document", "source": source}
 
 
 def _as_id(identity: str) -> str:
@@ -295,8 +321,10 @@ def _merge(block: _Block, delta: Mapping[str, Any]) -> None:
 class AnthropicWire(Wire["AsyncAnthropic"]):
     """The connection to Anthropic; see :class:`~isthmus.models.streaming.Wire`."""
 
-    def body(self, request: ModelRequest) -> JsonObject:
-        return request_body(request, self.name)
+    media = MEDIA
+
+    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+        return request_body(request, self.name, attachments)
 
     def reader(self, request: ModelRequest) -> AnthropicReader:
         return AnthropicReader(used_ids(request.messages))

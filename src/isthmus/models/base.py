@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.media import Media
 
 NOT_RUN = "The call was not run: the turn ended before."
 """What a model is told of a call that it asked for and that nothing came of."""
@@ -58,12 +59,13 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool call gave, for the model's eyes."""
+    """What a tool call gave, for the model's eyes; ``media`` is what of it is no text."""
 
     id: str
     name: str
     content: str
     is_error: bool = False
+    media: tuple[Media, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ class Opaque:
     raw: JsonObject
 
 
-Part: TypeAlias = Text | Thought | ToolRequest | ToolResult | Opaque
+Part: TypeAlias = Text | Thought | ToolRequest | ToolResult | Media | Opaque
+"""A piece of a message. Media stands in messages of the user alone, beside the text that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,11 +48,12 @@ def _results_first(calls: Sequence[ToolRequest], parts: Sequence[Part]) -> tuple
     results = tuple(given.get(call.id, ToolResult(call.id, call.name, NOT_RUN, is_error=True)) for call in calls)
     known = {call.id for call in calls}
     # A result whose call is not there any more (cut off by a compaction) is told as text: the wires refuse it else.
-    rest = tuple(
-        Text(f"Result of an earlier call of {part.name}:\n{part.content}") if isinstance(part, ToolResult) else part
-        for part in parts
-        if not (isinstance(part, ToolResult) and part.id in known)
-    )
+    rest: list[Part] = []
+    for part in parts:
+        if not isinstance(part, ToolResult):
+            rest.append(part)
+        elif part.id not in known:
+            rest += [Text(f"Result of an earlier call of {part.name}:\n{part.content}"), *part.media]
     return (*results, *rest)
 
 

@@ -14,6 +14,19 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, assert_never, cast
 
 from isthmus.codec import JsonObject
+from isthmus.media import Media
+from isthmus.models.attachments import (
+    HEIC,
+    HEIF,
+    JPEG,
+    NO_ATTACHMENTS,
+    PDF,
+    PNG,
+    WEBP,
+    Attachment,
+    Attachments,
+    MediaRules,
+)
 from isthmus.models.base import (
     Capabilities,
     Finish,
@@ -47,6 +60,11 @@ API_VERSION = "v1beta"
 CONTEXT_WINDOW = 1_048_576
 FOREIGN_CALL: JsonObject = {"thoughtSignature": "skip_thought_signature_validator"}
 """Stands where another model's call has no signature, when a turn goes on with Gemini (documented for that case)."""
+AUDIO = tuple(f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac"))
+MEDIA = MediaRules(frozenset((PNG, JPEG, WEBP, HEIC, HEIF, PDF, *AUDIO)), 14_000_000, 14_000_000)
+"""A request has at most 20 MB; base64 makes 14 MB of bytes 18.7 MB."""
+IN_RESPONSES = frozenset((PNG, JPEG, WEBP, PDF))
+"""What Gemini 3 takes inside of a function's response."""
 FINISH: Mapping[str, Finish] = {
     "STOP": Finish.STOP,
     "MAX_TOKENS": Finish.LENGTH,
@@ -84,11 +102,15 @@ def wants_signatures(name: str) -> bool:
     return re.search(r"gemini-([3-9]|\d\d)", name) is not None
 
 
-def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
+def takes_media_in_responses(name: str) -> bool:
+    """Whether what a function gave that is no text goes inside of its response; before Gemini 3, beside it."""
+    return wants_signatures(name)
+
+
+def request_body(request: ModelRequest, name: str, attachments: Attachments = NO_ATTACHMENTS) -> dict[str, Any]:
     """The body of `streamGenerateContent`."""
-    wire_ids: dict[str, str | None] = {}
-    foreign: JsonObject = FOREIGN_CALL if wants_signatures(name) else {}
-    contents = [_content(message, wire_ids, foreign) for message in in_order(request.messages)]
+    encoder = _Encoder(name, attachments)
+    contents = [encoder.content(message) for message in in_order(request.messages)]
     body: dict[str, Any] = {"contents": [content for content in contents if content["parts"]]}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -108,37 +130,62 @@ def request_body(request: ModelRequest, name: str) -> dict[str, Any]:
     return body
 
 
-def _content(message: Message, wire_ids: dict[str, str | None], foreign: JsonObject) -> dict[str, Any]:
-    parts = [encoded for part in message.parts if (encoded := _part(part, wire_ids, foreign)) is not None]
-    return {"role": "user" if message.role == "user" else "model", "parts": parts}
+class _Encoder:
+    """Makes the contents of one request, in their order: a result is named as its call was."""
+
+    def __init__(self, name: str, attachments: Attachments) -> None:
+        self._attachments = attachments
+        self._foreign: JsonObject = FOREIGN_CALL if wants_signatures(name) else {}
+        self._inside = IN_RESPONSES if takes_media_in_responses(name) else frozenset[str]()
+        self._wire_ids: dict[str, str | None] = {}
+
+    def content(self, message: Message) -> dict[str, Any]:
+        parts = [encoded for part in message.parts for encoded in self._parts(part)]
+        return {"role": "user" if message.role == "user" else "model", "parts": parts}
+
+    def _parts(self, part: Part) -> Sequence[Mapping[str, Any]]:
+        match part:
+            case Text(text, state):
+                kept = kept_for(PROVIDER, state)
+                return [{**kept, "text": text}] if text or kept else ()
+            case Thought(text, state):
+                # The thoughts of others mean nothing here.
+                is_ours = state is not None and state.provider == PROVIDER
+                return [{**kept_for(PROVIDER, state), "thought": True, "text": text}] if is_ours else ()
+            case ToolRequest(identity, name, arguments, state):
+                is_ours = state is not None and state.provider == PROVIDER
+                kept = kept_for(PROVIDER, state) if is_ours else self._foreign
+                call = {**as_object(kept.get("functionCall")), "name": name, "args": arguments}
+                self._wire_ids[identity] = as_text(call.get("id")) or None
+                return [{**kept, "functionCall": call}]
+            case ToolResult():
+                return self._result(part)
+            case Media():
+                sent = self._attachments.of((part,))
+                return [_inline(item) for item in sent] or [{"text": self._attachments.note(part)}]
+            case Opaque(provider, raw):
+                return [raw] if provider == PROVIDER else ()
+            case _:
+                assert_never(part)
+
+    def _result(self, result: ToolResult) -> Sequence[Mapping[str, Any]]:
+        """All the text in one functionResponse, and each thing that is no text as an inlineData part."""
+        text = self._attachments.with_notes(result.content, result.media)
+        response: dict[str, Any] = {
+            "name": result.name,
+            "response": {"error" if result.is_error else "output": text},
+        }
+        if (wire_id := self._wire_ids.get(result.id)) is not None:
+            response = {"id": wire_id, **response}
+        sent = self._attachments.of(result.media)
+        if inside := [_inline(item) for item in sent if item.media_type in self._inside]:
+            response["parts"] = inside
+        beside = [_inline(item) for item in sent if item.media_type not in self._inside]
+        return [{"functionResponse": response}, *beside]
 
 
-def _part(part: Part, wire_ids: dict[str, str | None], foreign: JsonObject) -> Mapping[str, Any] | None:
-    match part:
-        case Text(text, state):
-            kept = kept_for(PROVIDER, state)
-            return {**kept, "text": text} if text or kept else None
-        case Thought(text, state):
-            # The thoughts of others mean nothing here.
-            return (
-                {**kept_for(PROVIDER, state), "thought": True, "text": text}
-                if state and state.provider == PROVIDER
-                else None
-            )
-        case ToolRequest(identity, name, arguments, state):
-            is_ours = state is not None and state.provider == PROVIDER
-            kept = kept_for(PROVIDER, state) if is_ours else foreign
-            call = {**as_object(kept.get("functionCall")), "name": name, "args": arguments}
-            wire_ids[identity] = as_text(call.get("id")) or None
-            return {**kept, "functionCall": call}
-        case ToolResult(identity, name, content, is_error):
-            response: dict[str, Any] = {"name": name, "response": {"error" if is_error else "output": content}}
-            wire_id = wire_ids.get(identity)
-            return {"functionResponse": response if wire_id is None else {"id": wire_id, **response}}
-        case Opaque(provider, raw):
-            return raw if provider == PROVIDER else None
-        case _:
-            assert_never(part)
+def _inline(attachment: Attachment) -> Mapping[str, Any]:
+    return {"inlineData": {"mimeType": attachment.media_type, "data": attachment.data}}
 
 
 class GeminiReader:
@@ -253,9 +300,10 @@ class GeminiWire(Wire[_Client]):
     """The connection to Gemini; see :class:`~isthmus.models.streaming.Wire`."""
 
     tool_names = NameRule("A-Za-z0-9_.-", begins="A-Za-z_")
+    media = MEDIA
 
-    def body(self, request: ModelRequest) -> JsonObject:
-        return request_body(request, self.name)
+    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+        return request_body(request, self.name, attachments)
 
     def reader(self, request: ModelRequest) -> GeminiReader:
         return GeminiReader(used_ids(request.messages))

@@ -7,7 +7,9 @@ Fields that say nothing are left out. This is our own form and goes to no provid
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, assert_never, cast
 
+from isthmus.codec import from_json, to_json
 from isthmus.errors import DecodeError
+from isthmus.media import Media
 from isthmus.models.base import Message, Opaque, Part, ProviderState, Text, Thought, ToolRequest, ToolResult
 
 ROLES: Mapping[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
@@ -46,9 +48,13 @@ def _part_to_json(part: Part) -> dict[str, Any]:
             if invalid is not None:
                 encoded["invalid"] = invalid
             return {**encoded, **_state_to_json(state)}
-        case ToolResult(identity, name, content, is_error):
+        case ToolResult(identity, name, content, is_error, media):
             encoded = {"type": "tool_result", "id": identity, "name": name, "content": content}
-            return {**encoded, "is_error": True} if is_error else encoded
+            if is_error:
+                encoded["is_error"] = True
+            return {**encoded, "media": [to_json(item) for item in media]} if media else encoded
+        case Media():
+            return {"type": "media", **to_json(part)}
         case Opaque(provider, raw):
             return {"type": "opaque", "provider": provider, "raw": raw}
         case _:
@@ -76,12 +82,25 @@ def _part_from_json(value: object, path: str) -> Part:
             if not isinstance(is_error, bool):
                 raise DecodeError(f"{path}.is_error", "true or false", is_error)
             return ToolResult(
-                _text(source, "id", path), _text(source, "name", path), _text(source, "content", path), is_error
+                _text(source, "id", path),
+                _text(source, "name", path),
+                _text(source, "content", path),
+                is_error,
+                _media_from_json(source.get("media", ()), f"{path}.media"),
             )
+        case "media":
+            return from_json(Media, source, path)
         case "opaque":
             return Opaque(_text(source, "provider", path), _object(source.get("raw"), f"{path}.raw"))
         case _:
-            raise DecodeError(f"{path}.type", "text, thought, tool_request, tool_result or opaque", kind)
+            raise DecodeError(f"{path}.type", "text, thought, tool_request, tool_result, media or opaque", kind)
+
+
+def _media_from_json(value: object, path: str) -> tuple[Media, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise DecodeError(path, "a list", value)
+    items = cast("Sequence[object]", value)
+    return tuple(from_json(Media, item, f"{path}[{index}]") for index, item in enumerate(items))
 
 
 def _state_to_json(state: ProviderState | None) -> dict[str, Any]:

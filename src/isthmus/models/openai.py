@@ -11,10 +11,10 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, assert_never
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from isthmus.codec import JsonObject
+from isthmus.models.attachments import Attachments
 from isthmus.models.base import (
     Capabilities,
     Finish,
@@ -30,12 +30,12 @@ from isthmus.models.base import (
     ThoughtDelta,
     ToolRequest,
     ToolRequestStarted,
-    ToolResult,
     Usage,
 )
-from isthmus.models.conversation import in_order, kept_for, used_ids
-from isthmus.models.endpoint import OPENAI, Endpoint, endpoint
+from isthmus.models.conversation import used_ids
+from isthmus.models.endpoint import OPENAI, endpoint
 from isthmus.models.failure import HttpFailure, error_object
+from isthmus.models.openai_body import MEDIA, origin_of, request_body
 from isthmus.models.received import (
     as_count,
     as_list,
@@ -73,80 +73,6 @@ def open_openai(
     options = options or StreamOptions()
     where = endpoint(OPENAI, environment, base_url)
     return ProviderModel(OpenAIWire(name, where, environment, options.timeouts, Capabilities(thoughts=True)), options)
-
-
-def origin_of(where: Endpoint) -> str:
-    """Who gets its own state back: every server that imitates the wire is a provider of its own."""
-    return f"openai@{urlsplit(where.base_url).netloc.rpartition('@')[2]}"
-
-
-def request_body(request: ModelRequest, name: str, origin: str) -> dict[str, Any]:
-    """The body of `POST /chat/completions`."""
-    messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    wire_ids: dict[str, str] = {}
-    for message in in_order(request.messages):
-        if message.role == "assistant":
-            messages.append(_assistant(message, origin, wire_ids))
-        else:
-            messages += _user(message, wire_ids)
-    body: dict[str, Any] = {
-        "model": name,
-        "messages": messages,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-            }
-            for tool in request.tools
-        ]
-    if request.max_output_tokens is not None:
-        # OpenAI's own models refuse the old name, and most imitators do not know the new one.
-        is_openai = origin.removeprefix("openai@").partition(":")[0].endswith("openai.com")
-        body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens
-    return body
-
-
-def _user(message: Message, wire_ids: Mapping[str, str]) -> list[dict[str, Any]]:
-    results = [
-        {"role": "tool", "tool_call_id": wire_ids.get(part.id, part.id), "content": part.content}
-        for part in message.parts
-        if isinstance(part, ToolResult)
-    ]
-    texts = [part.text for part in message.parts if isinstance(part, Text) and part.text]
-    return [*results, {"role": "user", "content": "\n\n".join(texts)}] if texts else results
-
-
-def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> dict[str, Any]:
-    texts: list[str] = []
-    calls: list[dict[str, Any]] = []
-    kept: dict[str, Any] = {}
-    for part in message.parts:
-        match part:
-            case Text(text):
-                texts.append(text)
-            case Thought(text, state):
-                if name := as_text(kept_for(origin, state).get("field")):
-                    kept[name] = as_text(kept.get(name)) + text
-            case ToolRequest(identity, name, arguments, state):
-                data = kept_for(origin, state)
-                wire_ids[identity] = as_text(data.get("id")) or identity
-                function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-                call = {**without(data, "id"), "id": wire_ids[identity], "type": "function", "function": function}
-                calls.append(call)
-            case Opaque(provider, raw):
-                if provider == origin:
-                    kept |= raw
-            case ToolResult():
-                pass
-            case _:
-                assert_never(part)
-    text = "".join(texts)
-    encoded: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, **kept}
-    return {**encoded, "tool_calls": calls} if calls else encoded
 
 
 @dataclass(slots=True)
@@ -349,8 +275,10 @@ def _joined_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
 class OpenAIWire(Wire["AsyncOpenAI"]):
     """The connection to a server of Chat Completions; see :class:`~isthmus.models.streaming.Wire`."""
 
-    def body(self, request: ModelRequest) -> JsonObject:
-        return request_body(request, self.name, origin_of(self.endpoint))
+    media = MEDIA
+
+    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+        return request_body(request, self.name, origin_of(self.endpoint), attachments)
 
     def reader(self, request: ModelRequest) -> OpenAIReader:
         return OpenAIReader(origin_of(self.endpoint), used_ids(request.messages))

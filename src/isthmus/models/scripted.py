@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never, cast
 
+from isthmus.media import Media
 from isthmus.models.base import (
     Capabilities,
     Done,
@@ -260,6 +261,8 @@ def _part_size(part: Part) -> int:
             return len(name) + len(str(arguments))
         case ToolResult(_, name, content):
             return len(name) + len(content)
+        case Media():
+            return 0
         case Opaque(_, raw):
             return len(str(raw))
         case _:

@@ -7,6 +7,7 @@ mean). Here are the tries, the waits between them and what becomes of a failure;
 import asyncio
 import json
 import random
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -15,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from isthmus.codec import JsonObject
+from isthmus.media import Media
+from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, MediaRules, media_of, read_attachments
 from isthmus.models.base import (
     Capabilities,
     Done,
@@ -41,6 +44,10 @@ if TYPE_CHECKING:
     import httpx2
 
 Client = TypeVar("Client")
+
+
+REMEMBERED_MEDIA = 1_000
+"""Of how many images a model remembers that its provider took or refused them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,8 @@ class Wire(ABC, Generic[Client]):
 
     tool_names = NameRule()
     """The names of tools that the provider takes; the bodies get, and the readers give, only such names."""
+    media: MediaRules
+    """What the provider takes that is no text."""
 
     def __init__(
         self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts, abilities: Capabilities
@@ -102,8 +111,8 @@ class Wire(ABC, Generic[Client]):
         """Close what :meth:`connect` opened."""
 
     @abstractmethod
-    def body(self, request: ModelRequest) -> JsonObject:
-        """The body of the request."""
+    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+        """The body of the request; `attachments` has what of it is no text."""
 
     @abstractmethod
     def reader(self, request: ModelRequest) -> Reader:
@@ -135,12 +144,46 @@ class Wire(ABC, Generic[Client]):
         return http_client(self.endpoint, self._environment, self._timeouts)
 
 
+class KnownMedia:
+    """Which media a provider took, and which it refused a request for; the last of each."""
+
+    def __init__(self) -> None:
+        self._accepted: dict[Media, None] = {}
+        self._refused: dict[Media, None] = {}
+
+    @property
+    def refused(self) -> frozenset[Media]:
+        """Those that are not sent again."""
+        return frozenset(self._refused)
+
+    def taken(self, attachments: Attachments, left_out: frozenset[Media]) -> None:
+        """A request with these was answered, after it was refused with those in `left_out`."""
+        for known, more in ((self._accepted, attachments.sent), (self._refused, left_out)):
+            known.update(dict.fromkeys(more))
+            for media in list(known)[: max(0, len(known) - REMEMBERED_MEDIA)]:
+                del known[media]
+
+    def suspected(self, attachments: Attachments) -> frozenset[Media]:
+        """Those that a request may have been refused for: what was not sent before, else all."""
+        sent = frozenset(attachments.sent)
+        return sent - self._accepted.keys() or sent
+
+
+def _may_be_of_media(error: ModelError) -> bool:
+    """Whether the request might be taken without its images. Local servers tell it as an error of their own."""
+    if error.kind is ModelErrorKind.BAD_REQUEST:
+        return True
+    is_servers = error.status is not None and error.status >= 500
+    return is_servers and re.search(r"\b(images?|vision|multi-?modal|mmproj)\b", str(error), re.IGNORECASE) is not None
+
+
 class ProviderModel:
     """A :class:`~isthmus.models.base.ChatModel` over a provider's wire."""
 
     def __init__(self, wire: Wire[Any], options: StreamOptions) -> None:
         self._wire = wire
         self._options = options
+        self._media = KnownMedia()
 
     @property
     def name(self) -> str:
@@ -169,7 +212,9 @@ class ProviderModel:
         """See :meth:`ChatModel.stream`."""
         names = WireNames(request, self._wire.tool_names)
         request = names.sent(request)
-        body = self._wire.body(request)
+        attachments = await self._attachments(request)
+        body = self._wire.body(request, attachments)
+        left_out: frozenset[Media] = frozenset()
         policy, attempt = self._options.policy, 1
         while True:
             begun = False
@@ -186,8 +231,18 @@ class ProviderModel:
                 if error is None:
                     raise
             else:
+                self._media.taken(attachments, left_out)
                 yield names.received(done)
                 return
+            if not begun and not left_out and _may_be_of_media(error):
+                left_out = self._media.suspected(attachments)
+            if not begun and left_out and attachments.sent.keys() & left_out:
+                # One image that a provider cannot read would make every further request of the conversation fail.
+                attachments = await self._attachments(request, left_out)
+                body = self._wire.body(request, attachments)
+                what = f"{error} It is asked again without {len(left_out)} images or other media."
+                yield Retrying(2, 2, 0.0, what)
+                continue
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 raise self._interrupted(error) from error
             wait = None if begun else policy.wait(error, attempt, self._options.random())
@@ -196,6 +251,12 @@ class ProviderModel:
             attempt += 1
             yield Retrying(attempt, policy.attempts_for(error), wait, str(error))
             await self._options.sleep(wait)
+
+    async def _attachments(self, request: ModelRequest, left_out: frozenset[Media] = frozenset()) -> Attachments:
+        if next(media_of(request.messages), None) is None:
+            return NO_ATTACHMENTS
+        refused = self._media.refused | left_out
+        return await asyncio.to_thread(read_attachments, request.messages, self._wire.media, refused)
 
     def _checked(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:
         if isinstance(read, HttpFailure):

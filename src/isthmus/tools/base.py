@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
+from isthmus.media import Media
+from isthmus.tools.asking import AskPerson
 from isthmus.tools.workspace import Workspace
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -60,17 +62,6 @@ class LiveContent:
 
 
 @dataclass(frozen=True, slots=True)
-class Media:
-    """Content that is no text, such as an image: kept in a file, for models that take its kind.
-
-    ``media_type`` is e.g. ``image/png``. A model that does not take it is told by the text beside it where it is.
-    """
-
-    media_type: str
-    path: Path
-
-
-@dataclass(frozen=True, slots=True)
 class Content:
     """Text for a model, and what is no text."""
 
@@ -89,21 +80,23 @@ class ToolSucceeded:
 
 @dataclass(frozen=True, slots=True)
 class ToolFailed:
-    """``error`` is for the user, ``for_model`` for the model (the error's text when empty)."""
+    """``error`` is for the user, ``for_model`` for the model (the error's text when empty), as is ``media``."""
 
     error: ErrorDetails
     for_model: str = ""
+    media: tuple[Media, ...] = ()
 
 
-ToolItem: TypeAlias = LiveContent | ToolSucceeded | ToolFailed
+ToolItem: TypeAlias = LiveContent | AskPerson | ToolSucceeded | ToolFailed
 
 
 class Tool(Protocol):
     """One tool. ``parameters`` is a JSON schema of type object; names follow Gemini CLI's tools.
 
     ``propose`` returns the details of a confirmation, or None for a tool of kind READ.
-    ``run`` yields any number of :class:`LiveContent` and ends with one :class:`ToolSucceeded` or
-    :class:`ToolFailed`. When its task is cancelled it leaves nothing running behind.
+    ``run`` yields any number of :class:`LiveContent` and of questions (:mod:`isthmus.tools.asking`), is taken up again
+    after a question when it is answered, and ends with one :class:`ToolSucceeded` or :class:`ToolFailed`. When its
+    task is cancelled it leaves nothing running behind.
     Both raise :class:`~isthmus.tools.failure.ToolFailure`.
     """
 

@@ -14,7 +14,7 @@ from isthmus.models.gemini import request_body as gemini_body
 from isthmus.models.gemini import thinks as gemini_thinks
 from isthmus.models.message import message_from_json, message_to_json
 from isthmus.models.openai import OpenAIReader
-from isthmus.models.openai import request_body as openai_body
+from isthmus.models.openai_body import request_body as openai_body
 from isthmus.models.streaming import Reader
 
 NAMES = st.sampled_from(

@@ -1,0 +1,177 @@
+"""What of a conversation is no text, as a provider takes it: read from its files when a request is made.
+
+``read_attachments`` decides which media are sent, the newest first, within a provider's :class:`MediaRules`. All others
+become a line of text that says why, and where the file is. The kind is that of the bytes, since a provider refuses a
+request whose image is not what its media type says. Deliberately not here: a provider's JSON.
+"""
+
+import base64
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from isthmus.media import Media
+from isthmus.models.base import Message, ToolResult
+
+PNG, JPEG, GIF, WEBP, HEIC, HEIF = (f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "heic", "heif"))
+PDF = "application/pdf"
+MAXIMUM_COUNT = 20
+"""How many of a conversation are sent at once. Above that number some providers take only small images."""
+REFUSED = "the provider refused it"
+SPECIAL = "its file is not a regular one"
+
+_OTHER_NAMES = {
+    "image/jpg": JPEG,
+    "image/pjpeg": JPEG,
+    "image/x-png": PNG,
+    "audio/mpeg": "audio/mp3",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/x-aiff": "audio/aiff",
+    "audio/x-flac": "audio/flac",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRules:
+    """What a provider takes: media types, bytes of one and bytes of all in a request, before they are encoded."""
+
+    kinds: frozenset[str]
+    maximum_bytes: int
+    maximum_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What is sent: the media type of the bytes, and the bytes in base64."""
+
+    media_type: str
+    data: str
+
+    @property
+    def is_image(self) -> bool:
+        """It is a picture; else sound or a document."""
+        return self.media_type.startswith("image/")
+
+
+@dataclass(frozen=True, slots=True)
+class Attachments:
+    """The media of one request: what is sent of them, and why the others are not."""
+
+    sent: Mapping[Media, Attachment] = field(default_factory=dict[Media, Attachment])
+    left_out: Mapping[Media, str] = field(default_factory=dict[Media, str])
+
+    def of(self, media: Iterable[Media]) -> tuple[Attachment, ...]:
+        """What is sent of these, in their order."""
+        return tuple(self.sent[item] for item in media if item in self.sent)
+
+    def note(self, media: Media) -> str:
+        """What stands in the place of one that is not sent."""
+        return f"[{media.media_type} in {media.path}: not shown, {self.left_out.get(media, 'it was not read')}]"
+
+    def with_notes(self, text: str, media: Iterable[Media]) -> str:
+        """A text, with a line on each of these that is not sent."""
+        return "\n".join((*([text] if text else ()), *(self.note(item) for item in media if item not in self.sent)))
+
+
+NO_ATTACHMENTS = Attachments()
+
+
+def media_of(messages: Iterable[Message]) -> Iterator[Media]:
+    """All media of a conversation, in order."""
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, Media):
+                yield part
+            elif isinstance(part, ToolResult):
+                yield from part.media
+
+
+def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Collection[Media] = ()) -> Attachments:
+    """Read what is sent of a conversation's media; blocks. `refused` are those that the provider does not take."""
+    sent: dict[Media, Attachment] = {}
+    left_out: dict[Media, str] = {}
+    count = total = 0
+    for media in reversed(list(media_of(messages))):
+        if media in left_out:
+            continue
+        if media in refused:
+            left_out[media] = REFUSED
+            continue
+        if count >= MAXIMUM_COUNT and media not in sent:
+            left_out[media] = f"only the last {MAXIMUM_COUNT} are"
+            continue
+        found = sent.get(media) or _read(media, rules)
+        if isinstance(found, str):
+            left_out[media] = found
+            continue
+        size = len(found.data) * 3 // 4
+        if total + size > rules.maximum_total:
+            if media not in sent:
+                left_out[media] = "there is too much in the messages after it"
+            continue
+        sent[media] = found
+        count, total = count + 1, total + size
+    return Attachments(sent, left_out)
+
+
+def _read(media: Media, rules: MediaRules) -> Attachment | str:
+    """What is sent, or why nothing is."""
+    named = _named(media.media_type)
+    # Images are looked at: what a server says of them is often wrong.
+    if named not in rules.kinds and not named.startswith("image/"):
+        return f"the model does not take {named}"
+    try:
+        data = _bytes(media, rules.maximum_bytes)
+    except OSError as error:
+        return f"its file cannot be read ({error.strerror or error})"
+    if data is None:
+        return SPECIAL
+    if not data:
+        return "it is empty"
+    if len(data) > rules.maximum_bytes:
+        return f"it has more than the {rules.maximum_bytes:,} bytes that the provider takes"
+    kind = _kind(data)
+    if kind is None and named.startswith("image/"):
+        return f"its bytes are no image of a known kind, though it is called {named}"
+    kind = kind or named
+    if kind not in rules.kinds:
+        return f"the model does not take {kind}"
+    return Attachment(kind, base64.b64encode(data).decode("ascii"))
+
+
+def _bytes(media: Media, maximum: int) -> bytes | None:
+    """At most one byte more than `maximum`; None for what is no regular file.
+
+    Raises:
+        OSError: there is no such file, or it may not be read.
+    """
+    try:
+        # Not blocking: opening a pipe would wait for somebody to write into it.
+        descriptor = os.open(media.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except ValueError as error:
+        raise OSError(str(error)) from error
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(maximum + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+
+
+def _named(media_type: str) -> str:
+    plain = media_type.partition(";")[0].strip().lower()
+    return _OTHER_NAMES.get(plain, plain)
+
+
+def _kind(data: bytes) -> str | None:
+    """The media type that the first bytes show."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return PNG
+    if data.startswith(b"\xff\xd8\xff"):
+        return JPEG
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return GIF
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return WEBP
+    if data[4:8] == b"ftyp":
+        return {b"heic": HEIC, b"heix": HEIC, b"mif1": HEIF, b"msf1": HEIF}.get(data[8:12])
+    return PDF if data.startswith(b"%PDF-") else None

@@ -1,0 +1,118 @@
+"""The body of a request of OpenAI's Chat Completions: messages, tools, and what is no text.
+
+Deliberately not here: what comes back (:mod:`isthmus.models.openai`).
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, assert_never
+from urllib.parse import urlsplit
+
+from isthmus.media import Media
+from isthmus.models.attachments import GIF, JPEG, NO_ATTACHMENTS, PNG, WEBP, Attachment, Attachments, MediaRules
+from isthmus.models.base import Message, ModelRequest, Opaque, Text, Thought, ToolRequest, ToolResult
+from isthmus.models.conversation import in_order, kept_for
+from isthmus.models.endpoint import Endpoint
+from isthmus.models.received import as_text, without
+
+MEDIA = MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000)
+"""Images alone: sound and documents are for single models. A request has at most 50 MB."""
+
+
+def origin_of(where: Endpoint) -> str:
+    """Who gets its own state back: every server that imitates the wire is a provider of its own."""
+    return f"openai@{urlsplit(where.base_url).netloc.rpartition('@')[2]}"
+
+
+def request_body(
+    request: ModelRequest, name: str, origin: str, attachments: Attachments = NO_ATTACHMENTS
+) -> dict[str, Any]:
+    """The body of `POST /chat/completions`."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
+    wire_ids: dict[str, str] = {}
+    for message in in_order(request.messages):
+        if message.role == "assistant":
+            messages.append(_assistant(message, origin, wire_ids))
+        else:
+            messages += _user(message, wire_ids, attachments)
+    body: dict[str, Any] = {
+        "model": name,
+        "messages": messages,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for tool in request.tools
+        ]
+    if request.max_output_tokens is not None:
+        # OpenAI's own models refuse the old name, and most imitators do not know the new one.
+        is_openai = origin.removeprefix("openai@").partition(":")[0].endswith("openai.com")
+        body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens
+    return body
+
+
+def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachments) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = []
+    content: list[dict[str, Any]] = []
+    for part in message.parts:
+        match part:
+            case ToolResult(identity, name, text, _, media):
+                told = attachments.with_notes(text, media)
+                results.append({"role": "tool", "tool_call_id": wire_ids.get(identity, identity), "content": told})
+                if images := [_image(item) for item in attachments.of(media)]:
+                    # The wire's results are text: images come with the next words.
+                    content += [
+                        {"type": "text", "text": f"What the call of {name} above gave besides its text:"},
+                        *images,
+                    ]
+            case Text(text):
+                content += [{"type": "text", "text": text}] if text else []
+            case Media():
+                sent = [_image(item) for item in attachments.of((part,))]
+                content += sent or [{"type": "text", "text": attachments.note(part)}]
+            case _:
+                pass
+    if not content:
+        return results
+    if all(item["type"] == "text" for item in content):
+        # Not every server knows a list of parts.
+        return [*results, {"role": "user", "content": "\n\n".join(item["text"] for item in content)}]
+    return [*results, {"role": "user", "content": content}]
+
+
+def _image(attachment: Attachment) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{attachment.media_type};base64,{attachment.data}"}}
+
+
+def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> dict[str, Any]:
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    kept: dict[str, Any] = {}
+    for part in message.parts:
+        match part:
+            case Text(text):
+                texts.append(text)
+            case Thought(text, state):
+                if name := as_text(kept_for(origin, state).get("field")):
+                    kept[name] = as_text(kept.get(name)) + text
+            case ToolRequest(identity, name, arguments, state):
+                data = kept_for(origin, state)
+                wire_ids[identity] = as_text(data.get("id")) or identity
+                function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+                call = {**without(data, "id"), "id": wire_ids[identity], "type": "function", "function": function}
+                calls.append(call)
+            case Opaque(provider, raw):
+                if provider == origin:
+                    kept |= raw
+            case ToolResult() | Media():
+                pass
+            case _:
+                assert_never(part)
+    text = "".join(texts)
+    encoded: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, **kept}
+    return {**encoded, "tool_calls": calls} if calls else encoded
