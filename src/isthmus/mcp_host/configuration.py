@@ -3,16 +3,18 @@
 The project's file wins over the user's for a server of the same name, and both over ``.mcp.json``. The order is that
 of the files: the user's servers, then those that only the project has; it decides who gets a name that two servers'
 tools have. A file or server with an error never hides the others. A project can narrow ``mcp.allowed`` and
-``mcp.excluded``, never widen them.
+``mcp.excluded``, never widen them. The person can switch off each server (:mod:`isthmus.mcp_host.enablement`).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from isthmus.jsonc import JsoncError, parse
 from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, ServerConfigError, decode_server
+from isthmus.mcp_host.enablement import enablement_key, enablement_path, switched_off
 from isthmus.mcp_host.trust import FolderTrust, trusted_folders_path
 from isthmus.settings import project_settings_path, user_settings_path
 
@@ -20,14 +22,35 @@ MAXIMUM_SERVERS = 200
 """So many servers of one workspace count; what is above them is said."""
 
 
+class Hindrance(Enum):
+    """Why a configured server is not started."""
+
+    ERROR = "error"
+    """Its configuration has one."""
+    GATE = "gate"
+    """``mcp.allowed`` or ``mcp.excluded``."""
+    SWITCH = "switch"
+    """The person switched it off."""
+    TRUST = "trust"
+    """The folder is not trusted."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnusableServer:
-    """A configured server that is not started. ``is_disabled``: on purpose, else its configuration has an error."""
+    """A configured server that is not started. ``problem``: why, and what to do. ``config`` is None where it has an
+    error; ``source`` is its file."""
 
     name: str
     origin: Origin
     problem: str
-    is_disabled: bool
+    hindrance: Hindrance
+    config: ServerConfig | None = None
+    source: Path | None = None
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether it is not started on purpose."""
+        return self.hindrance is not Hindrance.ERROR
 
 
 ConfiguredServer: TypeAlias = ServerConfig | UnusableServer
@@ -72,6 +95,7 @@ def load_configuration(
         except ServerConfigError as error:
             problems.append(str(error))
     gate = _gate(files, problems)
+    off = _switched_off(home, read, problems)
     chosen: dict[str, _File] = {}
     for file in files:
         for name in file.servers:
@@ -80,24 +104,49 @@ def load_configuration(
     if len(chosen) > MAXIMUM_SERVERS:
         problems.append(f"{len(chosen)} MCP servers are configured; the first {MAXIMUM_SERVERS} of them count")
     is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
-    seen = {**variables, "PWD": str(workspace)}
-    servers: list[ConfiguredServer] = []
-    for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
-        context = ConfigContext(file.origin, file.path, workspace, seen)
+
+    def hindrance(name: str, file: _File) -> tuple[Hindrance, str] | None:
         if (reason := gate(name)) is not None:
-            servers.append(UnusableServer(name, file.origin, reason, is_disabled=True))
-        elif file.origin.is_of_project and not is_trusted:
-            reason = (
+            return Hindrance.GATE, reason
+        if file.origin.is_of_project and not is_trusted:
+            return Hindrance.TRUST, (
                 f"{file.path} configures it, and what a project's files start runs only in a folder that you trust: "
                 f'trust it in your editor, or add "{workspace}": "TRUST_FOLDER" to {trusted_folders_path(home)}'
             )
-            servers.append(UnusableServer(name, file.origin, reason, is_disabled=True))
+        if enablement_key(name) in off:
+            return Hindrance.SWITCH, f"it is switched off; isthmus mcp enable {name} switches it on"
+        return None
+
+    seen = {**variables, "PWD": str(workspace)}
+    servers: list[ConfiguredServer] = []
+    for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
+        config, error = _decoded(name, file, ConfigContext(file.origin, file.path, workspace, seen))
+        if (found := hindrance(name, file)) is not None:
+            servers.append(UnusableServer(name, file.origin, found[1], found[0], config, file.path))
+        elif config is not None:
+            servers.append(config)
         else:
-            try:
-                servers.append(decode_server(name, file.servers[name], context))
-            except ServerConfigError as error:
-                servers.append(UnusableServer(name, file.origin, str(error), is_disabled=False))
+            servers.append(UnusableServer(name, file.origin, error, Hindrance.ERROR, source=file.path))
     return McpConfiguration(tuple(servers), tuple(problems), is_trusted)
+
+
+def _decoded(name: str, file: "_File", context: ConfigContext) -> tuple[ServerConfig | None, str]:
+    """The server, or what is wrong with it."""
+    try:
+        return decode_server(name, file.servers[name], context), ""
+    except ServerConfigError as error:
+        return None, str(error)
+
+
+def _switched_off(home: Path, read: ReadText, problems: list[str]) -> frozenset[str]:
+    path = enablement_path(home)
+    try:
+        return switched_off(read(path) or "")
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{path} cannot be read: {error}")
+    except JsoncError as error:
+        problems.append(f"{path}, {error}. Mend the file; no server is switched off by it.")
+    return frozenset()
 
 
 class _File:

@@ -309,3 +309,23 @@ def test_a_sandbox_that_cannot_be_is_an_error_or_a_warning(workspace: Path, home
     server = only(workspace, home, user_file, {"url": "http://h/", "sandbox": True})
     assert server.sandbox is None
     assert any("sandbox is for a program" in warning for warning in server.warnings)
+
+
+def test_a_server_that_the_person_switched_off_is_disabled_whatever_file_configures_it(
+    workspace: Path, home: Path, user_file: Path
+) -> None:
+    user_file.write_text(json.dumps({"mcpServers": {"One": {"command": "x"}, "two": {"command": "y"}}}), "utf-8")
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"three": {"command": "z"}}}), "utf-8")
+    switches = home / ".gemini" / "mcp-server-enablement.json"
+    switches.write_text('{"one": {"enabled": false}, "two": {"enabled": true}, "three": {"enabled": false}}', "utf-8")
+    one, two, three = load(workspace, home).servers
+    for server, name in ((one, "One"), (three, "three")):
+        assert isinstance(server, UnusableServer)
+        assert server.is_disabled
+        assert server.problem == f"it is switched off; isthmus mcp enable {name} switches it on"
+        assert server.config is not None
+    assert isinstance(two, ServerConfig)
+    switches.write_text("{", "utf-8")
+    found = load(workspace, home)
+    assert all(isinstance(server, ServerConfig) for server in found.servers)
+    assert "mcp-server-enablement.json, line 1, column 2" in found.problems[0]

@@ -1,0 +1,55 @@
+"""Which MCP servers the person switched off, in Gemini CLI's file ``~/.gemini/mcp-server-enablement.json``.
+
+An object of names in lower case, ``{"enabled": false}`` for each that is off; on is what is not there. Pure; the file
+is changed by :mod:`isthmus.settings_file`.
+"""
+
+from pathlib import Path
+from typing import cast
+
+from isthmus.jsonc import parse
+from isthmus.jsonc_edit import remove_member, set_member
+
+
+def enablement_path(home: Path) -> Path:
+    """``~/.gemini/mcp-server-enablement.json``."""
+    return home / ".gemini" / "mcp-server-enablement.json"
+
+
+def enablement_key(name: str) -> str:
+    """The key of a server there."""
+    return name.lower().strip()
+
+
+def switched_off(text: str) -> frozenset[str]:
+    """The keys of the servers that the file's text switches off.
+
+    Raises:
+        JsoncError: it is not JSON.
+    """
+    value: object = parse(text) if text.strip() else {}
+    if not isinstance(value, dict):
+        return frozenset()
+    return frozenset(
+        name
+        for name, entry in cast("dict[str, object]", value).items()
+        if isinstance(entry, dict) and cast("dict[str, object]", entry).get("enabled") is False
+    )
+
+
+def with_server_off(text: str, name: str) -> str:
+    """The file's text with a server switched off.
+
+    Raises:
+        JsoncError: the text is no JSON object.
+    """
+    return set_member(text, [enablement_key(name)], {"enabled": False})
+
+
+def with_server_on(text: str, name: str) -> str:
+    """The file's text with a server switched on again.
+
+    Raises:
+        JsoncError: the text is no JSON object.
+    """
+    return remove_member(text, [enablement_key(name)])
