@@ -122,6 +122,20 @@ class McpHost:
         trusted = frozenset(found.config.name for found in connections if found.config.trust)
         return ToolSet(tools, trusted, frozenset(found.config.name for found in clients))
 
+    async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
+        """The connections that a session can use, in configuration order, its client's own last while its task works.
+
+        ``is_patient``: wait for those that are still connecting as :meth:`tools` does.
+        """
+        servers = await self._servers(scope.workspace)
+        await self._reconsider(servers)
+        named = {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
+        connections = servers.connections(named)
+        if is_patient:
+            await servers.wait_for(connections, self._options.patience)
+        client = self._clients.get(_key(scope))
+        return [*connections, *(client.connections if client is not None else ())]
+
     # --- ToolServers -------------------------------------------------------------------------------------------------
 
     async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:

@@ -110,6 +110,19 @@ class McpSession:
         """
         return await self._client.session.read_resource(uri)  # pyright: ignore[reportArgumentType] - a str is validated into the URL
 
+    async def complete(self, prompt: str, argument: str, typed: str, given: Mapping[str, str]) -> list[str]:
+        """What the server suggests for an argument of a prompt; nothing when it has no such thing.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        if self._client.server_capabilities.completions is None:
+            return []
+        found = await self._client.session.complete(
+            types.PromptReference(name=prompt), {"name": argument, "value": typed}, dict(given)
+        )
+        return list(found.completion.values)
+
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> types.CallToolResult:
         """Call a tool by its own name. Cancelling it tells the server.
 

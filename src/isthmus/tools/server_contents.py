@@ -43,11 +43,30 @@ class ServerResource:
     is_template: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ServerInstructions:
+    """What a server says of how it is to be used: its own words, as they came."""
+
+    server: str
+    text: str
+
+
 class ServerContents(Protocol):
     """What the MCP servers of sessions have besides tools. Every wait inside has a deadline."""
 
+    async def server_names(self, scope: ToolScope) -> Sequence[str]:
+        """The names of the servers that the session can use, connected or not, in configuration order."""
+        ...
+
+    async def instructions(self, scope: ToolScope) -> Sequence[ServerInstructions]:
+        """The instructions of the session's servers, in configuration order, as far as they are known now."""
+        ...
+
     async def prompts(self, scope: ToolScope) -> Sequence[ServerPrompt]:
-        """The prompts of the session's servers, in configuration order, as far as they are known; does not wait."""
+        """The prompts of the session's servers, in configuration order, as far as they are known.
+
+        Waits for servers that are still connecting as a turn does: a little, once.
+        """
         ...
 
     async def get_prompt(

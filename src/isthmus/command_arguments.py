@@ -1,0 +1,234 @@
+"""Named arguments of a slash command, as typed: ``/poem --title="Gemini CLI" reverent``. Pure.
+
+Words are read as a POSIX shell reads them: quotes of both kinds, and the backslash. Nothing else of a shell means
+anything here: no variables, patterns or comments. An argument is given as ``--name=value``, ``--name value`` or by its
+place; what stands behind ``--`` is given by its place, whatever it looks like.
+
+Words without a name are given to the arguments that have no value yet, in their declared order; when there are fewer
+words than such arguments, to the required ones first. More words than arguments become the value of the last one,
+joined by spaces. Deliberately not here: which commands there are, and what a value means.
+"""
+
+import difflib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from isthmus.development_tool import SlashCommandArgument
+from isthmus.errors import IsthmusError
+
+_BLANK = " \t\r\n"
+_ESCAPED_IN_QUOTES = '$`"\\'
+"""What a backslash takes its meaning from inside double quotes."""
+
+
+class ArgumentError(IsthmusError):
+    """What was typed does not fit the arguments; the text says what, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as a shell reads it, and where it begins in the text. ``open_quote`` is a quote that is not closed."""
+
+    text: str
+    start: int
+    open_quote: str = ""
+
+
+def shell_words(text: str) -> tuple[Word, ...]:
+    """The words of a text; only the last one can have an open quote."""
+    words: list[Word] = []
+    at = 0
+    while True:
+        while at < len(text) and text[at] in _BLANK:
+            at += 1
+        if at >= len(text):
+            return tuple(words)
+        word, at = _word(text, at)
+        words.append(word)
+
+
+def _word(text: str, start: int) -> tuple[Word, int]:
+    pieces: list[str] = []
+    quote = ""
+    at = start
+    while at < len(text):
+        letter = text[at]
+        at += 1
+        if letter == quote:
+            quote = ""
+        elif quote == "'":
+            pieces.append(letter)
+        elif letter == "\\" and at < len(text):
+            escaped = text[at]
+            at += 1
+            if escaped == "\n":
+                continue
+            pieces.append(escaped if not quote or escaped in _ESCAPED_IN_QUOTES else letter + escaped)
+        elif quote:
+            pieces.append(letter)
+        elif letter in "'\"":
+            quote = letter
+        elif letter in _BLANK:
+            return Word("".join(pieces), start), at - 1
+        else:
+            pieces.append(letter)
+    return Word("".join(pieces), start, quote), at
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Words sorted into those with a name and those without."""
+
+    arguments: Sequence[SlashCommandArgument]
+    named: dict[str, str] = field(default_factory=dict[str, str])
+    free: list[str] = field(default_factory=list[str])
+    expects: str | None = None
+    """The argument whose value the next word is."""
+    has_ended: bool = False
+    """``--`` was there."""
+
+    def take(self, word: str) -> None:
+        if self.expects is not None:
+            name, self.expects = self.expects, None
+            if word == "--" or self._option(word) is not None:
+                raise ArgumentError(f"--{name} needs a value, and {word[:80]} follows; write --{name}=VALUE.")
+            self.named[name] = word
+        elif self.has_ended or not word.startswith("--"):
+            self.free.append(word)
+        elif word == "--":
+            self.has_ended = True
+        else:
+            self._take_option(word)
+
+    def _take_option(self, word: str) -> None:
+        found = self._option(word)
+        if found is None:
+            raise ArgumentError(self._unknown(word))
+        name, value = found
+        if name in self.named:
+            raise ArgumentError(f"--{name} is given twice.")
+        if value is None:
+            self.expects = name
+        else:
+            self.named[name] = value
+
+    def _option(self, word: str) -> tuple[str, str | None] | None:
+        # The longest name first: one may begin as another does, with a "=" behind it.
+        for name in sorted((item.name for item in self.arguments), key=len, reverse=True):
+            if word == f"--{name}":
+                return name, None
+            if word.startswith(f"--{name}="):
+                return name, word[len(name) + 3 :]
+        return None
+
+    def _unknown(self, word: str) -> str:
+        typed = word.partition("=")[0]
+        known = {f"--{item.name}".casefold(): f"--{item.name}" for item in self.arguments}
+        near = [known[name] for name in difflib.get_close_matches(typed.casefold(), known, n=3, cutoff=0.5)]
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        taken = f" It takes {', '.join(known.values())}." if known and not near else ""
+        return (
+            f"There is no argument {typed[:80]}.{meant}{taken} A value that begins with -- is given behind a lone --."
+        )
+
+    def unfilled(self) -> list[SlashCommandArgument]:
+        return [item for item in self.arguments if item.name not in self.named]
+
+
+def read_arguments(text: str, arguments: Sequence[SlashCommandArgument]) -> dict[str, str]:
+    """The values of the arguments, in their declared order; those that were not given are left out.
+
+    Raises:
+        ArgumentError: a quote is not closed, a name is unknown or given twice, a word is too many, or a required
+            argument is missing.
+    """
+    reading = _Reading(arguments)
+    for word in shell_words(text):
+        if word.open_quote:
+            raise ArgumentError(f"The quote {word.open_quote} is not closed: {text[word.start :].strip()[:80]}")
+        reading.take(word.text)
+    if reading.expects is not None:
+        raise ArgumentError(f"--{reading.expects} needs a value.")
+    free, values = reading.free, dict(reading.named)
+    targets = _by_place(reading.unfilled(), len(free))
+    if free and not targets:
+        what = "It takes no arguments" if not arguments else "All its arguments have a value already"
+        raise ArgumentError(f"{what}; {' '.join(free)[:80]!r} is too much.")
+    for place, item in enumerate(targets):
+        is_last = place == len(targets) - 1
+        values[item.name] = " ".join(free[place:]) if is_last else free[place]
+    missing = [item.name for item in arguments if item.is_required and item.name not in values]
+    if missing:
+        listed = ", ".join(f"--{name}" for name in missing)
+        raise ArgumentError(f"Missing required argument{'' if len(missing) == 1 else 's'}: {listed}.")
+    return {item.name: values[item.name] for item in arguments if item.name in values}
+
+
+def _by_place(unfilled: Sequence[SlashCommandArgument], words: int) -> list[SlashCommandArgument]:
+    """The arguments that so many words without a name are for, in order."""
+    if words >= len(unfilled):
+        return list(unfilled)
+    first = [item for item in unfilled if item.is_required][:words]
+    others = [item for item in unfilled if not item.is_required][: words - len(first)]
+    return [item for item in unfilled if item in first or item in others]
+
+
+def usage(name: str, arguments: Sequence[SlashCommandArgument]) -> str:
+    """How a command with named arguments is typed, on one line."""
+    shown = [f"--{item.name}=..." if item.is_required else f"[--{item.name}=...]" for item in arguments]
+    return " ".join((f"Usage: /{name}", *shown))
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePlace:
+    """The end of a text is the value of ``argument`` so far; it began at ``start``, behind ``before``.
+
+    ``given`` are the values of other arguments.
+    """
+
+    argument: str
+    typed: str
+    start: int
+    before: str
+    given: Mapping[str, str]
+
+    def completed(self, value: str) -> str:
+        """What stands in the text from ``start`` on when the value is whole."""
+        return self.before + shlex.quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class NamePlace:
+    """The end of a text is the beginning of a name, from ``start`` on; these names fit."""
+
+    names: tuple[str, ...]
+    start: int
+
+
+def place_at_end(text: str, arguments: Sequence[SlashCommandArgument]) -> ValuePlace | NamePlace | None:
+    """What is being typed at the end of a text; None where nothing fits."""
+    words = shell_words(text)
+    # A blank behind the last word ends it, unless it is quoted or escaped.
+    is_ended = not words or len(shell_words(f"{text}x")) > len(words)
+    done, last = (words, Word("", len(text))) if is_ended else (words[:-1], words[-1])
+    reading = _Reading(arguments)
+    try:
+        for word in done:
+            reading.take(word.text)
+    except ArgumentError:
+        return None
+    if reading.expects is not None:
+        return ValuePlace(reading.expects, last.text, last.start, "", dict(reading.named))
+    if last.text.startswith("--") and not reading.has_ended:
+        name, equals, typed = last.text.partition("=")
+        if equals:
+            known = name[2:] in {item.name for item in reading.unfilled()}
+            return ValuePlace(name[2:], typed, last.start, f"{name}=", dict(reading.named)) if known else None
+        names = tuple(f"--{item.name}=" for item in reading.unfilled() if f"--{item.name}=".startswith(last.text))
+        return NamePlace(names, last.start)
+    unfilled = reading.unfilled()
+    if len(reading.free) >= len(unfilled):
+        return None
+    given = {item.name: word for item, word in zip(unfilled, reading.free, strict=False)}
+    return ValuePlace(unfilled[len(reading.free)].name, last.text, last.start, "", {**reading.named, **given})
