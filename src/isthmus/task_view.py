@@ -26,6 +26,7 @@ from isthmus.events import (
     EditorContext,
     ModelChosen,
     ModelReply,
+    ModelUsed,
     Prompt,
     Restored,
     RetryNotice,
@@ -211,6 +212,8 @@ class TaskView:
                 self.request_began_at = at
             case ModelReply():
                 self._count(event, at)
+            case ModelUsed():
+                self._count_tokens(event)
             case ToolResultRecorded():
                 self.request_began_at = at
             case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | AgentRecord():
@@ -273,11 +276,16 @@ class TaskView:
         usage.requests += 1 + self.failed_requests
         usage.errors += self.failed_requests
         usage.latency += max(0.0, at - self.request_began_at) if self.request_began_at is not None else 0.0
-        usage.input_tokens += reply.input_tokens
-        usage.output_tokens += reply.output_tokens
-        usage.cached_tokens += reply.cached_tokens
-        usage.thought_tokens += reply.thought_tokens
         self.failed_requests, self.request_began_at = 0, None
+        self._count_tokens(reply)
+
+    def _count_tokens(self, used: ModelReply | ModelUsed) -> None:
+        usage = self.models.setdefault(used.model, ModelUsage())
+        usage.requests += isinstance(used, ModelUsed)
+        usage.input_tokens += used.input_tokens
+        usage.output_tokens += used.output_tokens
+        usage.cached_tokens += used.cached_tokens
+        usage.thought_tokens += used.thought_tokens
 
 
 def text_of_parts(parts: Sequence[ArtifactPart]) -> str:

@@ -12,6 +12,8 @@ from isthmus.tools.failure import ToolFailure
 
 INTERRUPTED = "interrupted"
 """The error type of a call whose outcome is not known after a crash."""
+CANCELLED_CATEGORY = "cancelled"
+"""The error type of a call that a person, or what came in between, ended."""
 
 
 def announced_call(item: OpenCall, description: str) -> ToolCall:
@@ -44,7 +46,7 @@ def failed(call: ToolCall, failure: ToolFailure) -> tuple[AgentEvent, ...]:
 
 def cancelled(call: ToolCall, why: str) -> ToolCall:
     """A call that is not run, or not further."""
-    return _ended(call, ToolCallStatus.CANCELLED, ErrorDetails(why, "cancelled"))
+    return _ended(call, ToolCallStatus.CANCELLED, ErrorDetails(why, CANCELLED_CATEGORY))
 
 
 def _ended(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCall:
@@ -61,6 +63,17 @@ def interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
     return (ToolCallUpdate(failed), ToolResultRecorded(call.tool_call_id, message, is_error=True))
 
 
+def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
+    """What is recorded for the open questions of a call that no process works on any more."""
+    why = "The agent's process ended while the question was open; an answer was not passed on"
+    events: list[AgentEvent] = []
+    for item in session.questions_of(call_id):
+        if item.call is not None and item.result is None:
+            events.append(ToolCallUpdate(cancelled(item.call, why)))
+            events.append(ToolResultRecorded(item.request.id, why, is_error=True))
+    return tuple(events)
+
+
 def result_of(call: ToolCall) -> ToolResultRecorded:
     """What the model is told of a call that has ended."""
     if call.error is not None:
@@ -75,13 +88,18 @@ def result_of(call: ToolCall) -> ToolResultRecorded:
 
 def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
     """What is recorded for calls that waited when a message came instead of an answer."""
-    why = "Not run: a new message came instead of an answer"
-    return tuple(ToolCallUpdate(cancelled(call, why)) for call in session.given_up)
+    came = "a new message came instead of an answer"
+    return tuple(
+        ToolCallUpdate(
+            cancelled(call, f"{'Stopped' if call.status is ToolCallStatus.EXECUTING else 'Not run'}: {came}")
+        )
+        for call in session.given_up
+    )
 
 
 def cancelled_calls(session: Session) -> tuple[AgentEvent, ...]:
     """What is recorded for the open calls of a session whose task is cancelled."""
-    error = ErrorDetails("Cancelled by the user", "cancelled")
+    error = ErrorDetails("Cancelled by the user", CANCELLED_CATEGORY)
     return _closed_calls(session, ToolCallStatus.CANCELLED, error, "The person cancelled the turn.")
 
 

@@ -13,6 +13,7 @@ from isthmus.events import (
     Compacted,
     ConfirmationAccepted,
     ModelReply,
+    ModelUsed,
     Prompt,
     StateChange,
     ToolCallUpdate,
@@ -99,7 +100,7 @@ class Statistics:
             case StateChange(state):
                 if state.ends_stream:
                     use.seconds += _since(self._working_since, task_id, at)
-            case ModelReply():
+            case ModelReply() | ModelUsed():
                 found = use.models.setdefault(event.model, ModelUse())
                 found += ModelUse(1, event.input_tokens, event.output_tokens, event.cached_tokens, event.thought_tokens)
             case Compacted():

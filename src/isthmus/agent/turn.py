@@ -10,7 +10,7 @@ import uuid
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from isthmus.agent.calls import CallRunner
 from isthmus.agent.context_keeping import ContextKeeper, still_too_long
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
+from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.prompt import system_prompt
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
@@ -69,13 +70,14 @@ class CodingAgent:
         self._resources = resources
         self._options = options
         self._memory = Memory(options.roots)
+        self.parked = ParkedCalls()
 
     @cached_property
     def _commands(self) -> "CommandRunner":
         """Made when it is first wanted: most sessions have no commands."""
         from isthmus.agent.commands.runner import CommandRunner
 
-        return CommandRunner(self._resources, self._memory)
+        return CommandRunner(self._resources, self._memory, self.parked)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """See :meth:`isthmus.engine.segment.CommandAgent.commands`."""
@@ -98,7 +100,8 @@ class CodingAgent:
                 async for event in running:
                     yield event
         finally:
-            await self._resources.tools.release(scope)
+            # Not yet for a call that waits for a person in the middle of its work.
+            await self.parked.end_segment(scope.task_id, partial(self._resources.tools.release, scope))
 
     async def _run(self, session: Session, tools: ToolSet) -> AsyncGenerator[AgentEvent, None]:
         if session.command is not None and not session.has_command_prompt:
@@ -107,7 +110,14 @@ class CodingAgent:
                     yield event
             if not session.has_command_prompt:
                 return
-        calls = CallRunner(tools, self._options, session, self._resources.checkpoints)
+        calls = CallRunner(
+            tools,
+            self._options,
+            session,
+            self._resources.checkpoints,
+            parked=self.parked,
+            open_model=self._resources.open_model,
+        )
         keeper = ContextKeeper(session, self._options.compaction_share)
         if session.state is TaskState.SUBMITTED:
             yield session.apply(StateChange(TaskState.WORKING))

@@ -19,9 +19,10 @@ from isthmus.codec import JsonObject
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.following import OTHERS_POLL_SECONDS, deliveries
 from isthmus.engine.owner import is_gone, new_owner
+from isthmus.engine.parking import Parking
 from isthmus.engine.questions import QuestionBoard
 from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
-from isthmus.engine.segment import Agent, Segment
+from isthmus.engine.segment import Agent, ParkingAgent, Segment
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState
@@ -73,6 +74,9 @@ class Runner:
         self._breaks: Counter[str] = Counter()
         self._upkeep: list[asyncio.Task[None]] = []
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
+        self._parking: Parking | None = None
+        if isinstance(agent, ParkingAgent):
+            self._parking = Parking(agent.parked, journal, self._running.get, partial(self.claim, events=()))
 
     async def start(self) -> None:
         """Take over what is to be taken over, and look after leases from now on."""
@@ -93,6 +97,8 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._parking is not None:
+            await self._parking.aclose()
         try:
             await self.journal.release(leases)
         except JournalError:
@@ -208,6 +214,8 @@ class Runner:
             await segment.run()
         except StaleLease as error:
             log.warning("%s", error)
+            if self._parking is not None:
+                self._parking.ended(row.task_id)
         except Exception as error:
             log.exception("task %s cannot go on", row.task_id)
             self._broken[row.task_id] = str(error) if isinstance(error, IsthmusError) else "internal error, see the log"
@@ -225,6 +233,8 @@ class Runner:
         self.questions.waiting(
             task_id, session.context_id, session.workspace, session.waiting, user=user, settings=session.settings
         )
+        if not session.waiting and self._parking is not None:
+            self._parking.ended(task_id)
         if not session.waiting and self.options.on_task_end is not None:
             self.options.on_task_end(task_id)
 
@@ -251,6 +261,8 @@ class Runner:
                 for task_id in await self.journal.cancelled([item.lease for item in self._segments.values()]):
                     if (segment := self._segments.get(task_id)) is not None:
                         segment.cancel()
+                if self._parking is not None:
+                    await self._parking.look()
                 await self._sweep()
             except Exception:
                 log.exception("leases could not be looked after")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from isthmus.agent.call_events import cancelled_calls, failed_calls, given_up_calls
+from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.session import Session
 from isthmus.client import Delivery
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
@@ -59,6 +60,14 @@ class CommandAgent(Agent, Protocol):
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """The commands that a user can execute in a workspace, as a tree; the empty name is the local person's."""
         ...
+
+
+@runtime_checkable
+class ParkingAgent(Agent, Protocol):
+    """An agent whose calls may wait for a person in the middle of their work; it keeps them in ``parked``."""
+
+    @property
+    def parked(self) -> ParkedCalls: ...
 
 
 class Segment:

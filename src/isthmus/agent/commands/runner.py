@@ -29,10 +29,12 @@ from isthmus.agent.commands.base import (
     find_node,
 )
 from isthmus.agent.commands.custom_files import find_custom_commands
+from isthmus.agent.commands.prompts import PromptNames
 from isthmus.agent.commands.registry import BUILT_IN
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.resources import AgentResources
+from isthmus.agent.parked_calls import ParkedCalls
+from isthmus.agent.resources import AgentResources, ModelSource
 from isthmus.agent.session import OpenCall, Session
 from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
 from isthmus.errors import IsthmusError
@@ -53,14 +55,16 @@ log = logging.getLogger(__name__)
 class CommandRunner:
     """The commands of a coding agent."""
 
-    def __init__(self, resources: AgentResources, memory: Memory) -> None:
+    def __init__(self, resources: AgentResources, memory: Memory, parked: ParkedCalls | None = None) -> None:
         self._resources = resources
+        self._parked = parked if parked is not None else ParkedCalls()
         self._memory = memory
         self._said_problems: set[str] = set()
+        self._prompt_names = PromptNames()
 
-    async def commands(self, workspace: Path, home: Path | None) -> Sequence[SlashCommand]:
-        """The tree for a workspace and a person's own folder: the built-in commands, then the custom ones."""
-        nodes, _ = await self._nodes(workspace, home)
+    async def commands(self, scope: ToolScope, home: Path | None) -> Sequence[SlashCommand]:
+        """The tree for a scope and a person's own folder: built-in commands, custom ones, prompts of MCP servers."""
+        nodes, _ = await self._nodes(scope, home)
         return tuple(node.declared() for node in nodes)
 
     async def run(
@@ -71,11 +75,12 @@ class CommandRunner:
         The events are applied to the session already.
         """
         command = session.command
-        nodes, problems = await self._nodes(scope.workspace, self._resources.home_of(session.user))
+        nodes, problems = await self._nodes(scope, self._resources.home_of(session.user))
         node = find_node(command.path, nodes) if command is not None else None
         if command is None or node is None or node.body is None:
             name = "/" + " ".join(command.path if command is not None else ())
-            for event in _failed(session, f"There is no command {name} any more.", "unknown_command"):
+            gone = f"There is no command {name} any more. If it was a prompt of an MCP server: /mcp says how that stands."
+            for event in _failed(session, gone, "unknown_command"):
                 yield event
             return
         context = CommandContext(
@@ -91,26 +96,32 @@ class CommandRunner:
         )
         async with (
             aclosing(node.body(context)) as steps,
-            aclosing(_Execution(session, options).carry_out(steps)) as events,
+            aclosing(_Execution(session, options, self._parked, self._resources.open_model).carry_out(steps)) as events,
         ):
             async for event in events:
                 yield event
 
-    async def _nodes(self, workspace: Path, home: Path | None) -> tuple[tuple[CommandNode, ...], tuple[str, ...]]:
-        found = await asyncio.to_thread(find_custom_commands, home, workspace, BUILT_IN)
+    async def _nodes(self, scope: ToolScope, home: Path | None) -> tuple[tuple[CommandNode, ...], tuple[str, ...]]:
+        found = await asyncio.to_thread(find_custom_commands, home, scope.workspace, BUILT_IN)
         for problem in found.problems:
             if problem not in self._said_problems:
                 self._said_problems.add(problem)
                 log.warning("custom commands: %s", problem)
-        return (*BUILT_IN, *found.nodes), found.problems
+        nodes, contents = (*BUILT_IN, *found.nodes), self._resources.contents
+        if contents is None:
+            return nodes, found.problems
+        prompts = self._prompt_names.nodes(scope.workspace, await contents.prompts(scope), nodes)
+        return (*nodes, *prompts), found.problems
 
 
 class _Execution:
     """One run of a command's steps."""
 
-    def __init__(self, session: Session, options: AgentOptions) -> None:
+    def __init__(self, session: Session, options: AgentOptions, parked: ParkedCalls, open_model: ModelSource) -> None:
         self._session = session
         self._options = options
+        self._parked = parked
+        self._open_model = open_model
         self._texts = 0
         self._calls = 0
 
@@ -156,8 +167,8 @@ class _Execution:
                 message_id = str(uuid.uuid4()) if is_afresh else f"{session.task_id}-{self._texts}"
                 if text and message_id not in session.command_texts:
                     yield session.apply(TextContent(message_id, text))
-            case AskModel(text):
-                yield session.apply(CommandPrompt(text))
+            case AskModel(text, media):
+                yield session.apply(CommandPrompt(text, media))
             case Keep(event):
                 yield session.apply(event)
             case Fail(message, reason):
@@ -180,7 +191,13 @@ class _Execution:
                 return
         tools = ToolSet({use.tool.name: use.tool for use in step.uses})
         runner = CallRunner(
-            tools, self._options, session, is_permitted=step.is_permitted, asked_each_time=step.asked_each_time
+            tools,
+            self._options,
+            session,
+            parked=self._parked,
+            open_model=self._open_model,
+            is_permitted=step.is_permitted,
+            asked_each_time=step.asked_each_time,
         )
         async with aclosing(runner.settle()) as events:
             async for event in events:

@@ -1,0 +1,85 @@
+"""Looks after the calls that wait in this process in the middle of their work, as their tasks go on without them.
+
+A task whose question was taken back, or not answered in time, is taken up again; the calls of one that was cancelled,
+or that another process has taken, are ended. Deliberately not here: the calls (:mod:`isthmus.agent.parked_calls`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias
+
+from isthmus.agent.parked_calls import ParkedCalls
+from isthmus.events import TaskState
+from isthmus.journal.base import Journal, TaskRow
+
+log = logging.getLogger(__name__)
+
+RunningOf: TypeAlias = Callable[[str], "asyncio.Task[None] | None"]
+"""What works on a task in this process."""
+TakeUp: TypeAlias = Callable[[TaskRow], Awaitable[object]]
+"""Takes a task at rest and runs it, unless somebody was faster."""
+
+
+class Parking:
+    """The upkeep of one process."""
+
+    def __init__(self, parked: ParkedCalls, journal: Journal, running_of: RunningOf, take_up: TakeUp) -> None:
+        self._parked = parked
+        self._journal = journal
+        self._running_of = running_of
+        self._take_up = take_up
+        self._work: set[asyncio.Task[None]] = set()
+        parked.on_due = self._due
+
+    def ended(self, task_id: str) -> None:
+        """The task does not wait any more: what it left is ended in the background."""
+        if self._parked.holds(task_id):
+            self._begin(self._parked.discard(task_id))
+
+    async def look(self) -> None:
+        """End the calls of tasks that went on elsewhere, or are gone."""
+        for task_id in self._parked.task_ids:
+            if self._running_of(task_id) is None and not await self._waits_for_us(task_id):
+                await self._parked.discard(task_id)
+
+    async def aclose(self) -> None:
+        """End every call that waits here."""
+        await self._parked.aclose()
+        for task in tuple(self._work):
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+
+    def _due(self, task_id: str) -> None:
+        self._begin(self._go_on(task_id))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="isthmus-parked-calls")
+        self._work.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._work.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("calls that wait could not be looked after", exc_info=error)
+
+    async def _go_on(self, task_id: str) -> None:
+        while (running := self._running_of(task_id)) is not None:
+            await asyncio.wait([running])
+        if not self._parked.is_due(task_id):
+            return  # What ran has seen to it.
+        row = await self._journal.task(task_id)
+        if row is None or row.state is not TaskState.INPUT_REQUIRED:
+            await self.look()
+        else:
+            await self._take_up(row)
+
+    async def _waits_for_us(self, task_id: str) -> bool:
+        """Whether the task is at rest with the questions that are asked here."""
+        row = await self._journal.task(task_id)
+        if self._running_of(task_id) is not None:
+            return True
+        if row is None or row.state is not TaskState.INPUT_REQUIRED:
+            return False
+        waiting = {call.tool_call_id for call in row.pending}
+        return waiting.issuperset(self._parked.questions(task_id))
