@@ -26,6 +26,9 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
 }
 """Other names of commands; one that the tree has under such a name counts more."""
 
+FRONT_COMMANDS = frozenset({"clear", "exit", "help", "quit", "sessions"})
+"""What a terminal takes as its own, whatever an agent has of that name."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
@@ -144,6 +147,12 @@ def missing_argument(command: SlashCommand, args: str) -> SlashCommandArgument |
     """The first required argument, when none was given."""
     required = (argument for argument in command.arguments if argument.is_required)
     return None if args.strip() else next(required, None)
+
+
+def usage_of(command: SlashCommand) -> str:
+    """What is typed behind a command's name: `` FACT [PLACE]``; empty for one that takes nothing."""
+    shown = [item for item in command.arguments if item.name != SUBCOMMAND]
+    return "".join(f" {item.name.upper()}" if item.is_required else f" [{item.name.upper()}]" for item in shown)
 
 
 def _first_word(text: str) -> tuple[str, str]:

@@ -81,7 +81,8 @@ class CodingAgent:
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """See :meth:`isthmus.engine.segment.CommandAgent.commands`."""
-        return await self._commands.commands(workspace, self._resources.home_of(user))
+        servers = settings.mcp_servers if settings is not None else ()
+        return await self._commands.commands(ToolScope(workspace, mcp_servers=servers), self._resources.home_of(user))
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         """The next segment of the session's task; ends with a StateChange that ends the stream."""

@@ -25,6 +25,7 @@ from isthmus.engine.editor_surface import EditorSurface
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.tools.builtin import builtin_tools
@@ -101,6 +102,7 @@ async def local_agent(
         open_model=model.open,
         tools=mcp,
         servers=mcp,
+        contents=HostContents(mcp),
         editor_context=editors.context,
         home=Path.home() / ".gemini",
         checkpoints=checkpoints,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from isthmus.client import CommandMessage
 from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall
 from isthmus.events import Command, TaskState
-from isthmus.slash_commands import command_line, find, missing_argument, near
+from isthmus.slash_commands import command_line, find, missing_argument, near, usage_of
 
 
 def typed(command: CommandMessage | Command) -> str:
@@ -32,8 +32,11 @@ def why_not(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None
         lists = find(("help",), tree) is not None
         helped = " /help lists them, and names custom ones that cannot be used." if lists else ""
         return f"There is no command {shown}.{meant}{helped if tree else ' This agent has no commands.'}"
-    if (missing := missing_argument(found, command.args)) is not None:
-        return f"{shown} needs {missing.name}: {missing.description}"
+    if missing_argument(found, command.args) is not None:
+        required = [item for item in found.arguments if item.is_required]
+        needs = "; ".join(f"{item.name}: {item.description}" if item.description else item.name for item in required)
+        usage = usage_of(found)
+        return f"{shown} needs {needs}" + (f"\nUsage: {shown}{usage}" if usage else "")
     return None
 
 

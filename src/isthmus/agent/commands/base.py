@@ -18,6 +18,7 @@ from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.development_tool import SlashCommand, SlashCommandArgument, ToolCall
 from isthmus.events import AgentEvent
+from isthmus.media import Media
 from isthmus.slash_commands import SUBCOMMAND
 from isthmus.tools.base import Tool, ToolScope, ToolSet
 
@@ -53,9 +54,10 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """The end of the command: the model goes on with this text, in the same task."""
+    """The end of the command: the model goes on with this text, and what is no text, in the same task."""
 
     text: str
+    media: tuple[Media, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps, argument
 from isthmus.development_tool import SlashCommand
-from isthmus.slash_commands import SUBCOMMAND, all_commands, find, near, resolve
+from isthmus.slash_commands import all_commands, find, near, resolve, usage_of
 
 
 async def show_help(context: CommandContext) -> Steps:
@@ -24,7 +24,7 @@ async def show_help(context: CommandContext) -> Steps:
         meant = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists the commands."
         yield Fail(f"There is no command /{' '.join(wanted)[:100]}. {meant}", "unknown_command")
         return
-    lines = [f"/{' '.join(path)}{_usage(command)}", command.description]
+    lines = [f"/{' '.join(path)}{usage_of(command)}", command.description]
     lines += [
         f"  {item.name}{'' if item.is_required else ' (optional)'}: {item.description}" for item in command.arguments
     ]
@@ -34,12 +34,7 @@ async def show_help(context: CommandContext) -> Steps:
 
 
 def _lines(path: tuple[str, ...], command: SlashCommand) -> Iterator[str]:
-    yield f"{'  ' * len(path)}/{' '.join(path)}{_usage(command)}  {command.description}"
-
-
-def _usage(command: SlashCommand) -> str:
-    shown = [item for item in command.arguments if item.name != SUBCOMMAND]
-    return "".join(f" {item.name.upper()}" if item.is_required else f" [{item.name.upper()}]" for item in shown)
+    yield f"{'  ' * len(path)}/{' '.join(path)}{usage_of(command)}  {command.description}"
 
 
 COMMAND = CommandNode(

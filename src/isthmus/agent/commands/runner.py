@@ -30,6 +30,7 @@ from isthmus.agent.commands.base import (
 )
 from isthmus.agent.commands.custom_files import find_custom_commands
 from isthmus.agent.commands.prompts import PromptNames
+from isthmus.agent.commands.prompts import PromptNames
 from isthmus.agent.commands.registry import BUILT_IN
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
@@ -60,6 +61,7 @@ class CommandRunner:
         self._parked = parked if parked is not None else ParkedCalls()
         self._memory = memory
         self._said_problems: set[str] = set()
+        self._prompt_names = PromptNames()
         self._prompt_names = PromptNames()
 
     async def commands(self, scope: ToolScope, home: Path | None) -> Sequence[SlashCommand]:
