@@ -30,7 +30,6 @@ from isthmus.agent.commands.base import (
 )
 from isthmus.agent.commands.custom_files import find_custom_commands
 from isthmus.agent.commands.prompts import PromptNames
-from isthmus.agent.commands.prompts import PromptNames
 from isthmus.agent.commands.registry import BUILT_IN
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
@@ -62,7 +61,6 @@ class CommandRunner:
         self._memory = memory
         self._said_problems: set[str] = set()
         self._prompt_names = PromptNames()
-        self._prompt_names = PromptNames()
 
     async def commands(self, scope: ToolScope, home: Path | None) -> Sequence[SlashCommand]:
         """The tree for a scope and a person's own folder: built-in commands, custom ones, prompts of MCP servers."""
@@ -81,7 +79,7 @@ class CommandRunner:
         node = find_node(command.path, nodes) if command is not None else None
         if command is None or node is None or node.body is None:
             name = "/" + " ".join(command.path if command is not None else ())
-            gone = f"There is no command {name} any more. If it was a prompt of an MCP server: /mcp says how that stands."
+            gone = f"There is no command {name} any more. Of a prompt, /mcp tells how its MCP server stands."
             for event in _failed(session, gone, "unknown_command"):
                 yield event
             return
