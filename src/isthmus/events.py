@@ -255,6 +255,16 @@ class ModelChosen(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolsLoaded(InternalEvent):
+    """The model is sent the schemas of these tools of MCP servers from now on; of others, no more. Not shown.
+
+    The first one of a session, with no names, is where it begins to load tools only as they are wanted.
+    """
+
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRecord(InternalEvent):
     """What an agent wants to find again, whatever happens to its process; a later one replaces it. Not shown."""
 
@@ -281,6 +291,7 @@ AgentEvent: TypeAlias = (
     | Checkpoint
     | Restored
     | ModelChosen
+    | ToolsLoaded
     | AgentRecord
 )
 """Everything that can happen to a task, in the order in which it happened."""

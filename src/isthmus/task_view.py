@@ -36,6 +36,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
     ToolResultRecorded,
+    ToolsLoaded,
 )
 
 
@@ -216,7 +217,7 @@ class TaskView:
                 self._count_tokens(event)
             case ToolResultRecorded():
                 self.request_began_at = at
-            case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | AgentRecord():
+            case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | ToolsLoaded() | AgentRecord():
                 pass
             case _:
                 assert_never(event)

@@ -11,6 +11,7 @@ from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.agent.session_policy import SettingsRule
+from isthmus.agent.tool_loading import SearchOptions
 from isthmus.agent.turn import CodingAgent
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
@@ -45,6 +46,7 @@ class Desk:
     checkpoints: Checkpoints | None = None
     share: float = COMPACTION_SHARE
     tools: ToolSet = field(default_factory=builtin_tools)
+    search: SearchOptions = field(default_factory=SearchOptions)
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -69,6 +71,7 @@ class Desk:
             self.limit,
             settings_rule=self.rule,
             compaction_share=self.share,
+            tool_search=self.search,
         )
 
         async def opened(_: str | None) -> ChatModel:

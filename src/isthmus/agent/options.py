@@ -7,6 +7,7 @@ from pathlib import Path
 
 from isthmus.agent.approval import Policy
 from isthmus.agent.session_policy import SettingsRule
+from isthmus.agent.tool_loading import SearchOptions
 
 COMPACTION_SHARE = 0.7
 
@@ -19,7 +20,8 @@ class AgentOptions:
     ``settings_rule`` is how far the AgentSettings of sessions may go. A conversation is compacted by itself when the
     next request would take more than ``compaction_share`` of the model's context window.
     ``context_files`` are the names of the files that instruct the agent; empty for the usual ones. ``roots`` are the
-    folders that a server's users may work in: nothing above them instructs their agents.
+    folders that a server's users may work in: nothing above them instructs their agents. ``tool_search`` is when the
+    schemas of MCP servers' tools are loaded on demand.
     """
 
     output_folder: Path
@@ -30,6 +32,7 @@ class AgentOptions:
     compaction_share: float = COMPACTION_SHARE
     context_files: tuple[str, ...] = ()
     roots: tuple[Path, ...] = ()
+    tool_search: SearchOptions = field(default_factory=SearchOptions)
 
     def environment_of(self, user: str) -> Mapping[str, str]:
         """What a user's commands get: those of others than the local person none of that person's secrets."""

@@ -41,6 +41,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
     ToolResultRecorded,
+    ToolsLoaded,
 )
 from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, Usage, requests_of, text_of
 from isthmus.models.message import message_from_json
@@ -131,6 +132,9 @@ class Session:
     """
     call_ids: set[str] = field(default_factory=set[str])
     """The ids of all calls that models asked for, also of those that a compaction or a restore took away."""
+    loaded_tools: tuple[str, ...] | None = None
+    """The tools whose schemas were loaded as they were wanted, in that order, and those that were called; None while
+    the model is sent the schemas of all."""
     measured_tokens: int = 0
     """The tokens of the first ``measured_messages`` messages with prompt and tools, as the provider counted them."""
     measured_messages: int = 0
@@ -184,6 +188,8 @@ class Session:
                 self.record = data
             case ModelChosen(model):
                 self.model = model
+            case ToolsLoaded(names):
+                self._load_tools(*names)
             case TextContent(message_id):
                 if self.command is not None and not self.has_command_prompt:
                     self.command_texts.add(message_id)
@@ -292,7 +298,12 @@ class Session:
             reply.input_tokens, reply.output_tokens, cached=reply.cached_tokens, thoughts=reply.thought_tokens
         )
 
+    def _load_tools(self, *names: str) -> None:
+        self.loaded_tools = tuple(dict.fromkeys((*(self.loaded_tools or ()), *names)))
+
     def _take_call(self, call: ToolCall) -> None:
+        if self.loaded_tools is not None and call.tool_name not in self.loaded_tools:
+            self._load_tools(call.tool_name)
         item = self.calls.get(call.tool_call_id)
         if item is None:
             request = ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from isthmus.agent.call_events import failed_calls
 from isthmus.agent.calls import CallRunner
 from isthmus.agent.context_keeping import ContextKeeper, still_too_long
+from isthmus.agent.context_size import context_window
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
@@ -25,6 +26,7 @@ from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.agent.session_policy import policy_for
 from isthmus.agent.thoughts import thought_of
+from isthmus.agent.tool_loading import ToolLoading
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import (
     AgentEvent,
@@ -35,6 +37,7 @@ from isthmus.events import (
     TaskState,
     TextContent,
     Thought,
+    ToolsLoaded,
 )
 from isthmus.models.base import (
     ChatModel,
@@ -111,8 +114,9 @@ class CodingAgent:
                     yield event
             if not session.has_command_prompt:
                 return
+        loading = ToolLoading(tools, self._options.tool_search)
         calls = CallRunner(
-            tools,
+            loading.tools,
             self._options,
             session,
             self._resources.checkpoints,
@@ -148,7 +152,7 @@ class CodingAgent:
                 return
             end: StateChange | None = None
             try:
-                async with aclosing(self._step(session, tools, keeper)) as step:
+                async with aclosing(self._step(session, loading, keeper)) as step:
                     async for event in step:
                         if isinstance(event, StateChange):
                             end = event
@@ -160,10 +164,14 @@ class CodingAgent:
                 yield session.apply(end)
                 return
 
-    async def _step(self, session: Session, tools: ToolSet, keeper: ContextKeeper) -> AsyncGenerator[AgentEvent, None]:
+    async def _step(
+        self, session: Session, loading: ToolLoading, keeper: ContextKeeper
+    ) -> AsyncGenerator[AgentEvent, None]:
         """The model's next message, the conversation compacted before it where that is needed."""
         model = await self._resources.open_model(session.model)
-        request = await self._request(session, tools)
+        if loading.begins(session.loaded_tools, context_window(model)):
+            yield ToolsLoaded()
+        request = await self._request(session, loading)
         async with aclosing(keeper.before(model, request)) as keeping:
             async for event in keeping:
                 yield event
@@ -190,7 +198,7 @@ class CodingAgent:
                 raise
             raise still_too_long(error, "What is left after its older part was summarised is too long, too.") from error
 
-    async def _request(self, session: Session, tools: ToolSet) -> ModelRequest:
+    async def _request(self, session: Session, loading: ToolLoading) -> ModelRequest:
         settings, workspace = session.settings, Path(session.workspace)
         mode = policy_for(self._options.policy, settings, self._options.settings_rule).mode
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
@@ -198,9 +206,12 @@ class CodingAgent:
         instructions = await self._memory.instructions(workspace, home, names)
         is_trusted = await self._resources.trusts_project(session.user, workspace)
         return ModelRequest(
-            system=system_prompt(workspace, mode, instructions.text, is_trusted=is_trusted),
+            system=system_prompt(workspace, mode, instructions.text, is_trusted=is_trusted)
+            + loading.note(session.loaded_tools),
             messages=tuple(session.messages),
-            tools=tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in tools.tools.values()),
+            tools=tuple(
+                ToolSpec(tool.name, tool.description, tool.parameters) for tool in loading.sent(session.loaded_tools)
+            ),
         )
 
 

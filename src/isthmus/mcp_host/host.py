@@ -17,12 +17,14 @@ from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.manifests import Manifests
 from isthmus.mcp_host.names import assign_names
+from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool import McpTool
 from isthmus.mcp_host.trust import FolderTrust, file_trust
-from isthmus.mcp_host.workspace_servers import WorkspaceServers, status_of
-from isthmus.tools.base import Tool, ToolScope, ToolSet
+from isthmus.mcp_host.workspace_servers import WorkspaceServers, server_tools, status_of
+from isthmus.tools.base import SEARCH_TOOL, Tool, ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
@@ -46,7 +48,8 @@ class HostOptions:
     ``patience``: seconds that tools are awaited from servers that are still connecting. ``why_not``: the rule for the
     addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the person's file says.
     ``meet_editor`` waits until the editor of a folder, if there is one, could say whether it is trusted.
-    ``open_browser`` shows a page to the person, where there is one at this machine.
+    ``open_browser`` shows a page to the person, where there is one at this machine. ``cache`` is the folder where
+    what servers list is kept for the next start; None: nothing is.
     """
 
     home: Path
@@ -56,6 +59,7 @@ class HostOptions:
     trusts: FolderTrust | None = None
     meet_editor: Callable[[Path], Awaitable[object]] | None = None
     open_browser: Callable[[str], None] | None = None
+    cache: Path | None = None
 
 
 @dataclass(slots=True)
@@ -75,6 +79,9 @@ class McpHost:
         self._workspaces: dict[Path, asyncio.Task[WorkspaceServers]] = {}
         self._clients: dict[tuple[str, str], _ClientServers] = {}
         self._is_closed = False
+        self._manifests = None if options.cache is None else Manifests(options.cache)
+        self._gate = SpawnGate()
+        self._reserved = frozenset({*own.tools, SEARCH_TOOL})
 
     # --- ToolSource --------------------------------------------------------------------------------------------------
 
@@ -111,16 +118,18 @@ class McpHost:
             *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
         )
         tools: dict[str, Tool] = dict(self._own.tools)
-        for tool in servers.tools(connections, self._own.tools.keys()):
-            tools[tool.name] = tool
+        offered_tools = list(servers.tools(connections, self._reserved))
+        tools.update((tool.name, tool) for tool in offered_tools)
         keys = [(found.config.name, offered.name) for found in clients for offered in found.offer.tools]
-        names = assign_names(keys, tools.keys(), {})
+        names = assign_names(keys, {*tools, *self._reserved}, {})
         for found in clients:
             for offered in found.offer.tools:
                 name = names[found.config.name, offered.name]
-                tools[name] = McpTool(name, offered, found)
+                tools[name] = own = McpTool(name, offered, found)
+                offered_tools.append(own)
         trusted = frozenset(found.config.name for found in connections if found.config.trust)
-        return ToolSet(tools, trusted, frozenset(found.config.name for found in clients))
+        foreign = frozenset(found.config.name for found in clients)
+        return ToolSet(tools, trusted, foreign, server_tools(offered_tools, [*connections, *clients]))
 
     async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
         """The connections that a session can use, in configuration order, its client's own last while its task works.
@@ -142,7 +151,7 @@ class McpHost:
         """See :meth:`isthmus.tools.servers.ToolServers.servers`."""
         servers = await self._servers(scope.workspace)
         await self._reconsider(servers)
-        statuses = servers.statuses(self._own.tools.keys())
+        statuses = servers.statuses(self._reserved)
         if scope.mcp_servers:
             named = {server.name for server in scope.mcp_servers if server.url is None}
             statuses = [status for status in statuses if status.name in named]
@@ -281,7 +290,10 @@ class McpHost:
         return load_configuration(workspace, options.home, options.environment, self._trusts)
 
     def _connection(self, config: ServerConfig, workspace: Path) -> ServerConnection:
-        return ServerConnection(config, Surroundings(self._options.environment, workspace, self._options.home))
+        surroundings = Surroundings(
+            self._options.environment, workspace, self._options.home, manifests=self._manifests, gate=self._gate
+        )
+        return ServerConnection(config, surroundings)
 
     # --- clients' own servers ----------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.names import ToolKey, assign_names
 from isthmus.mcp_host.secrets import summary
 from isthmus.mcp_host.tool import McpTool
+from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 
 
@@ -29,21 +30,24 @@ class WorkspaceServers:
         self._connections: dict[str, ServerConnection] = {}
         self._given: dict[ToolKey, str] = {}
         self._awaited: set[int] = set()
+        self._configuring = asyncio.Lock()
+        self._is_closed = False
 
     async def configure(self, configuration: McpConfiguration) -> None:
         """Start what is new, close what is gone or configured anew."""
-        self.configuration = configuration
-        wanted = {server.name: server for server in configuration.servers if isinstance(server, ServerConfig)}
-        gone = [
-            connection
-            for name, connection in self._connections.items()
-            if name not in wanted or connection.config != wanted[name]
-        ]
-        kept = {name: found for name, found in self._connections.items() if found not in gone}
-        self._connections = {name: kept.get(name) or self._connect(config) for name, config in wanted.items()}
-        for connection in self._connections.values():
-            connection.start()
-        await asyncio.gather(*(connection.aclose() for connection in gone))
+        async with self._configuring:
+            self.configuration = configuration
+            wanted = {server.name: server for server in configuration.servers if isinstance(server, ServerConfig)}
+            before = self._connections
+            kept = {name: found for name, found in before.items() if found.config == wanted.get(name)}
+            fresh = {name: self._connect(config) for name, config in wanted.items() if name not in kept}
+            await asyncio.to_thread(_recall, tuple(fresh.values()))
+            if self._is_closed:
+                return
+            self._connections = {name: kept.get(name) or fresh[name] for name in wanted}
+            for connection in self._connections.values():
+                connection.start()
+        await asyncio.gather(*(found.aclose() for name, found in before.items() if name not in kept))
 
     def connections(self, names: Collection[str] | None = None) -> list[ServerConnection]:
         """The connections in the order of the configuration; with `names`, only these."""
@@ -61,11 +65,11 @@ class WorkspaceServers:
     @property
     def is_settled(self) -> bool:
         """Whether it is known of each server how connecting to it came out."""
-        return all(found.is_settled for found in self._connections.values())
+        return all(found.is_settled or found.is_asleep for found in self._connections.values())
 
     async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
-        """Wait until it is known how connecting came out, once for each connection, and `seconds` at the most."""
-        waiting = [found for found in connections if id(found) not in self._awaited and not found.is_settled]
+        """Wait until it is known what they offer, once for each connection, and `seconds` at the most."""
+        waiting = [found for found in connections if id(found) not in self._awaited and not found.is_known]
         if waiting:
             await asyncio.gather(*(found.settled(seconds) for found in waiting))
         self._awaited.update(id(found) for found in connections)
@@ -104,8 +108,27 @@ class WorkspaceServers:
 
     async def aclose(self) -> None:
         """Close all connections at once."""
+        self._is_closed = True
         connections, self._connections = list(self._connections.values()), {}
         await asyncio.gather(*(connection.aclose() for connection in connections))
+
+
+def server_tools(tools: Sequence[McpTool], connections: Iterable[ServerConnection]) -> tuple[ServerTools, ...]:
+    """Which of the tools are of which server."""
+    return tuple(
+        ServerTools(
+            name=found.config.name,
+            tools=tuple(tool.name for tool in tools if tool.server_name == found.config.name),
+            origin=origin_text(found.config),
+            is_always_loaded=found.config.always_load,
+        )
+        for found in connections
+    )
+
+
+def origin_text(config: ServerConfig) -> str:
+    """Whose configuration a server is of, and where it stands, as :class:`~isthmus.tools.base.ServerTools` has it."""
+    return f"project {config.source}" if config.origin.is_of_project else config.origin.value
 
 
 def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace: Path | None = None) -> ServerStatus:
@@ -128,17 +151,19 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
         resources=tuple(resource.uri for resource in offer.resources),
         problem="; ".join(notes) or None,
         summary=summary(config, workspace),
-        notes=_notes(config),
+        notes=_notes(connection),
         is_container=_is_container(config),
     )
 
 
-def _notes(config: ServerConfig) -> tuple[str, ...]:
-    notes: list[str] = []
+def _notes(connection: ServerConnection) -> tuple[str, ...]:
+    config, notes = connection.config, list[str]()
     if config.origin is Origin.MCP_JSON:
         notes.append("Configured in: .mcp.json")
     if config.lazy:
         notes.append("Starts: at its first call (lazy)")
+    if connection.known.is_recalled:
+        notes.append("Listed: when it was last connected")
     return tuple(notes)
 
 
@@ -149,4 +174,9 @@ def _is_container(config: ServerConfig) -> bool:
 
 
 def _keys(connections: Iterable[ServerConnection]) -> list[ToolKey]:
-    return [(found.config.name, tool.name) for found in connections for tool in found.offer.tools]
+    return [(found.config.name, tool) for found in connections for tool in found.known.tool_names]
+
+
+def _recall(connections: Iterable[ServerConnection]) -> None:
+    for connection in connections:
+        connection.recall()

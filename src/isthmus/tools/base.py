@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
 from isthmus.media import Media
@@ -48,10 +48,14 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """What was approved: the proposal, and for a file edit the reviewer's own content when it differs."""
+    """What was approved: the proposal, and for a file edit the reviewer's own content when it differs.
+
+    ``version`` is that of the tool that was approved (:func:`version_of`); None where that is not known.
+    """
 
     details: ConfirmationDetails | None = None
     modified_content: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,15 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class ToolSucceeded:
-    """``output`` is for the user, ``for_model`` for the model, as is what is no text in ``media``."""
+    """``output`` is for the user, ``for_model`` for the model, as is what is no text in ``media``.
+
+    ``loads`` are names of tools whose schemas the model is sent from now on.
+    """
 
     output: ToolOutput
     for_model: str
     media: tuple[Media, ...] = ()
+    loads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,19 @@ class Tool(Protocol):
     def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]: ...
 
 
+@runtime_checkable
+class Versioned(Protocol):
+    """A tool whose definition comes from elsewhere and may change: what was allowed of one version is not of another."""
+
+    @property
+    def version(self) -> str: ...
+
+
+def version_of(tool: Tool) -> str:
+    """The version of a tool's definition; empty for one that is our own."""
+    return tool.version if isinstance(tool, Versioned) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolScope:
     """Whom tools are for: the workspace, the session and its task, and what its AgentSettings say of MCP servers.
@@ -132,17 +153,37 @@ class ToolScope:
     mcp_servers: tuple[McpServerSettings, ...] = ()
 
 
+SEARCH_TOOL = "search_mcp_tools"
+"""The tool that loads others; no server's tool gets this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTools:
+    """The tools of an MCP server, by the names that the model has for them.
+
+    ``origin`` says whose configuration the server is of, and where: servers of one name and one origin are the same.
+    ``is_always_loaded``: the model is sent their schemas, however many tools there are.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    origin: str = ""
+    is_always_loaded: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSet:
     """Tools by name, in the order in which they are offered to the model.
 
     ``trusted_servers`` are MCP servers whose tools the person's own settings let run without asking.
     ``foreign_servers`` were brought by a client: what the settings allow by a name does not mean them.
+    ``servers`` says which tools are of MCP servers.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     trusted_servers: frozenset[str] = frozenset()
     foreign_servers: frozenset[str] = frozenset()
+    servers: tuple[ServerTools, ...] = ()
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

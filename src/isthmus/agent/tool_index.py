@@ -1,0 +1,131 @@
+"""Finds tools by words: Okapi BM25 over their names, descriptions and the names of their parameters. Pure.
+
+Made for hundreds of tools with short texts, in memory. The same tools and words give the same answer in the same
+order, always. Deliberately not here: which tools are searched, and what becomes of those that are found
+(:mod:`isthmus.agent.tool_loading`).
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+_SATURATION = 1.2
+"""BM25's k1: how soon a word said again counts no more."""
+_LENGTH_WEIGHT = 0.75
+"""BM25's b: how much a long description has to say a word more often."""
+_NAME_WEIGHT = 4
+"""So many times a word of the name counts as one of the description."""
+_SHORTEST_BEGINNING = 3
+"""Letters of a word that is taken for the beginning of a longer one."""
+_BEGINNING_WEIGHT = 0.5
+
+_EMPTY_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "at",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "this",
+        "to",
+        "where",
+        "which",
+        "with",
+    ]
+)
+"""Words that are in every description and say nothing."""
+
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedTool:
+    """A tool as it is searched: by the name that the model has for it, and its server's."""
+
+    name: str
+    server: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+class ToolIndex:
+    """An index of tools; they keep their order where they fit equally well."""
+
+    def __init__(self, tools: Sequence[SearchedTool]) -> None:
+        self._tools = tuple(tools)
+        self._counts = [_counts(tool) for tool in tools]
+        self._lengths = [sum(counts.values()) for counts in self._counts]
+        self._average = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
+        self._known = sorted({word for counts in self._counts for word in counts})
+
+    def search(self, query: str, limit: int) -> tuple[SearchedTool, ...]:
+        """The tools that fit the words of `query`, the best first; none when no word is found."""
+        scores = [0.0] * len(self._tools)
+        for word in dict.fromkeys(_words(query)):
+            for known, weight in self._forms(word):
+                self._add(scores, known, weight)
+        places = [place for place, score in enumerate(scores) if score > 0]
+        places.sort(key=lambda place: (-scores[place], place))
+        return tuple(self._tools[place] for place in places[:limit])
+
+    def _forms(self, word: str) -> Iterator[tuple[str, float]]:
+        """The word itself, and known ones that begin with it, or it with them."""
+        for known in self._known:
+            shorter, longer = sorted((known, word), key=len)
+            if known == word:
+                yield known, 1.0
+            elif len(shorter) >= _SHORTEST_BEGINNING and longer.startswith(shorter):
+                yield known, _BEGINNING_WEIGHT
+
+    def _add(self, scores: list[float], word: str, weight: float) -> None:
+        having = sum(word in counts for counts in self._counts)
+        rarity = math.log(1 + (len(self._tools) - having + 0.5) / (having + 0.5))
+        for place, counts in enumerate(self._counts):
+            if (count := counts.get(word, 0)) == 0:
+                continue
+            length = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * self._lengths[place] / self._average
+            scores[place] += weight * rarity * count * (_SATURATION + 1) / (count + _SATURATION * length)
+
+
+def _counts(tool: SearchedTool) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for word in _words(tool.name):
+        counts[word] += _NAME_WEIGHT
+    for text in (tool.server, tool.description, *_parameter_names(tool.parameters)):
+        counts.update(_words(text))
+    return counts
+
+
+def _parameter_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    properties: object = parameters.get("properties")
+    return tuple(cast("Mapping[str, object]", properties)) if isinstance(properties, Mapping) else ()
+
+
+def _words(text: str) -> Iterator[str]:
+    """Lower-case words, those of camelCase apart, without the plural's s; of other scripts also pairs of letters."""
+    for found in _WORD.findall(text):
+        if not found.isascii():
+            folded = found.casefold()
+            yield folded
+            yield from (folded[at : at + 2] for at in range(len(folded) - 1) if len(folded) > 2)
+            continue
+        for part in _CAMEL.split(found):
+            word = part.lower()
+            if word in _EMPTY_WORDS:
+                continue
+            yield word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

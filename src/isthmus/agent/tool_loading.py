@@ -1,0 +1,99 @@
+"""Which tools' schemas a model is sent: all, or, where those of MCP servers would fill its context, what was searched.
+
+Once a session has begun to load tools as they are wanted, it stays so, and tools are only added, at the end: a prompt
+that providers cached stays the beginning of the next one. What was loaded is in the session, a fold of its events. A
+tool that is called by its name without having been loaded runs, and is loaded from then on. Pure.
+Deliberately not here: what tools there are, and how they are searched (:mod:`isthmus.agent.tool_search`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+from isthmus.agent.context_size import tool_tokens
+from isthmus.agent.tool_index import SearchedTool
+from isthmus.agent.tool_search import ToolSearch
+from isthmus.amounts import show_count
+from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
+
+SEARCH_SHARE = 0.1
+"""The share of a model's context that the schemas of servers' tools may take before they are loaded on demand."""
+
+
+class SearchMode(StrEnum):
+    """When the schemas of servers' tools are loaded on demand."""
+
+    AUTO = "auto"
+    """When they would take more than their share of the model's context."""
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """When schemas are loaded on demand; ``share`` is of the model's context window, above 0, at most 1."""
+
+    mode: SearchMode = SearchMode.AUTO
+    share: float = SEARCH_SHARE
+
+
+class ToolLoading:
+    """The tools of one segment, and which of them the model is sent.
+
+    ``loaded`` below is the session's ``loaded_tools``: None while everything is sent.
+    """
+
+    def __init__(self, tools: ToolSet, options: SearchOptions) -> None:
+        self._own = tools
+        self._options = options
+        self._of_servers = {name: server for server in tools.servers for name in server.tools if name in tools.tools}
+        self._kept_back = {name: server for name, server in self._of_servers.items() if not server.is_always_loaded}
+
+    @cached_property
+    def tools(self) -> ToolSet:
+        """All tools, with the one that searches where there is something to search; any of them may be called."""
+        if not self._kept_back or self._options.mode is SearchMode.NEVER:
+            return self._own
+        search = ToolSearch(
+            [
+                SearchedTool(name, server.name, self._own.tools[name].description, self._own.tools[name].parameters)
+                for name, server in self._kept_back.items()
+            ]
+        )
+        own = {name: tool for name, tool in self._own.tools.items() if name not in self._of_servers}
+        return replace(self._own, tools={**own, search.name: search, **self._own.tools})
+
+    def begins(self, loaded: Sequence[str] | None, window: int) -> bool:
+        """Whether the session is to load tools on demand from now on; `window` is the model's context in tokens."""
+        if loaded is not None or SEARCH_TOOL not in self.tools.tools:
+            return False
+        if self._options.mode is SearchMode.ALWAYS:
+            return True
+        tools = (self._own.tools[name] for name in self._of_servers)
+        return sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in tools) > (
+            self._options.share * window
+        )
+
+    def sent(self, loaded: Sequence[str] | None) -> tuple[Tool, ...]:
+        """The tools whose schemas the model is sent: those that are loaded come last, in the order of loading."""
+        if loaded is None or SEARCH_TOOL not in self.tools.tools:
+            return tuple(self._own.tools.values())
+        first = (name for name in self.tools.tools if name not in self._kept_back)
+        names = dict.fromkeys((*first, *(name for name in loaded if name in self._kept_back)))
+        return tuple(self.tools.tools[name] for name in names)
+
+    def note(self, loaded: Sequence[str] | None) -> str:
+        """What the system prompt says of the servers whose tools are to be searched; empty where all are sent."""
+        if loaded is None or SEARCH_TOOL not in self.tools.tools:
+            return ""
+        counts = {
+            server.name: sum(name in self._kept_back for name in server.tools)
+            for server in self._own.servers
+            if not server.is_always_loaded
+        }
+        lines = "".join(f"- {name}: {show_count(count, 'tool')}\n" for name, count in counts.items() if count)
+        return (
+            f"\nThese MCP servers have tools that you are not shown yet. Find them with `{SEARCH_TOOL}`; what it finds "
+            f"you can call from then on.\n{lines}"
+        )

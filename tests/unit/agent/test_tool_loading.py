@@ -1,0 +1,142 @@
+"""Schemas of servers' tools on demand: what a model is sent, over the real turn loop and a provider's wire."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from isthmus.agent.tool_loading import SearchMode, SearchOptions, ToolLoading
+from isthmus.events import TaskState, ToolsLoaded
+from isthmus.tools.base import SEARCH_TOOL, ServerTools, ToolKind, ToolSet
+from support.effect_tools import EffectTool
+from support.scripted_wire import Call, Reply, Say
+
+pytestmark = pytest.mark.anyio
+
+WINDOW = 10_000
+ALWAYS = SearchOptions(SearchMode.ALWAYS)
+OWN = ("read", "write")
+MANY = tuple(f"tool_{number}" for number in range(30))
+NEEDS_X = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+
+
+def tools(description: str = "Short.", *, many_always: bool = False) -> ToolSet:
+    """Two tools of the agent, 30 of the server "many" and two of "few", whose tools are always loaded."""
+    made = [EffectTool(name, ToolKind.READ) for name in OWN]
+    made += [EffectTool(name, server="many", description=description, parameters=NEEDS_X) for name in MANY]
+    made += [EffectTool(name, server="few", description="Counts sheep.") for name in ("few_one", "few_two")]
+    servers = (
+        ServerTools("many", MANY, is_always_loaded=many_always),
+        ServerTools("few", ("few_one", "few_two"), is_always_loaded=True),
+    )
+    return replace(ToolSet.of(*made), servers=servers)
+
+
+def sent(loading: ToolLoading, loaded: Sequence[str] | None) -> list[str]:
+    return [tool.name for tool in loading.sent(loaded)]
+
+
+def test_schemas_are_loaded_on_demand_when_they_take_more_than_their_share_of_the_context() -> None:
+    few, much = tools("x" * 40), tools("x" * 400)
+    assert not ToolLoading(few, SearchOptions()).begins(None, WINDOW)
+    assert ToolLoading(much, SearchOptions()).begins(None, WINDOW)
+    assert not ToolLoading(much, SearchOptions(share=0.9)).begins(None, WINDOW)
+    assert ToolLoading(few, ALWAYS).begins(None, WINDOW)
+    assert not ToolLoading(much, SearchOptions(SearchMode.NEVER)).begins(None, WINDOW)
+
+
+def test_what_was_begun_is_not_begun_again_and_nothing_to_search_is_not_searched() -> None:
+    assert not ToolLoading(tools("x" * 400), SearchOptions()).begins((), WINDOW)
+    for nothing in (tools("x" * 400, many_always=True), ToolSet.of(EffectTool("read"))):
+        loading = ToolLoading(nothing, ALWAYS)
+        assert not loading.begins(None, WINDOW)
+        assert SEARCH_TOOL not in loading.tools.tools
+        assert loading.note(()) == ""
+
+
+def test_until_then_all_are_sent_and_the_search_is_not() -> None:
+    assert sent(ToolLoading(tools(), SearchOptions()), None) == [*OWN, *MANY, "few_one", "few_two"]
+
+
+def test_afterwards_what_is_loaded_comes_last_in_the_order_of_loading() -> None:
+    loading = ToolLoading(tools(), SearchOptions())
+    first = [*OWN, SEARCH_TOOL, "few_one", "few_two"]
+    assert sent(loading, ()) == first
+    assert sent(loading, ("tool_7", "read", "gone", "tool_3", "few_one")) == [*first, "tool_7", "tool_3"]
+
+
+def test_the_prompt_names_the_servers_that_can_be_searched_and_how_many_tools_they_have() -> None:
+    loading = ToolLoading(tools(), SearchOptions())
+    assert loading.note(None) == ""
+    assert "- many: 30 tools\n" in loading.note(())
+    assert "few" not in loading.note(())
+    assert loading.note(()) == loading.note(("tool_1",))
+
+
+def declared(body: dict[str, Any]) -> list[str]:
+    return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
+
+
+async def test_what_a_search_finds_is_sent_from_the_next_request_on_and_after_a_restart(desk: Any) -> None:
+    search = Call(SEARCH_TOOL, {"query": "select:tool_4, tool_9,nosuch"})
+    replies = [Reply.of(search), Reply.of(Call("tool_4", {"x": "1"})), Reply.of(Say("done"))]
+    at = desk(replies, tools=tools(), search=ALWAYS)
+    assert (await at.prompt("go")).state is TaskState.INPUT_REQUIRED
+    first, second = declared(at.body(0)), declared(at.body(1))
+    assert first == [*OWN, SEARCH_TOOL, "few_one", "few_two"]
+    assert second == [*first, "tool_4", "tool_9"]
+    assert "- many: 30 tools" in str(at.body(0)["systemInstruction"])
+    assert at.body(0)["systemInstruction"] == at.body(1)["systemInstruction"]
+    assert "tool_4 (many): Short." in at.told(1)
+    assert "named nosuch" in at.told(1)
+    # Each segment of the desk is a process that knows only what was kept.
+    assert (await at.answer(at.calls[-1])).state is TaskState.COMPLETED
+    assert declared(at.body(2)) == second
+    assert [event for event in at.events if isinstance(event, ToolsLoaded)] == [
+        ToolsLoaded(),
+        ToolsLoaded(("tool_4", "tool_9")),
+    ]
+
+
+async def test_words_find_tools_that_can_be_called_then(desk: Any) -> None:
+    found = replace(
+        tools(), tools={**tools().tools, "tool_5": EffectTool("tool_5", server="many", description="Sheep!")}
+    )
+    replies = [Reply.of(Call(SEARCH_TOOL, {"query": "sheep", "limit": 50})), Reply.of(Say("done"))]
+    at = desk(replies, tools=found, search=ALWAYS)
+    await at.prompt("go")
+    assert declared(at.body(1))[-1] == "tool_5"
+    assert at.states(SEARCH_TOOL) == ["PENDING", "EXECUTING", "SUCCEEDED"]
+
+
+async def test_a_search_without_a_result_says_so_and_wrong_arguments_are_told(desk: Any) -> None:
+    calls = [
+        Call(SEARCH_TOOL, {"query": "zebra"}),
+        Call(SEARCH_TOOL, {}),
+        Call(SEARCH_TOOL, {"query": "x", "limit": 0}),
+    ]
+    at = desk([Reply.of(*calls), Reply.of(Say("done"))], tools=tools(), search=ALWAYS)
+    await at.prompt("go")
+    assert "No tool was found." in at.told(1)
+    assert "30 tools can be searched" in at.told(1)
+    assert "query: expected a non-empty string" in at.told(1)
+    assert "limit: expected a whole number of 1 or more" in at.told(1)
+    assert [call.status.name for call in at.calls] == ["SUCCEEDED", "FAILED", "FAILED"]
+
+
+async def test_a_tool_that_was_not_loaded_can_be_called_and_is_loaded_from_then_on(desk: Any) -> None:
+    replies = [Reply.of(Call("tool_8", {"x": "1"})), Reply.of(Say("done"))]
+    at = desk(replies, tools=tools(), search=ALWAYS)
+    assert (await at.prompt("go")).state is TaskState.INPUT_REQUIRED
+    await at.answer(at.calls[0])
+    assert at.states("tool_8")[-1] == "SUCCEEDED"
+    assert declared(at.body(1))[-1] == "tool_8"
+
+
+async def test_a_session_stays_with_it_when_a_server_is_gone_meanwhile(desk: Any) -> None:
+    at = desk([Reply.of(Say("one")), Reply.of(Say("two"))], tools=tools(), search=ALWAYS)
+    await at.prompt("go")
+    at.search = SearchOptions()
+    await at.prompt("again")
+    assert declared(at.body(1)) == declared(at.body(0))
