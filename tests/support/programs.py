@@ -12,10 +12,13 @@ from typing import NoReturn
 
 import pytest
 
+from isthmus.sandbox.support import NoSandbox, find_support
+
 NODE_PEERS = Path(__file__).resolve().parent.parent / "peers" / "node"
 """The folder with package.json and package-lock.json of the npm peers."""
 PYTHON_PEERS = NODE_PEERS.parent / "python"
 """The folder with programs that run in the environment of Python peers."""
+_BUBBLEWRAP = NODE_PEERS.parents[2] / ".cache" / "bubblewrap" / "bin"
 _PYTHON_PEER = NODE_PEERS.parents[2] / ".cache" / "bench-peers" / "bin" / "python"
 IN_CI = os.environ.get("CI", "").lower() == "true"
 """Whether this run may not skip. Read once: the environment of a test has no CI, which changes how real CLIs behave."""
@@ -52,6 +55,19 @@ def python_peer() -> Path:
     if not _PYTHON_PEER.is_file():
         unavailable(f"there is no {_PYTHON_PEER}; `make peers` makes it")
     return _PYTHON_PEER
+
+
+def bubblewrap() -> Path:
+    """The folder with bubblewrap, for PATH: where the system has it, else where `make peers` puts it.
+
+    When it is not there, or does not work on this machine, the test is skipped, or fails under CI=true.
+    """
+    found = shutil.which("bwrap")
+    folder = _BUBBLEWRAP if found is None else Path(found).absolute().parent
+    support = find_support({"PATH": str(folder)})
+    if isinstance(support, NoSandbox):
+        unavailable(f"{support.reason}; `make peers` fetches it where it can")
+    return folder
 
 
 def unavailable(reason: str) -> NoReturn:

@@ -8,10 +8,13 @@ from isthmus.tools.read_file import ReadFile
 from isthmus.tools.read_many_files import ReadManyFiles
 from isthmus.tools.replace import Replace
 from isthmus.tools.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
+from isthmus.tools.shell_sandbox import ShellSandbox
 from isthmus.tools.write_file import WriteFile
 
 
-def builtin_tools(*, shell_inactivity_seconds: float = INACTIVITY_SECONDS) -> ToolSet:
+def builtin_tools(
+    *, shell_inactivity_seconds: float = INACTIVITY_SECONDS, shell_sandbox: ShellSandbox | None = None
+) -> ToolSet:
     """The built-in tools, always in the same order: providers cache prompts by their beginning."""
     return ToolSet.of(
         ListDirectory(),
@@ -20,6 +23,6 @@ def builtin_tools(*, shell_inactivity_seconds: float = INACTIVITY_SECONDS) -> To
         Glob(),
         Replace(),
         WriteFile(),
-        RunShellCommand(shell_inactivity_seconds),
+        RunShellCommand(shell_inactivity_seconds, shell_sandbox),
         ReadManyFiles(),
     )

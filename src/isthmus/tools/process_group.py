@@ -31,8 +31,11 @@ grep -lsa "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do kill 
 class ProcessGroup:
     """A running command and everything it started, as far as that stayed in its group."""
 
-    def __init__(self, process: Process, mark: str, output: int, on_output: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, process: Process, mark: str, output: int, on_output: Callable[[bytes], None], *, spares_leader: bool
+    ) -> None:
         self._process = process
+        self._spares_leader = spares_leader
         self._mark = mark
         self._output = output
         self._on_output = on_output
@@ -61,14 +64,7 @@ class ProcessGroup:
 
     def members(self) -> tuple[int, ...]:
         """The ids of the running processes in the group."""
-        import psutil
-
-        found: list[int] = []
-        for pid in psutil.pids():
-            with contextlib.suppress(OSError, psutil.Error):
-                if os.getpgid(pid) == self.id and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                    found.append(pid)
-        return tuple(found)
+        return group_members(self.id)
 
     def kill(self) -> None:
         """End the whole group at once."""
@@ -80,7 +76,9 @@ class ProcessGroup:
         `also_strays`: also what left the group on purpose, such as daemons, as far as it can be found.
         """
         strays = self._strays() if also_strays else ()
-        if not self._signal(signal.SIGTERM) and not strays:
+        asked = signal_followers(self.id, signal.SIGTERM) if self._spares_leader else self._signal(signal.SIGTERM)
+        if not asked and not strays:
+            self.kill()
             return
         try:
             for stray in strays:
@@ -146,6 +144,28 @@ class ProcessGroup:
         return True
 
 
+def group_members(group: int) -> tuple[int, ...]:
+    """The ids of the running processes in a group."""
+    import psutil
+
+    found: list[int] = []
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getpgid(pid) == group and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(pid)
+    return tuple(found)
+
+
+def signal_followers(group: int, number: int) -> bool:
+    """Signal a group without its leader, which only waits for the others and ends with them: a sandbox would take them
+    along at once, before they could end as they should. Whether there was somebody to signal."""
+    followers = [pid for pid in group_members(group) if pid != group]
+    for pid in followers:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+    return bool(followers)
+
+
 def _is_running(pid: int) -> bool:
     import psutil
 
@@ -157,9 +177,17 @@ def _is_running(pid: int) -> bool:
 
 @contextlib.asynccontextmanager
 async def process_group(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], on_output: Callable[[bytes], None]
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    on_output: Callable[[bytes], None],
+    *,
+    spares_leader: bool = False,
 ) -> AsyncGenerator[ProcessGroup, None]:
     """Start `command` in `folder`; its output and errors go to `on_output`. At the end nothing of it is left.
+
+    `spares_leader`: the command is a program around the real one, such as a sandbox, that is not asked to end but ends
+    with it.
 
     Raises:
         OSError: it cannot be started.
@@ -183,7 +211,7 @@ async def process_group(
                 )
             finally:
                 os.close(write_end)
-            group = ProcessGroup(process, mark, read_end, on_output)
+            group = ProcessGroup(process, mark, read_end, on_output, spares_leader=spares_leader)
             try:
                 announce(process.pid, mark)
                 yield group

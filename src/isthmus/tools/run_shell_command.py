@@ -26,6 +26,7 @@ from isthmus.tools.content import printable
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.process_group import ProcessGroup, process_group
 from isthmus.tools.shell_output import ShellOutput
+from isthmus.tools.shell_sandbox import ShellSandbox
 from isthmus.tools.workspace import Workspace
 
 INACTIVITY_SECONDS = 600.0
@@ -50,7 +51,7 @@ _ALIASES = {"directory": "dir_path"}
 
 
 class RunShellCommand:
-    """Runs shell commands. `inactivity_seconds`: how long a command may print nothing."""
+    """Runs shell commands. `inactivity_seconds`: how long a command may print nothing; `sandbox`: around each."""
 
     name = "run_shell_command"
     description = (
@@ -63,8 +64,11 @@ class RunShellCommand:
     parameters = PARAMETERS
     kind = ToolKind.EXECUTE
 
-    def __init__(self, inactivity_seconds: float = INACTIVITY_SECONDS) -> None:
+    def __init__(self, inactivity_seconds: float = INACTIVITY_SECONDS, sandbox: ShellSandbox | None = None) -> None:
         self._inactivity_seconds = inactivity_seconds
+        self._sandbox = sandbox
+        if sandbox is not None:
+            self.description += sandbox.note()
 
     def describe(self, arguments: Arguments) -> str:
         """The command, where it runs, and what it is for."""
@@ -91,9 +95,13 @@ class RunShellCommand:
         environment = {**context.environment, "TERM": "dumb"}
         shell = shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
         command = (shell, "-c", checked.string("command"))
+        is_confined = self._sandbox is not None
         try:
+            if self._sandbox is not None:
+                launch = await asyncio.to_thread(self._sandbox.launch, command, folder, environment, context)
+                command, environment = launch.command, dict(launch.environment)
             async with (
-                process_group(command, folder, environment, output.feed) as group,
+                process_group(command, folder, environment, output.feed, spares_leader=is_confined) as group,
                 aclosing(self._watch(group, output)) as items,
             ):
                 async for item in items:

@@ -1,0 +1,74 @@
+"""The command line of bubblewrap for a view and a policy. Pure.
+
+Values of variables never stand on it: bubblewrap hands down its own environment, which whoever starts it keeps small.
+The program must be started without a controlling terminal, in a session of its own: bubblewrap's --new-session would
+take it out of the process group by which it is ended.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from isthmus.sandbox.mounts import Kind, Mount, View
+from isthmus.sandbox.support import Bubblewrap
+
+MAXIMUM_TEMPORARY_BYTES = 4 * 1024**3
+"""Of each folder that is in memory: /tmp, the home folder."""
+
+_ISOLATION = (
+    "--unshare-user",
+    "--unshare-ipc",
+    "--unshare-pid",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--die-with-parent",
+    "--cap-drop",
+    "ALL",
+)
+_NOWHERE = "/dev/null"
+"""Bound without its device: it cannot be opened."""
+
+
+def command_line(
+    bubblewrap: Bubblewrap, view: View, command: Sequence[str], *, folder: Path, has_network: bool
+) -> tuple[str, ...]:
+    """`command` in the sandbox, working in `folder`."""
+    return (
+        str(bubblewrap.program),
+        *_ISOLATION,
+        *(() if has_network else ("--unshare-net",)),
+        *(("--disable-userns",) if bubblewrap.can_forbid_namespaces else ()),
+        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *(word for mount in view.mounts for word in _words(mount, bubblewrap)),
+        *_sealed(view),
+        *("--chdir", str(folder), "--"),
+        *command,
+    )
+
+
+def _words(mount: Mount, bubblewrap: Bubblewrap) -> tuple[str, ...]:
+    path = str(mount.path)
+    match mount.kind:
+        case Kind.EMPTY:
+            return (*_size(bubblewrap), "--tmpfs", path)
+        case Kind.CLOSED:
+            return ("--tmpfs", path) if mount.is_folder else ("--ro-bind", _NOWHERE, path)
+        case Kind.READ_ONLY | Kind.PROTECTED | Kind.LISTED_READ_ONLY:
+            return ("--ro-bind", path, path)
+        case Kind.WRITABLE | Kind.LISTED_WRITABLE:
+            return ("--bind", path, path)
+        case Kind.LINK:
+            return ("--symlink", str(mount.target), path)
+        case _:
+            assert_never(mount.kind)
+
+
+def _size(bubblewrap: Bubblewrap) -> tuple[str, ...]:
+    return ("--size", str(MAXIMUM_TEMPORARY_BYTES)) if bubblewrap.can_limit_memory else ()
+
+
+def _sealed(view: View) -> Iterator[str]:
+    """Closed folders take no more, once what is opened in them has its place."""
+    for mount in view.mounts:
+        if mount.kind is Kind.CLOSED and mount.is_folder:
+            yield from ("--remount-ro", str(mount.path))

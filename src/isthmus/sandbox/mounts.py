@@ -1,0 +1,213 @@
+"""Decides what of the file system a confined program sees, and what it may change. No I/O: it is told what there is.
+
+The system can be read, the workspace and the policy's writable paths changed; home folders, /tmp and /run are empty
+but for what is opened in them; secrets are closed wherever they would be seen, unless the policy names them. The
+deeper path always wins. Deliberately not here: how bubblewrap is told (:mod:`isthmus.sandbox.bubblewrap`).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Protocol
+
+from isthmus.sandbox import known_paths as known
+from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
+
+
+class Kind(IntEnum):
+    """What is done with a path; of two for the same path the higher one counts."""
+
+    EMPTY = 0
+    """An empty folder of the sandbox's own; what is written there is gone at its end."""
+    READ_ONLY = 1
+    WRITABLE = 2
+    PROTECTED = 3
+    """Read-only, in what is writable."""
+    CLOSED = 4
+    """A file that cannot be opened, a folder that is empty and stays so."""
+    LISTED_READ_ONLY = 5
+    LISTED_WRITABLE = 6
+    """The policy names it."""
+    LINK = 7
+    """A symbolic link to what is opened elsewhere."""
+
+    @property
+    def hides(self) -> bool:
+        """Whether what really lies there cannot be seen."""
+        return self in (Kind.EMPTY, Kind.CLOSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """What is done with a path, which has no links in it. ``target`` is where a LINK leads."""
+
+    path: Path
+    kind: Kind
+    is_folder: bool = True
+    target: Path | None = None
+
+
+class Tree(Protocol):
+    """The file system, as far as it is asked."""
+
+    def resolve(self, path: Path) -> Path:
+        """The path without symbolic links; what does not exist stays as it is."""
+        ...
+
+    def is_folder(self, path: Path) -> bool | None:
+        """None: there is nothing."""
+        ...
+
+    def can_write(self, folder: Path) -> bool:
+        """Whether this process may make files in a folder."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PrivatePlaces:
+    """The person's home folder, and our own folders, which are closed everywhere."""
+
+    home: Path
+    own: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a confined program sees: mounts in the order in which they are made, parents first."""
+
+    mounts: tuple[Mount, ...]
+
+    def shows(self, path: Path) -> bool:
+        """Whether what lies at a path, without links, can be seen."""
+        nearest = _nearest(path, self.mounts)
+        return nearest is None or not nearest.kind.hides
+
+
+def _nearest(path: Path, mounts: Iterable[Mount]) -> Mount | None:
+    around = (mount for mount in mounts if mount.path == path or mount.path in path.parents)
+    return max(around, key=lambda mount: len(mount.path.parts), default=None)
+
+
+def view_of(
+    policy: SandboxPolicy,
+    private: PrivatePlaces,
+    workspace: Path,
+    tree: Tree,
+    *,
+    programs: Iterable[Path] = (),
+    readable: Iterable[Path] = (),
+) -> View:
+    """What a program that works in `workspace` sees.
+
+    `programs` are the folders that programs are looked for in; `readable` can be read besides, though closed.
+
+    Raises:
+        SandboxError: the policy names what is not there, or opens everything.
+    """
+    workspace = tree.resolve(workspace)
+    if workspace == Path("/"):
+        raise SandboxError("the workspace is /, which a sandbox cannot confine anything to; work in a folder below it")
+    listed = [_listed(path, private.home, workspace, tree) for path in policy.paths]
+    view = _Builder(tree)
+    home = tree.resolve(private.home)
+    for folder in (*known.HOMES, *known.TEMPORARY, known.RUN, str(home)):
+        view.add(Path(folder), Kind.EMPTY)
+    for path in known.RUN_READABLE:
+        view.add(Path(path), Kind.READ_ONLY)
+    for path in (*(home / name for name in known.HOME_TOOLS), *_below(home, programs, tree)):
+        view.add(path, Kind.READ_ONLY)
+    view.add(workspace, Kind.WRITABLE)
+    for path in readable:
+        view.add(path, Kind.LISTED_READ_ONLY)
+    for mount in listed:
+        view.put(mount)
+    _protect(view, workspace, home)
+    for path in (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own):
+        if view.view().shows(tree.resolve(path)):
+            view.add(path, Kind.CLOSED)
+    view.drop_files_in_writable_folders()
+    for wanted, mount in zip(policy.paths, listed, strict=True):
+        view.link(_absolute(wanted, private.home, workspace), mount.path)
+    return view.view()
+
+
+def _listed(wanted: OpenPath, home: Path, workspace: Path, tree: Tree) -> Mount:
+    path = tree.resolve(_absolute(wanted, home, workspace))
+    is_folder = tree.is_folder(path)
+    if is_folder is None:
+        raise SandboxError(f"sandbox.paths: {wanted.path} does not exist ({path}); make it, or take it off the list")
+    if path == Path("/") and wanted.is_writable:
+        raise SandboxError("sandbox.paths: / would open everything; name the folders that are needed")
+    return Mount(path, Kind.LISTED_WRITABLE if wanted.is_writable else Kind.LISTED_READ_ONLY, is_folder)
+
+
+def _absolute(wanted: OpenPath, home: Path, workspace: Path) -> Path:
+    if wanted.path == "~" or wanted.path.startswith("~/"):
+        return home / wanted.path[2:]
+    return workspace / wanted.path
+
+
+def _below(home: Path, programs: Iterable[Path], tree: Tree) -> Iterator[Path]:
+    """The folders of programs that lie in the home folder and are not all of it."""
+    return (path for path in map(tree.resolve, programs) if home in path.parents)
+
+
+def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
+    # What is a mount of its own cannot be renamed, and another one with other hooks be put in its place. A file there
+    # names another folder, and could be made to name any.
+    git = workspace / ".git"
+    view.add(git, Kind.WRITABLE if view.is_usable_folder(git) else Kind.PROTECTED)
+    for name in known.WORKSPACE_RULES:
+        path = workspace / name
+        must_be = name in known.WORKSPACE_RULE_FOLDERS and view.is_usable_folder(path.parent)
+        view.add(path, Kind.PROTECTED, must_be=must_be)
+    for name in known.HOME_STARTUP:
+        if view.is_writable(home / name):
+            view.add(home / name, Kind.PROTECTED)
+
+
+class _Builder:
+    """Collects the mounts of a view."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._mounts: dict[Path, Mount] = {}
+
+    def add(self, path: Path, kind: Kind, *, must_be: bool = False) -> None:
+        """Do something with a path, if it is there; what `must_be` is closed when it is not."""
+        path = self._tree.resolve(path)
+        is_folder = self._tree.is_folder(path)
+        if is_folder is not None:
+            self.put(Mount(path, kind, is_folder))
+        elif must_be:
+            self.put(Mount(path, Kind.CLOSED))
+
+    def put(self, mount: Mount) -> None:
+        """Add a mount, unless there is a stronger one."""
+        before = self._mounts.get(mount.path)
+        if before is None or before.kind < mount.kind:
+            self._mounts[mount.path] = mount
+
+    def link(self, name: Path, target: Path) -> None:
+        """Let a path by which the person knows what was opened lead there, where the sandbox has nothing else."""
+        path = self._tree.resolve(name.parent) / name.name
+        if path != target and path not in self._mounts and not self.view().shows(path):
+            self.put(Mount(path, Kind.LINK, target=target))
+
+    def is_usable_folder(self, path: Path) -> bool:
+        return self._tree.is_folder(path) is True and self._tree.can_write(path)
+
+    def is_writable(self, path: Path) -> bool:
+        """Whether the sandbox would let a path be written, on the machine's own disk."""
+        nearest = _nearest(path, self._mounts.values())
+        return nearest is not None and nearest.kind in (Kind.WRITABLE, Kind.LISTED_WRITABLE)
+
+    def drop_files_in_writable_folders(self) -> None:
+        """Programs replace files by renaming others over them, which a mount would not let them."""
+        for path, mount in list(self._mounts.items()):
+            if mount.kind is Kind.LISTED_WRITABLE and not mount.is_folder and self.is_writable(path.parent):
+                del self._mounts[path]
+
+    def view(self) -> View:
+        return View(tuple(sorted(self._mounts.values(), key=lambda mount: (len(mount.path.parts), mount.path))))

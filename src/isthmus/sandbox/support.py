@@ -1,0 +1,112 @@
+"""Finds out whether bubblewrap works here, by running it once; what to do when it does not.
+
+Deliberately no guess from versions or system files: user namespaces are switched off in many ways.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+OLDEST = (0, 4, 0)
+"""Older ones lack options that are used."""
+_SECONDS = 10.0
+_INSTALL = (
+    "install it (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap)"
+)
+_NAMESPACES = (
+    "it needs unprivileged user namespaces: allow them (sysctl user.max_user_namespaces and"
+    " kernel.unprivileged_userns_clone; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0, or a profile for"
+    " bwrap); in a container its runtime must let them be made"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """A bubblewrap that works here."""
+
+    program: Path
+    version: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"bubblewrap {'.'.join(map(str, self.version))}"
+
+    @property
+    def can_forbid_namespaces(self) -> bool:
+        """Whether it can keep programs from making user namespaces of their own."""
+        return self.version >= (0, 8, 0)
+
+    @property
+    def can_limit_memory(self) -> bool:
+        """Whether its folders in memory can have a limit."""
+        return self.version >= (0, 7, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NoSandbox:
+    """There is none here; ``reason`` says why, and what to do."""
+
+    reason: str
+
+
+Support: TypeAlias = Bubblewrap | NoSandbox
+
+
+def find_support(environment: Mapping[str, str] = os.environ) -> Support:
+    """Run bubblewrap, found by PATH, once. Takes some 20 ms, 10 s at the most; for a thread where that is too long."""
+    if sys.platform != "linux":
+        return NoSandbox("the sandbox is bubblewrap, which there is on Linux alone")
+    found = shutil.which("bwrap", path=environment.get("PATH"))
+    if found is None:
+        return NoSandbox(f"bubblewrap (bwrap) is not on PATH; {_INSTALL}")
+    program = Path(found).absolute()
+    try:
+        said = _run((str(program), "--version"))
+        numbers = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said.stdout)
+        if said.returncode or numbers is None:
+            return NoSandbox(f"{program} --version says nothing that is understood: {_short(said)}; {_INSTALL}")
+        version = (int(numbers[1]), int(numbers[2]), int(numbers[3] or 0))
+        if version < OLDEST:
+            oldest = ".".join(map(str, OLDEST))
+            return NoSandbox(f"{program} is version {numbers[0]}, expected {oldest} or newer; {_INSTALL}")
+        bubblewrap = Bubblewrap(program, version)
+        tried = _run(_trial(bubblewrap))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return NoSandbox(f"{program} cannot be run: {error}; {_INSTALL}")
+    if tried.returncode:
+        return NoSandbox(f"{program} does not work here: {_short(tried)}; {_NAMESPACES}")
+    return bubblewrap
+
+
+def _trial(bubblewrap: Bubblewrap) -> tuple[str, ...]:
+    """All that is isolated, with the least to see."""
+    from isthmus.sandbox.bubblewrap import command_line
+    from isthmus.sandbox.mounts import Kind, Mount, View
+
+    view = View((Mount(Path("/tmp"), Kind.EMPTY),))  # noqa: S108 - the one in the sandbox
+    return command_line(bubblewrap, view, ("/bin/sh", "-c", ":"), folder=Path("/"), has_network=False)
+
+
+def _run(command: tuple[str, ...]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=_SECONDS,
+        check=False,
+        env={},
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def _short(ended: "subprocess.CompletedProcess[str]") -> str:
+    said = " ".join((ended.stderr or ended.stdout).split())[:300]
+    return said or f"exit code {ended.returncode}"
