@@ -22,32 +22,8 @@ _SHORTEST_BEGINNING = 3
 """Letters of a word that is taken for the beginning of a longer one."""
 _BEGINNING_WEIGHT = 0.5
 
-_EMPTY_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "it",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "this",
-        "to",
-        "where",
-        "which",
-        "with",
-    ]
-)
-"""Words that are in every description and say nothing."""
+_EMPTY_WORD = re.compile("a|an|and|are|at|by|for|from|in|is|it|of|on|or|that|the|this|to|where|which|with")
+"""A word that is in every description and says nothing."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -126,6 +102,6 @@ def _words(text: str) -> Iterator[str]:
             continue
         for part in _CAMEL.split(found):
             word = part.lower()
-            if word in _EMPTY_WORDS:
+            if _EMPTY_WORD.fullmatch(word):
                 continue
             yield word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
