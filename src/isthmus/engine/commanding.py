@@ -36,7 +36,7 @@ def why_not(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None
         required = [item for item in found.arguments if item.is_required]
         needs = "; ".join(f"{item.name}: {item.description}" if item.description else item.name for item in required)
         usage = usage_of(found)
-        return f"{shown} needs {needs}" + (f"\nUsage: {shown}{usage}" if usage else "")
+        return f"{shown} needs {needs}" + (f" - Usage: {shown}{usage}" if usage else "")
     return None
 
 

@@ -100,7 +100,7 @@ async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -
     try:
         values = read_arguments(context.args, arguments)
     except ArgumentError as error:
-        yield Fail(f"/{name}: {error}\n{usage(name, arguments)}", "invalid_arguments")
+        yield Fail(f"/{name}: {error} {usage(name, arguments)}", "invalid_arguments")
         return
     if contents is None:
         yield Fail(f"This agent has no MCP servers, so there is no /{name}.", "unknown_command")
