@@ -36,6 +36,7 @@ class _Command:
 COMMANDS = {
     "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
+    "mcp": _Command("isthmus.cli.mcp", "Add, list, remove and try the MCP servers that give it more tools."),
     "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are kept here; export or delete them."),
     "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),
     "ide": _Command("isthmus.cli.ide", "Act as the person in a running companion."),

@@ -1,0 +1,144 @@
+"""``isthmus mcp add``: a server into a settings file. What follows a stdio server's command is the server's own."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from isthmus.cli.mcp_entry import STDIO, NewServer, entry, is_url
+from isthmus.cli.mcp_servers import HELP, PROJECT, load, scope_option, settings_path
+
+
+class _AddCommand(click.Command):
+    """Takes options before the name, right after it, and behind a URL; behind a command all is the server's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        before, rest = self._leading_options(args)
+        between, behind = self._leading_options(rest[1:])
+        options, words = [*before, *between], [*rest[:1], *behind]
+        if behind and (is_url(behind[0]) or self._transport([*before, *between]) != STDIO):
+            own, more = list[str](), behind[1:]
+            words = words[:2]
+            while more:
+                leading, more = self._leading_options(more)
+                own += leading
+                words += more[:1]
+                more = more[1:]
+            options += own
+        elif len(words) > 2 and words[2] == "--":
+            del words[2]
+        return super().parse_args(ctx, [*options, "--", *words])
+
+    def _probe(self, args: Sequence[str]) -> click.Context:
+        options: list[click.Parameter] = [found for found in self.params if isinstance(found, click.Option)]
+        probe = click.Command(
+            self.name,
+            params=[*options, click.Option(["-h", "--help"], is_flag=True)],
+            context_settings={"allow_interspersed_args": False, "allow_extra_args": True},
+            add_help_option=False,
+        )
+        # Errors are this command's to report, when it parses all.
+        return probe.make_context(self.name, list(args), resilient_parsing=True)
+
+    def _leading_options(self, args: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The options at the beginning with their values, and what follows them."""
+        rest = [*self._probe(args).args]
+        options = list(args[: len(args) - len(rest)])
+        if options and options[-1] == "--":
+            options.pop()
+        return options, rest
+
+    def _transport(self, options: Sequence[str]) -> object:
+        return self._probe(options).params.get("transport")
+
+
+@click.command("add", cls=_AddCommand, context_settings=HELP, options_metavar="[OPTIONS]")
+@click.argument("name")
+@click.argument("command_or_url", metavar="COMMAND_OR_URL")
+@click.argument("args", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
+@scope_option
+@click.option(
+    "-t",
+    "--transport",
+    "--type",
+    type=click.Choice([STDIO, "sse", "http"]),
+    default=STDIO,
+    show_default=True,
+    help="stdio starts a command here; http (streamable HTTP) and sse speak to a URL.",
+)
+@click.option("-e", "--env", multiple=True, metavar="KEY=VALUE", help="A variable for the command. Repeatable.")
+@click.option(
+    "-H", "--header", multiple=True, metavar='"NAME: VALUE"', help="A header of each request to the URL. Repeatable."
+)
+@click.option(
+    "--timeout", type=click.IntRange(min=1), metavar="MS", help="Milliseconds to connect, and of silence in a call."
+)
+@click.option("--trust", is_flag=True, help="Run its tools without asking; counts in the user scope.")
+@click.option("--description", metavar="TEXT", help="What it is good for.")
+@click.option("--include-tools", multiple=True, metavar="A,B", help="Only these of its tools.")
+@click.option("--exclude-tools", multiple=True, metavar="A,B", help="All of its tools but these.")
+def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, **options: Any) -> None:
+    """Add an MCP server to your settings, under NAME; one of that name is replaced.
+
+    Options stand before NAME or right after it. What follows the command of a server is the server's own; behind a URL
+    options are still these ones.
+
+    \b
+    isthmus mcp add files npx -y @modelcontextprotocol/server-filesystem .
+    isthmus mcp add api -e API_KEY='$MY_KEY' python server.py --port 8080
+    isthmus mcp add -t http tickets https://example.com/mcp -H "Authorization: Bearer abc123"
+    isthmus mcp add -s user --trust notes -- uvx notes-server
+
+    A value may name a variable, $NAME or ${NAME}, which is filled in when the server starts: so no secret needs to be
+    in the file. `isthmus mcp doctor NAME` tries the server.
+    """
+    from isthmus.jsonc_edit import set_member
+    from isthmus.settings_file import change_file
+
+    new = entry(NewServer(name, command_or_url, args, **options))
+    path = settings_path(scope)
+    existed = False
+
+    def change(text: str) -> str:
+        nonlocal existed
+        existed = _has(text, name)
+        return set_member(text, ["mcpServers", name], new)
+
+    change_file(path, change)
+    if existed:
+        click.echo(f'MCP server "{name}" is already configured within {scope} settings.')
+        click.echo(f'MCP server "{name}" updated in {scope} settings.')
+    else:
+        click.echo(f'MCP server "{name}" added to {scope} settings. ({options["transport"]})')
+    for note in _notes(name, path, scope, is_trusted=bool(options["trust"])):
+        click.echo(f"Note: {note}", err=True)
+
+
+def _has(text: str, name: str) -> bool:
+    from isthmus.jsonc import parse
+
+    value: object = parse(text) if text.strip("\ufeff \t\r\n") else {}
+    servers = cast("dict[str, object]", value).get("mcpServers") if isinstance(value, dict) else None
+    return isinstance(servers, dict) and name in servers
+
+
+def _notes(name: str, path: Path, scope: str, *, is_trusted: bool) -> list[str]:
+    """What keeps the new server from being used as it was meant."""
+    from isthmus.mcp_host.configuration import UnusableServer
+
+    notes: list[str] = []
+    if is_trusted and scope == PROJECT:
+        notes.append("trust counts only in your own settings (--scope user); its tools are asked about")
+    found = next((server for server in load().servers if server.name == name), None)
+    if found is None:
+        return notes
+    source = found.source
+    if source is not None and os.path.realpath(source) != os.path.realpath(path):
+        notes.append(f"in this folder {source} configures a server of that name, too, and that one counts")
+    elif isinstance(found, UnusableServer):
+        notes.append(f"it is not used yet: {found.problem}")
+    else:
+        notes += [warning for warning in found.warnings if not warning.startswith("trust ")]
+    return notes

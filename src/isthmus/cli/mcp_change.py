@@ -1,0 +1,96 @@
+"""``isthmus mcp remove``, ``enable`` and ``disable``: changes to servers that are configured."""
+
+from pathlib import Path
+
+import click
+
+from isthmus.cli.mcp_servers import (
+    HELP,
+    PROJECT,
+    USER,
+    UnknownServerError,
+    find,
+    load,
+    near,
+    scope_option,
+    settings_path,
+)
+
+
+@click.command("remove", context_settings=HELP)
+@click.argument("name")
+@scope_option
+def remove(name: str, scope: str) -> None:
+    """Remove the MCP server NAME from your settings. Comments and everything else in the file stay.
+
+    \b
+    isthmus mcp remove tickets
+    isthmus mcp remove -s user notes
+    """
+    from isthmus.jsonc_edit import remove_member
+    from isthmus.settings_file import change_file
+
+    if not change_file(settings_path(scope), lambda text: remove_member(text, ["mcpServers", name])):
+        raise UnknownServerError(f'Server "{name}" not found in {scope} settings; {_elsewhere(name, scope)}')
+    click.echo(f'Server "{name}" removed from {scope} settings.')
+
+
+def _elsewhere(name: str, scope: str) -> str:
+    """Where else the server is, or what may have been meant."""
+    from isthmus.mcp_host.config import Origin
+
+    servers = load().servers
+    found = next((server for server in servers if server.name == name), None)
+    if found is None:
+        return near(name, [server.name for server in servers])
+    other = USER if scope == PROJECT else PROJECT
+    if found.origin is Origin.MCP_JSON:
+        return f"it is configured in {found.source}, the file of other agents; remove it there"
+    return f"it is in the {other} settings: isthmus mcp remove --scope {other} {name}"
+
+
+_session = click.option("--session", is_flag=True, hidden=True)
+
+
+@click.command("disable", context_settings=HELP)
+@click.argument("name")
+@_session
+def disable(name: str, session: bool) -> None:
+    """Switch the MCP server NAME off, for all folders and sessions, and for Gemini CLI too. It stays configured."""
+    from isthmus.mcp_host.enablement import enablement_path, with_server_off
+    from isthmus.settings_file import change_file
+
+    _refuse_session(session)
+    find(load(), name)
+    if change_file(enablement_path(Path.home()), lambda text: with_server_off(text, name)):
+        click.echo(f"MCP server '{name}' disabled.")
+    else:
+        click.echo(f"MCP server '{name}' is disabled already.")
+
+
+@click.command("enable", context_settings=HELP)
+@click.argument("name")
+@_session
+def enable(name: str, session: bool) -> None:
+    """Switch the MCP server NAME on again, after `isthmus mcp disable NAME`."""
+    from isthmus.mcp_host.configuration import Hindrance, UnusableServer
+    from isthmus.mcp_host.enablement import enablement_path, with_server_on
+    from isthmus.settings_file import change_file
+
+    _refuse_session(session)
+    find(load(), name)
+    if change_file(enablement_path(Path.home()), lambda text: with_server_on(text, name)):
+        click.echo(f"MCP server '{name}' enabled.")
+    else:
+        click.echo(f"MCP server '{name}' is enabled already.")
+    found = find(load(), name)
+    if isinstance(found, UnusableServer) and found.hindrance is not Hindrance.SWITCH:
+        click.echo(f"Note: it is not used nevertheless: {found.problem}", err=True)
+
+
+def _refuse_session(session: bool) -> None:
+    if session:
+        raise click.UsageError(
+            "--session has no meaning here: no session is running. For one folder, put the name into mcp.excluded of "
+            "its .gemini/settings.json"
+        )

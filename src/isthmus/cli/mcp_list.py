@@ -1,0 +1,203 @@
+"""``isthmus mcp list``: the configured servers a line each, in spec 4's form, and whether they work.
+
+All are connected to at the same time and closed again; lines come in the order of the configuration, as soon as they
+are known.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from isthmus.cli.mcp_servers import HELP, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isthmus.mcp_host.config import ServerConfig
+    from isthmus.mcp_host.configuration import ConfiguredServer
+    from isthmus.mcp_host.connection import ServerConnection
+
+DEFAULT_TIMEOUT = 15_000
+"""Milliseconds."""
+PATIENCE_SECONDS = 3.0
+"""After so long it is said who is waited for."""
+
+CONNECTED = "Connected"
+DISCONNECTED = "Disconnected"
+NEEDS_LOGIN = "Needs login"
+DISABLED = "Disabled"
+NOT_TRUSTED = "Not trusted"
+NOT_TRIED = "Not tried"
+_MARKS = {CONNECTED: "✓", DISCONNECTED: "✗", NEEDS_LOGIN: "!", DISABLED: "○", NOT_TRUSTED: "○", NOT_TRIED: "·"}
+
+
+@click.command("list", context_settings=HELP)
+@click.option("--no-connect", is_flag=True, help="Only read the settings; start and reach nothing.")
+@click.option(
+    "--timeout",
+    type=click.IntRange(min=1),
+    metavar="MS",
+    help="Milliseconds that a server may take to connect. Default: its own timeout, 15000 at the most.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
+    """List the MCP servers for this folder, and whether they work: all are started or reached, and closed again.
+
+    \b
+    ✓ files: command: npx -y @modelcontextprotocol/server-filesystem . (stdio) - Connected
+    ✗ tickets: https://example.com/mcp (http) - Disconnected
+        Connection refused (https://example.com/mcp)
+    ○ notes: command: uvx notes-server (stdio) - Disabled
+        it is switched off; isthmus mcp enable notes switches it on
+
+    Secrets are shown as ***. `isthmus mcp doctor NAME` says more of one.
+    """
+    configuration = load()
+    rows = [Row(server) for server in configuration.servers]
+    if no_connect or not any(row.is_usable for row in rows):
+        for row in rows:
+            row.note_untried()
+            if not as_json:
+                show(row)
+    else:
+        import asyncio
+
+        asyncio.run(_try(rows, timeout, as_json=as_json))
+    if as_json:
+        listed = {"servers": [row.as_json() for row in rows], "problems": list(configuration.problems)}
+        click.echo(json.dumps(listed, indent=2))
+        return
+    if not rows:
+        click.echo("No MCP servers configured. Add one: isthmus mcp add --help")
+    for problem in configuration.problems:
+        click.echo(f"Problem: {_visible(problem)}", err=True)
+
+
+class Row:
+    """What is listed of a server. ``status`` is one of the words above; ``details`` say why."""
+
+    def __init__(self, server: "ConfiguredServer") -> None:
+        from isthmus.mcp_host.configuration import UnusableServer
+
+        self.server = server
+        self.status = ""
+        self.details: list[str] = []
+        self.tools: int | None = None
+        self.is_usable = not isinstance(server, UnusableServer)
+
+    @property
+    def config(self) -> "ServerConfig | None":
+        """The server's configuration; None where that has an error."""
+        from isthmus.mcp_host.configuration import UnusableServer
+
+        return self.server.config if isinstance(self.server, UnusableServer) else self.server
+
+    def note_untried(self) -> None:
+        """Say how the server stands as far as its configuration tells."""
+        from isthmus.mcp_host.configuration import Hindrance, UnusableServer
+
+        if not isinstance(self.server, UnusableServer):
+            self.status = NOT_TRIED
+            return
+        by_hindrance = {Hindrance.ERROR: DISCONNECTED, Hindrance.TRUST: NOT_TRUSTED}
+        self.status = by_hindrance.get(self.server.hindrance, DISABLED)
+        self.details.append(self.server.problem)
+
+    def note(self, connection: "ServerConnection") -> None:
+        """Say how connecting came out."""
+        from isthmus.tools.servers import ServerState
+
+        match connection.state:
+            case ServerState.CONNECTED:
+                self.status = CONNECTED
+                self.tools = len(connection.offer.tools)
+            case ServerState.NEEDS_LOGIN:
+                self.status = NEEDS_LOGIN
+                self.details.append(f"it wants a login: isthmus mcp login {connection.config.name}")
+            case _:
+                self.status = DISCONNECTED
+                self.details.append(connection.problem or "it did not answer in time")
+        self.details += connection.config.warnings
+
+    @property
+    def target(self) -> str:
+        """What is started or reached, without secrets."""
+        from isthmus.mcp_host.secrets import summary
+
+        if self.config is None:
+            return ""
+        label, _, target = summary(self.config)[0].partition(": ")
+        return f"command: {target}" if label == "Command" else target
+
+    @property
+    def transport(self) -> str:
+        """``stdio``, ``http``, ``sse``, or ``http or sse``; empty where that is not known."""
+        return "" if self.config is None else self.config.endpoint.transport
+
+    def lines(self) -> "Iterator[str]":
+        """The line of the server, and those that say why below it."""
+        from isthmus.mcp_host.config import Origin
+
+        origin = " [.mcp.json]" if self.server.origin is Origin.MCP_JSON else ""
+        target = f" {self.target} ({self.transport})" if self.config is not None else ""
+        yield f"{_MARKS[self.status]} {self.server.name}{origin}:{target} - {self.status}"
+        for detail in self.details:
+            yield from (f"    {line}" for line in detail.splitlines())
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as ``--json`` has it."""
+        return {
+            "name": self.server.name,
+            "origin": self.server.origin.value,
+            "file": None if self.server.source is None else str(self.server.source),
+            "transport": self.transport or None,
+            "target": self.target.removeprefix("command: ") or None,
+            "status": self.status.lower(),
+            "details": self.details,
+            "tools": self.tools,
+        }
+
+
+def show(row: Row) -> None:
+    """Print the lines of a row."""
+    for line in row.lines():
+        click.echo(_visible(line))
+
+
+async def _try(rows: list[Row], timeout: int | None, *, as_json: bool) -> None:
+    import asyncio
+
+    from isthmus.cli.mcp_trial import connecting, limited
+
+    configs = {
+        row.server.name: limited(row.config, timeout, DEFAULT_TIMEOUT) for row in rows if row.is_usable and row.config
+    }
+    async with connecting(configs.values()) as connections:
+        waiting = asyncio.create_task(_name_the_slow(connections))
+        try:
+            for row in rows:
+                if (found := connections.get(row.server.name)) is None:
+                    row.note_untried()
+                else:
+                    await found.settled(found.config.connect_seconds * 2 + 5)
+                    row.note(found)
+                if not as_json:
+                    show(row)
+        finally:
+            waiting.cancel()
+
+
+async def _name_the_slow(connections: "dict[str, ServerConnection]") -> None:
+    import asyncio
+
+    await asyncio.sleep(PATIENCE_SECONDS)
+    slow = [name for name, found in connections.items() if not found.is_settled]
+    if slow:
+        click.echo(f"Waiting for {', '.join(slow)} ...", err=True)
+
+
+def _visible(text: str) -> str:
+    from isthmus.terminal.sanitize import visible
+
+    return visible(text)

@@ -1,0 +1,86 @@
+"""What the commands of ``isthmus mcp`` share: the configured servers, their files, and names that nobody has."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.cli.options import BadInputError
+from isthmus.errors import IsthmusError
+from isthmus.settings import project_settings_path, user_settings_path
+
+if TYPE_CHECKING:
+    from isthmus.mcp_host.configuration import ConfiguredServer, McpConfiguration
+
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+USER = "user"
+PROJECT = "project"
+
+scope_option = click.option(
+    "-s",
+    "--scope",
+    type=click.Choice([USER, PROJECT]),
+    default=PROJECT,
+    show_default=True,
+    help="The settings file: project is .gemini/settings.json of this folder, user is ~/.gemini/settings.json.",
+)
+
+
+class UnknownServerError(IsthmusError):
+    """No server has that name; the text says which there are."""
+
+
+def settings_path(scope: str) -> Path:
+    """The settings file of a scope.
+
+    Raises:
+        BadInputError: the project's file would be the person's own.
+    """
+    workspace, home = Path.cwd().resolve(), Path.home()
+    if scope == USER:
+        return user_settings_path(home)
+    path = project_settings_path(workspace)
+    if path.resolve() == user_settings_path(home).resolve():
+        raise BadInputError(
+            f"this is your home folder, whose {path} is your own settings file and no project's; say --scope user, or "
+            "go to the project's folder"
+        )
+    return path
+
+
+def load() -> "McpConfiguration":
+    """The servers for work in the current folder."""
+    from isthmus.mcp_host.configuration import load_configuration
+    from isthmus.mcp_host.trust import file_trust
+
+    home = Path.home()
+    return load_configuration(Path.cwd().resolve(), home, dict(os.environ), file_trust(home))
+
+
+def find(configuration: "McpConfiguration", name: str) -> "ConfiguredServer":
+    """The server of that name.
+
+    Raises:
+        UnknownServerError: there is none.
+    """
+    for server in configuration.servers:
+        if server.name == name:
+            return server
+    known = [server.name for server in configuration.servers]
+    unread = "".join(f"\n{problem}" for problem in configuration.problems)
+    raise UnknownServerError(f"no MCP server is named {name!r} here; {near(name, known)}{unread}")
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """A clause on names that may have been meant."""
+    import difflib
+
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    close = [by_lower[found] for found in difflib.get_close_matches(name.lower(), list(by_lower), 3, 0.6)]
+    if close:
+        return f"did you mean {' or '.join(repr(found) for found in close)}?"
+    if not known:
+        return "none is configured. Add one: isthmus mcp add --help"
+    return f"configured are: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}"

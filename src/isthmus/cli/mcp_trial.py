@@ -1,0 +1,34 @@
+"""Connects to MCP servers for the time of a command, and leaves nothing of them behind."""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+
+from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.surroundings import Surroundings
+
+
+def limited(config: ServerConfig, timeout: int | None, longest: int) -> ServerConfig:
+    """`config` with so many milliseconds to connect; None: its own timeout, `longest` at the most.
+
+    It is started at once, also where it would wait for its first call.
+    """
+    seconds = timeout / 1000 if timeout is not None else min(config.connect_seconds, longest / 1000)
+    return dataclasses.replace(config, timeout=seconds, lazy=False)
+
+
+@contextlib.asynccontextmanager
+async def connecting(configs: Iterable[ServerConfig]) -> AsyncGenerator[dict[str, ServerConnection], None]:
+    """Connections to all of them by name, begun at the same time, and closed at the end."""
+    surroundings = Surroundings(dict(os.environ), Path.cwd().resolve(), Path.home())
+    connections = {config.name: ServerConnection(config, surroundings) for config in configs}
+    try:
+        for connection in connections.values():
+            connection.start()
+        yield connections
+    finally:
+        await asyncio.gather(*(connection.aclose() for connection in connections.values()))
