@@ -8,28 +8,20 @@ import it in a thread. Deliberately not here: what is tried after a failure, and
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 
 import anyio
 import httpx2
 
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig
+from isthmus.mcp_host.config import HttpEndpoint, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.failures import causes, explain, is_about_handshake
+from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.oauth import stored_login
-from isthmus.mcp_host.offer import Offer
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.session import McpSession, open_session
 from isthmus.mcp_host.surroundings import Surroundings
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How an endpoint is spoken to. ``is_modern``: without a handshake, for a server that knows none."""
-
-    kind: HttpKind = HttpKind.STREAMABLE
-    is_modern: bool = False
+from isthmus.mcp_host.way import Way
 
 
 class Attempt:
@@ -65,8 +57,8 @@ class Attempt:
             self._scope.cancel()
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncGenerator[tuple[McpSession, Offer]]:
-        """The session, and what the server offers at first. What breaks the session later ends the block: `loss`.
+    async def open(self) -> AsyncGenerator[tuple[McpSession, Listing]]:
+        """The session, and what the server lists at first. What breaks the session later ends the block: `loss`.
 
         Raises:
             NeedsLoginError: the server wants a login.
@@ -76,11 +68,14 @@ class Attempt:
         config, surroundings = self._config, self._surroundings
         auth: httpx2.Auth | None = None
         if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
-            auth = stored_login(config, surroundings.home)
-        access = Access(surroundings.environment, auth, surroundings.why_not)
+            auth = stored_login(config, surroundings.home, self.watch.note_login)
+        access = Access(surroundings.environment, auth, surroundings.why_not, config.oauth.token_param_name)
         transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, self.watch)
         step = "initialize"
         with self._scope:
+            # Waiting for its turn is no part of what a program has time for.
+            gate = surroundings.gate if isinstance(config.endpoint, StdioEndpoint) else None
+            leave_gate = await gate.enter() if gate is not None else _do_nothing
             # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
             timer = self._timer()
             try:
@@ -88,23 +83,25 @@ class Attempt:
                     config,
                     transport,
                     surroundings.workspace,
-                    is_modern=self.way.is_modern,
+                    self.way,
                     on_end=self._on_end,
                     on_change=self._on_change,
                 ) as session:
                     timer.cancel()
                     step = "tools/list"
                     timer = self._timer()
-                    offer = await session.offer()
+                    listing = await session.listing()
                     timer.cancel()
                     self._is_connecting = False
-                    yield session, offer
+                    leave_gate()
+                    yield session, listing
             except Exception as error:
                 if self._is_connecting:
                     raise self._failure(error, step, auth) from error
                 self.loss = explain(error, "a request", config.endpoint, self.log, self.watch)
             finally:
                 timer.cancel()
+                leave_gate()
         if self._is_connecting:
             if not self._has_expired:
                 raise AbandonedError("the connection is not wanted any more")
@@ -122,12 +119,19 @@ class Attempt:
     def _failure(self, error: Exception, step: str, auth: httpx2.Auth | None) -> Exception:
         """What is told of the attempt's failure."""
         watch = self.watch
+        if watch.login is not None:
+            return watch.login
         if watch.status == 401 or any(isinstance(inner, NeedsLoginError) for inner in causes(error)):
-            was_refused = " again: its login is refused" if auth is not None else ""
-            return NeedsLoginError(f"it wants a login{was_refused}; use /mcp auth {self._config.name}")
+            refused = "" if auth is not None else " other than what its headers say"
+            return NeedsLoginError(f"it wants a login{refused}; use /mcp auth {self._config.name}")
         is_late = isinstance(error, TimeoutError) and self._has_expired
         return ConnectFailedError(
             explain(error, step, self._config.endpoint, self.log, watch),
+            is_late=is_late,
             is_about_handshake=not is_late and is_about_handshake(error) and watch.status is None,
             may_be_other_way=not is_late and watch.status is not None and watch.status not in (401, 403),
         )
+
+
+def _do_nothing() -> None:
+    return

@@ -13,18 +13,28 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError, ServerLostError
+from isthmus.mcp_host.config import HttpEndpoint, ServerConfig
+from isthmus.mcp_host.errors import (
+    AbandonedError,
+    ConnectFailedError,
+    NeedsLoginError,
+    ServerLostError,
+    SessionForgottenError,
+)
+from isthmus.mcp_host.known_offer import KnownOffer
+from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.offer import Offer
 from isthmus.mcp_host.secrets import Secrets
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.surroundings import Surroundings
+from isthmus.mcp_host.way import Way, Ways
 from isthmus.tools.servers import ServerState
 
 if TYPE_CHECKING:
+    from mcp import MCPError
     from mcp_types import CallToolResult
 
-    from isthmus.mcp_host.attempt import Attempt, Way
+    from isthmus.mcp_host.attempt import Attempt
     from isthmus.mcp_host.session import McpSession, OnProgress
 
 _LOG = logging.getLogger("isthmus.mcp")
@@ -38,6 +48,8 @@ AGAIN_SECONDS = 30.0
 STABLE_SECONDS = 30.0
 """A connection that held so long makes the next loss the first one again."""
 CLOSE_SECONDS = 1.8
+RELIST_SECONDS = 0.2
+"""How long changes that a server tells of are gathered before it is asked what they are."""
 
 
 class ServerConnection:
@@ -47,7 +59,6 @@ class ServerConnection:
         self.config = config
         self.state = ServerState.DISCONNECTED
         self.problem: str | None = None
-        self.offer = Offer()
         self.log = ServerLog()
         self.challenge: str | None = None
         """What the server said of how to log in (WWW-Authenticate), when it refused."""
@@ -65,11 +76,29 @@ class ServerConnection:
         self._is_lost = False
         self._has_changed = False
         self._wants_anew = False
-        self._way: Way | None = None
-        """The way to speak to the endpoint that worked."""
+        self._ways = Ways(config.endpoint)
+        self.known = KnownOffer(config, surroundings)
+
+    def recall(self) -> None:
+        """Take up what the server offered when it was last connected; before it is started. Blocks."""
+        self._ways.remember(self.known.recall())
+
+    @property
+    def offer(self) -> Offer:
+        """What it offers; what it offered when it was last connected, while it is not known whether it can be."""
+        return self.known.offer
+
+    @property
+    def is_asleep(self) -> bool:
+        """It starts at the first call, and was not called yet."""
+        return self.config.lazy and self.known.is_recalled and self._owner is None
 
     def start(self) -> None:
-        """Connect in the background, unless that was begun."""
+        """Connect in the background, unless that was begun; one that is lazy and known stays asleep."""
+        if not self.is_asleep:
+            self._begin()
+
+    def _begin(self) -> None:
         if self._owner is None:
             self.state = ServerState.CONNECTING
             self._owner = asyncio.create_task(self._own(), name=f"mcp {self.config.name}")
@@ -79,8 +108,13 @@ class ServerConnection:
         """Whether it is known how the last attempt to connect came out."""
         return self._settled.is_set()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what it offers, if only from when it was last connected."""
+        return self.is_settled or self.known.is_recalled
+
     async def settled(self, seconds: float) -> bool:
-        """Wait until that is known; False when it is not after `seconds`."""
+        """Wait until it is settled; False when it is not after `seconds`."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), seconds)
         return self.is_settled
@@ -90,7 +124,7 @@ class ServerConnection:
 
         While calls are running it only lists anew: they may be another session's.
         """
-        self.start()
+        self._begin()
         if self._session is not None and self._calls:
             self._has_listed.clear()
             self._change()
@@ -101,7 +135,7 @@ class ServerConnection:
 
     async def restart(self) -> None:
         """End what there is, calls that run too, and connect anew; returns as :meth:`refresh` does."""
-        self.start()
+        self._begin()
         self._settled.clear()
         self._connect_anew()
         await self.settled(self.config.connect_seconds * 2 + CLOSE_SECONDS)
@@ -134,58 +168,80 @@ class ServerConnection:
             await asyncio.wait({owner}, timeout=1)
         self.state = ServerState.DISCONNECTED
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: "OnProgress") -> "CallToolResult":
-        """Call a tool by the server's own name for it; see :meth:`request`."""
-        return await self.request(lambda session: session.call(tool, arguments, on_progress))
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], on_progress: "OnProgress", version: str | None = None
+    ) -> "CallToolResult":
+        """Call a tool by the server's own name for it; see :meth:`request`.
+
+        `version` is that of the tool that was approved; None: whatever the server has under this name. Where the
+        server ends in the middle of it, the call is made once more only if the tool says that this does no harm and
+        the person trusts its server.
+
+        Raises:
+            ToolGoneError: the server does not have that tool, once it is connected.
+        """
+
+        def perform(session: "McpSession") -> "Awaitable[CallToolResult]":
+            self.known.require(tool, version)
+            return session.call(tool, arguments, on_progress)
+
+        try:
+            return await self.request(perform)
+        except ServerLostError as error:
+            found = self.known.tool(tool)
+            is_harmless = found is not None and (found.is_read_only or found.is_idempotent)
+            if not (error.was_sent and is_harmless and self.config.trust):
+                raise
+            return await self.request(perform)
 
     async def request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
         """Ask the server for something, once; without a deadline, but for connecting.
+
+        Where the server refuses because it does not know the session any more, it is asked again in a new one.
 
         Raises:
             ServerLostError: it cannot be reached, or ended before it answered.
             MCPError: it answered with an error.
         """
-        session = await self._connected()
+        try:
+            return await self._request(perform)
+        except SessionForgottenError:
+            return await self._request(perform)
+
+    async def _request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
+        session = self._session if self._session is not None and not self._is_lost else await self._connected()
         from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
         self._calls += 1
         try:
             return await perform(session)
         except MCPError as error:
-            status = None if self._attempt is None else self._attempt.watch.status
-            is_gone = status == 404  # HTTP's word for a session it has not
-            is_terminated = error.code == INVALID_REQUEST and (is_gone or error.message == "Session terminated")
-            if is_terminated or (error.code == CONNECTION_CLOSED and (self._is_lost or self._session is not session)):
-                self._lose()
-                raise ServerLostError(self._lost_text()) from error
-            if error.code == CONNECTION_CLOSED and not isinstance(self.config.endpoint, StdioEndpoint):
-                self._lose()
-                raise ServerLostError(f"{self._lost_text()} ({self.hidden(error.message)})") from error
-            if error.message == "Server returned an error response" and status is not None:
-                raise MCPError(error.code, f"{error.message}: HTTP {status}") from error
-            raise
+            raise self._explained(error, session) from error
         finally:
             self._calls -= 1
 
+    def _explained(self, error: "MCPError", session: "McpSession") -> Exception:
+        from isthmus.mcp_host.failures import request_failure
+
+        is_lost = self._is_lost or self._session is not session
+        watch = None if self._attempt is None else self._attempt.watch
+        found = request_failure(error, self.config, self.log, watch, is_lost=is_lost)
+        if isinstance(found, ServerLostError):
+            self._lose()
+            found.args = (self.hidden(str(found)),)
+        return found
+
     async def _connected(self) -> "McpSession":
+        self._begin()
         self._wake.set()  # somebody wants it: do not wait any longer to connect again
         deadline = time.monotonic() + self.config.connect_seconds
-        while self._session is None:
+        while self._session is None or self._is_lost:
             seconds = deadline - time.monotonic()
             if seconds <= 0 or not await self.settled(seconds) or self.state is not ServerState.CONNECTED:
                 reason = self.problem or f"no connection within {self.config.connect_seconds:g} s"
                 raise ServerLostError(f"the MCP server {self.config.name!r} is not connected: {reason}")
             await asyncio.sleep(0)
         return self._session
-
-    def _lost_text(self) -> str:
-        tail = self.log.tail()
-        said = f" Its last output: {tail}" if tail else ""
-        return self.hidden(
-            f"the MCP server {self.config.name!r} ended{self.log.exit_text} before it answered; whether the call had "
-            f"an effect is not known, and it was not repeated.{said}"
-        )
 
     def hidden(self, text: str) -> str:
         """A text for the person or the model, without what is secret in the configuration."""
@@ -212,10 +268,11 @@ class ServerConnection:
                 continue
             if was_connected and time.monotonic() - began >= STABLE_SECONDS:
                 attempts = 0
-            if self.offer.is_empty or attempts >= len(RETRY_SECONDS):
-                self.offer = Offer()
+            if self.offer.is_empty or self.known.is_recalled or attempts >= len(RETRY_SECONDS):
+                self.known.drop()
                 self._given_up_at = time.monotonic()
                 self._settled.set()
+                await self.known.hold()
                 await self._until_wanted()
                 attempts = 0
                 continue
@@ -239,10 +296,11 @@ class ServerConnection:
         self.problem = None
         was_connected = False
         try:
-            was_connected = await self._try_ways()
+            await asyncio.to_thread(_import)
+            was_connected = await self._ways.first_that_works(self._connect_by)
         except NeedsLoginError as error:
             self.state, self.problem = ServerState.NEEDS_LOGIN, str(error)
-            self.offer = Offer()
+            self.known.drop()
         except ConnectFailedError as error:
             self.state, self.problem = ServerState.DISCONNECTED, self.hidden(str(error))
         finally:
@@ -253,30 +311,7 @@ class ServerConnection:
                 self.state = ServerState.DISCONNECTED
         return was_connected
 
-    async def _try_ways(self) -> bool:
-        """Try the ways to speak to the endpoint, the one that worked before first."""
-        await asyncio.to_thread(_import)
-        from isthmus.mcp_host.attempt import Way
-
-        endpoint = self.config.endpoint
-        kinds = (HttpKind.STREAMABLE,)
-        if isinstance(endpoint, HttpEndpoint):
-            kinds = (HttpKind.STREAMABLE, HttpKind.SSE) if endpoint.kind is HttpKind.PROBE else (endpoint.kind,)
-        ways = [Way(kind) for kind in kinds] if self._way is None else [self._way]
-        first: ConnectFailedError | None = None
-        while ways:
-            way = ways.pop(0)
-            try:
-                return await self._connect_by(way)
-            except ConnectFailedError as error:
-                if error.is_about_handshake and not way.is_modern:
-                    ways.insert(0, Way(way.kind, is_modern=True))
-                elif not error.may_be_other_way:
-                    raise
-                first = first or error
-        raise first or RuntimeError("no way to connect was tried")
-
-    async def _connect_by(self, way: "Way") -> bool:
+    async def _connect_by(self, way: Way) -> bool:
         """Connect and stay as long as it goes; False when nobody wants it before it is there."""
         from isthmus.mcp_host.attempt import Attempt
 
@@ -286,9 +321,9 @@ class ServerConnection:
         self.log = attempt.log
         self._is_lost = self._has_changed = False
         try:
-            async with attempt.open() as (session, self.offer):
-                self._way = way
-                await self._stay(session)
+            async with attempt.open() as (session, listing):
+                self.known.take(listing)
+                await self._stay(session, listing, self._ways.worked(way))
         except AbandonedError:
             return False
         except NeedsLoginError:
@@ -297,13 +332,11 @@ class ServerConnection:
         if attempt.loss is not None:
             self._note_loss(attempt.loss)
         elif self._is_lost and self.problem is None:
-            self._note_loss(self._end_text())
+            self._note_loss(f"the connection ended{self.log.exit_text}{self.log.last_words}")
         return True
 
-    async def _stay(self, session: "McpSession") -> None:
+    async def _stay(self, session: "McpSession", listing: Listing, way: Way) -> None:
         """Be connected until it is lost, closed or wanted anew; list anew when the server says that it changed."""
-        import anyio
-
         if self.offer.is_empty:
             dropped = "; ".join(self.offer.dropped)
             self.problem = "it is connected and offers nothing that can be used" + (f" ({dropped})" if dropped else "")
@@ -312,15 +345,10 @@ class ServerConnection:
         self._session = session
         self.state = ServerState.CONNECTED
         self._settled.set()
+        await self.known.keep(listing, way)
         while not (self._is_closing or self._wants_anew or self._is_lost):
             if self._has_changed:
-                self._has_changed = False
-                try:
-                    with anyio.fail_after(self.config.connect_seconds):
-                        self.offer = await session.offer()
-                except TimeoutError:
-                    self.problem = "it said that its tools changed, and did not list them again in time"
-                self._has_listed.set()
+                await self._list_anew(session, way)
                 continue
             await self._wake.wait()
             self._wake.clear()
@@ -329,13 +357,37 @@ class ServerConnection:
             self._settled.clear()
             self.state = ServerState.CONNECTING
 
+    async def _list_anew(self, session: "McpSession", way: Way) -> None:
+        """Take up what the server has now. Changes that come close together are one."""
+        import anyio
+
+        await self._unless_ending(RELIST_SECONDS)
+        self._has_changed = False
+        self.problem = None
+        try:
+            with anyio.fail_after(self.config.connect_seconds):
+                listing = await session.listing()
+        except Exception as error:
+            # What it offered before still stands; a connection that ended is seen elsewhere.
+            why = "did not list them again in time" if isinstance(error, TimeoutError) else f"listing failed: {error}"
+            self.problem = self.hidden(f"it said that its tools changed, and {why}")
+        else:
+            self.known.take(listing)
+            await self.known.keep(listing, way)
+        self._has_listed.set()
+
+    async def _unless_ending(self, seconds: float) -> None:
+        """Wait so long; not when the connection ends meanwhile."""
+        deadline = time.monotonic() + seconds
+        while not (self._is_closing or self._wants_anew or self._is_lost):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            await self._woken(left)
+
     def _note_loss(self, reason: str) -> None:
         self._session = None
         self.state, self.problem = ServerState.DISCONNECTED, self.hidden(reason)
-
-    def _end_text(self) -> str:
-        tail = self.log.tail()
-        return f"the connection ended{self.log.exit_text}" + (f"; its last output: {tail}" if tail else "")
 
 
 def _import() -> None:

@@ -4,14 +4,29 @@ from isthmus.errors import IsthmusError
 
 
 class ServerLostError(IsthmusError):
-    """The server is not connected, or ended in the middle of a call."""
+    """The server is not connected, or ended in the middle of a call: then ``was_sent``, and its effect is not known."""
+
+    def __init__(self, message: str, *, was_sent: bool = False) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+
+
+class SessionForgottenError(ServerLostError):
+    """The server refused a request since it does not know the session any more; the request had no effect."""
+
+
+class ToolGoneError(IsthmusError):
+    """The server does not have a tool any more, or has another one under its name; nothing was called."""
 
 
 class ConnectFailedError(IsthmusError):
     """A way to connect that did not work; the text is for the person."""
 
-    def __init__(self, message: str, *, is_about_handshake: bool = False, may_be_other_way: bool = False) -> None:
+    def __init__(
+        self, message: str, *, is_about_handshake: bool = False, may_be_other_way: bool = False, is_late: bool = False
+    ) -> None:
         super().__init__(message)
+        self.is_late = is_late
         self.is_about_handshake = is_about_handshake
         self.may_be_other_way = may_be_other_way
 
@@ -22,3 +37,7 @@ class NeedsLoginError(IsthmusError):
 
 class AbandonedError(IsthmusError):
     """An attempt to connect that nobody wants any more."""
+
+
+class OAuthError(IsthmusError):
+    """A login, or the renewal of one, does not work; the text is for the person and holds no secret."""

@@ -13,8 +13,9 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
-from isthmus.mcp_host.config import Endpoint, StdioEndpoint
+from isthmus.mcp_host.config import Endpoint, HttpEndpoint, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.endpoints import HttpWatch
+from isthmus.mcp_host.errors import ServerLostError, SessionForgottenError
 from isthmus.mcp_host.server_log import ServerLog
 
 
@@ -35,9 +36,27 @@ def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
         if isinstance(candidate, OSError | httpx2.HTTPError | TimeoutError):
             found = candidate
             break
-    reason = _reason(found, step, endpoint, log, watch)
-    tail = log.tail()
-    return f"{reason}; its last output: {tail}" if tail else reason
+    return f"{_reason(found, step, endpoint, log, watch)}{log.last_words}"
+
+
+def request_failure(
+    error: MCPError, config: ServerConfig, log: ServerLog, watch: HttpWatch | None, *, is_lost: bool
+) -> Exception:
+    """What an error means that a request met: a ServerLostError where it says that the connection is of no use any
+    more. `is_lost`: that was known before."""
+    server, status = f"the MCP server {config.name!r}", None if watch is None else watch.status
+    if status in (400, 404) and "session" in error.message.lower():
+        return SessionForgottenError(f"{server} does not know the session any more")
+    if error.code == CONNECTION_CLOSED and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
+        said = "" if is_lost else f" ({error.message})"
+        return ServerLostError(
+            f"{server} ended{log.exit_text} before it answered; whether the call had an effect is not known, and it "
+            f"was not repeated{log.last_words}{said}",
+            was_sent=True,
+        )
+    if error.message == "Server returned an error response" and status is not None:
+        return MCPError(error.code, f"{error.message}: HTTP {status}")
+    return error
 
 
 def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:

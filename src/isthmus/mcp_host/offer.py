@@ -1,10 +1,13 @@
 """What a connected server offers: its tools, made usable, its prompts and its resources."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.names import is_included
 from isthmus.mcp_host.schema import UnusableSchemaError, usable_schema, without_refused_names
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
@@ -24,6 +27,8 @@ class OfferedTool:
     parameters: Mapping[str, Any]
     is_read_only: bool = False
     is_idempotent: bool = False
+    version: str = ""
+    """Stands for all that the server says of the tool: another one, if that changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class Offer:
     resources: tuple[ServerResource, ...] = ()
     instructions: str = ""
     dropped: tuple[str, ...] = ()
+    server: str = ""
+    """What the server calls itself, with its version."""
 
     @property
     def is_empty(self) -> bool:
@@ -42,15 +49,12 @@ class Offer:
         return not (self.tools or self.prompts or self.resources)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTool:
-    """A tool as the server lists it."""
-
-    name: str
-    description: str
-    input_schema: object
-    is_read_only: bool
-    is_idempotent: bool
+def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Offer:
+    """What of a listing the configuration leaves in and can be used."""
+    tools, unusable = usable_tools(listing.tools, include, exclude)
+    return Offer(
+        tools, listing.prompts, listing.resources, listing.instructions, (*listing.dropped, *unusable), listing.server
+    )
 
 
 def usable_tools(
@@ -78,6 +82,16 @@ def usable_tools(
             names = ", ".join(repr(name[:80]) for name in left_out)
             dropped.append(f"{tool.name}: offered without the parameters {names}: not every provider takes such names")
         tools[tool.name] = OfferedTool(
-            tool.name, tool.description[:MAXIMUM_DESCRIPTION], parameters, tool.is_read_only, tool.is_idempotent
+            tool.name,
+            tool.description[:MAXIMUM_DESCRIPTION],
+            parameters,
+            tool.is_read_only,
+            tool.is_idempotent,
+            _version(tool),
         )
     return tuple(tools.values()), tuple(dropped)
+
+
+def _version(tool: ListedTool) -> str:
+    said = (tool.name, tool.description, tool.input_schema, tool.is_read_only, tool.is_idempotent)
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]

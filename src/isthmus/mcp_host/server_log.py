@@ -40,6 +40,12 @@ class ServerLog:
             return ""
         return f" by signal {-code}" if code < 0 else f" with exit code {code}"
 
+    @property
+    def last_words(self) -> str:
+        """What it wrote last, after ``; its last output:``; empty when it wrote nothing."""
+        tail = self.tail()
+        return f"; its last output: {tail}" if tail else ""
+
     def tail(self, lines: int = 5) -> str:
         """The last lines that are not empty, joined by newlines."""
         found = [*self._lines, self._open[:MAXIMUM_LINE].decode("utf-8", "replace")]

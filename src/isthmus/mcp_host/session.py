@@ -20,16 +20,20 @@ from mcp.client import ClientRequestContext
 from mcp.client.session import IncomingMessage
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from isthmus import __version__
 from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.observed import Observer, observed
-from isthmus.mcp_host.offer import ListedTool, Offer, usable_tools
+from isthmus.mcp_host.way import Way
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 MAXIMUM_PAGES = 50
 MAXIMUM_ENTRIES = 5_000
 """Entries of one listing that are taken."""
+MAXIMUM_INSTRUCTIONS = 100_000
+"""Characters of a server's instructions that are kept."""
 
 LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
 """How long to wait before a subscription that was lost is opened again."""
@@ -55,7 +59,7 @@ class McpSession:
         self._config = config
         self._dropped = dropped
 
-    async def offer(self) -> Offer:
+    async def listing(self) -> Listing:
         """List everything anew.
 
         Raises:
@@ -82,16 +86,18 @@ class McpSession:
                 session.list_resource_templates, lambda page: page.resource_templates, is_required=False
             )
         server = self._config.name
-        usable, unusable = usable_tools(tuple(listed), self._config.include_tools, self._config.exclude_tools)
-        return Offer(
-            usable,
+        info, discovered = self._client.server_info, session.discover_result
+        return Listing(
+            tuple(listed),
             tuple(_prompt(server, prompt) for prompt in prompts),
             (
                 *(_resource(server, str(found.uri), found) for found in resources),
                 *(_resource(server, found.uri_template, found) for found in templates),
             ),
-            self._client.instructions or "",
-            (*self._dropped.get("tools/list", ()), *unusable),
+            (self._client.instructions or "")[:MAXIMUM_INSTRUCTIONS],
+            "" if info is None else f"{info.name} {info.version}"[:200],
+            self._dropped.get("tools/list", ()),
+            None if discovered is None else discovered.model_dump(mode="json", by_alias=True, exclude_none=True),
         )
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
@@ -137,12 +143,12 @@ async def open_session(
     config: ServerConfig,
     transport: AbstractAsyncContextManager[Any],
     workspace: Path,
+    way: Way,
     *,
-    is_modern: bool,
     on_end: Callable[[], None],
     on_change: Callable[[], None],
 ) -> AsyncGenerator[McpSession, None]:
-    """A session over `transport`, after the handshake. `is_modern`: for a server that knows no handshake.
+    """A session over `transport`, after the handshake, if `way` has one.
 
     Raises:
         Exception: whatever the transport or the SDK raises, often in a group.
@@ -160,9 +166,11 @@ async def open_session(
     async def roots(context: ClientRequestContext) -> types.ListRootsResult:
         return types.ListRootsResult(roots=[types.Root(uri=workspace.as_uri(), name=workspace.name)])  # pyright: ignore[reportArgumentType] - a str is validated into the URL
 
+    prior = _discovered(way)
     client = Client(
         observed(transport, Observer(on_end, drop)),
-        mode="auto" if is_modern else "legacy",
+        mode=_mode(way, prior),
+        prior_discover=prior,
         message_handler=handle,
         list_roots_callback=roots,
         client_info=types.Implementation(name="isthmus", version=__version__),
@@ -179,6 +187,22 @@ async def open_session(
             if listening is not None:
                 listening.cancel()
                 await asyncio.wait({listening}, timeout=1)
+
+
+def _discovered(way: Way) -> types.DiscoverResult | None:
+    """What is known of a server without a handshake, so that it need not be asked."""
+    if way.discovered is None:
+        return None
+    try:
+        return types.DiscoverResult.model_validate(way.discovered, by_name=False)
+    except ValidationError:
+        return None
+
+
+def _mode(way: Way, prior: types.DiscoverResult | None) -> str:
+    if prior is not None:
+        return MODERN_PROTOCOL_VERSIONS[-1]
+    return "auto" if way.is_modern else "legacy"
 
 
 async def _listen(client: Client, on_change: Callable[[], None]) -> None:

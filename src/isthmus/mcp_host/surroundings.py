@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isthmus.ide.checked_transport import WhyNot
+    from isthmus.mcp_host.manifests import Manifests
+    from isthmus.mcp_host.spawn_gate import SpawnGate
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a connection is made with. ``home`` is where logins are kept; None: there is none to use."""
+    """What a connection is made with. ``home`` is where logins are kept; None: there is none to use.
+
+    ``manifests`` None: nothing is kept from one start to the next. ``gate`` None: programs start whenever they like.
+    """
 
     environment: Mapping[str, str]
     workspace: Path
     home: Path | None = None
     why_not: "WhyNot | None" = None
+    manifests: "Manifests | None" = None
+    gate: "SpawnGate | None" = None

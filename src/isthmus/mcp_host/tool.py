@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
 from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.errors import ServerLostError
+from isthmus.mcp_host.errors import ServerLostError, ToolGoneError
 from isthmus.mcp_host.offer import OfferedTool
 from isthmus.mcp_host.result import McpResult, parts_of, render
 from isthmus.tools.arguments import INVALID_ARGUMENTS
@@ -47,6 +47,18 @@ class McpTool:
         self._validator: Any = None
 
     @property
+    def version(self) -> str:
+        """Stands for what the server says of the tool: what was granted for another one does not count."""
+        return self._now().version
+
+    def _now(self) -> OfferedTool:
+        """The tool as the server has it now; as it was when it is gone."""
+        found = self._connection.known.tool(self._offered.name)
+        if found is not None and found is not self._offered:
+            self._offered, self._validator = found, None
+        return self._offered
+
+    @property
     def name(self) -> str:
         """The name that the model calls it by."""
         return self._name
@@ -64,18 +76,18 @@ class McpTool:
     @property
     def description(self) -> str:
         """The server's description, with where it comes from."""
-        return f"{self._offered.description}\n(A tool of the MCP server {self.server_name!r}.)".strip()
+        return f"{self._now().description}\n(A tool of the MCP server {self.server_name!r}.)".strip()
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The input schema, as providers take it."""
-        return self._offered.parameters
+        return self._now().parameters
 
     @property
     def kind(self) -> ToolKind:
         """READ where the tool says so of itself and the person trusts its server, else OTHER."""
         is_trusted = self._connection.config.trust
-        return ToolKind.READ if self._offered.is_read_only and is_trusted else ToolKind.OTHER
+        return ToolKind.READ if self._now().is_read_only and is_trusted else ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
         """The server, the tool and its arguments."""
@@ -103,13 +115,16 @@ class McpTool:
             message = f"{self.name} is not the tool any more that was approved; nothing was called"
             raise ToolFailure(message, "tool_changed")
         progress = _Progress()
-        calling = asyncio.create_task(self._connection.call(self.server_tool_name, arguments, progress))
+        version = approved.version if approved.version is not None else self.version
+        calling = asyncio.create_task(self._connection.call(self.server_tool_name, arguments, progress, version))
         try:
             async for text in self._watch(calling, progress):
                 yield LiveContent(text)
             yield self._result(await calling, context)
         except ServerLostError as error:
             raise ToolFailure(str(error), "mcp_server_lost") from error
+        except ToolGoneError as error:
+            raise ToolFailure(str(error), "tool_changed") from error
         except ToolFailure:
             raise
         except Exception as error:
@@ -191,6 +206,7 @@ class McpTool:
         Raises:
             ToolFailure: they do not fit; the text names which, and what was expected.
         """
+        self._now()
         if self._validator is None:
             self._validator = _validator(self._offered.parameters)
         try:

@@ -129,7 +129,7 @@ class Tool(Protocol):
 
 @runtime_checkable
 class Versioned(Protocol):
-    """A tool whose definition comes from elsewhere and may change: what was allowed of one version is not of another."""
+    """A tool whose definition comes from elsewhere and may change; what is allowed for one version is that alone."""
 
     @property
     def version(self) -> str: ...

@@ -1,0 +1,65 @@
+"""The ways to speak to an endpoint: by which transport, and with or without a handshake; and which one works."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind
+from isthmus.mcp_host.errors import ConnectFailedError
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How an endpoint is spoken to. ``is_modern``: without a handshake, for a server that knows none.
+
+    ``discovered`` is how such a server described itself before, as JSON of MCP, so that it need not be asked.
+    """
+
+    kind: HttpKind = HttpKind.STREAMABLE
+    is_modern: bool = False
+    discovered: Mapping[str, Any] | None = None
+
+
+class Ways:
+    """The ways to an endpoint, in the order in which they are tried."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        kinds = (HttpKind.STREAMABLE,)
+        if isinstance(endpoint, HttpEndpoint):
+            kinds = (HttpKind.STREAMABLE, HttpKind.SSE) if endpoint.kind is HttpKind.PROBE else (endpoint.kind,)
+        self._usual = tuple(Way(kind) for kind in kinds)
+        self._known: Way | None = None
+        self._is_proven = False
+
+    def remember(self, way: Way | None) -> None:
+        """The way that worked in an earlier start: it is tried first, since the server may have become another one."""
+        self._known = way
+
+    def worked(self, way: Way) -> Way:
+        """From now on it is this one alone; as it is tried again, with nothing known of the server."""
+        self._known, self._is_proven = replace(way, discovered=None), True
+        return self._known
+
+    async def first_that_works(self, connect: Callable[[Way], Awaitable[bool]]) -> bool:
+        """What `connect` returns for the first way that it does not fail for.
+
+        Raises:
+            ConnectFailedError: no way worked; the reason is that of the first one.
+        """
+        known, is_proven = self._known, self._is_proven
+        ways = list(self._usual)
+        if known is not None:
+            ways = [known, *(() if is_proven else (way for way in ways if way != known))]
+        first: ConnectFailedError | None = None
+        while ways:
+            way = ways.pop(0)
+            try:
+                return await connect(way)
+            except ConnectFailedError as error:
+                is_only_remembered = way is known and not is_proven
+                if error.is_about_handshake and not way.is_modern:
+                    ways.insert(0, Way(way.kind, is_modern=True))
+                elif error.is_late or not (error.may_be_other_way or is_only_remembered):
+                    raise
+                first = first or error
+        raise first or RuntimeError("no way to connect was tried")
