@@ -34,6 +34,12 @@ class ListedServers:
         self.restarted.append(name)
         return self._connected_anew()
 
+    async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
+        self._require(name)
+        state = ServerState.CONNECTED if is_enabled else ServerState.DISABLED
+        self.states[name] = replace(self.states[name], state=state)
+        return list(self.states.values())
+
     async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
         self.logins.append(name)
         yield f"Open https://login.example/{name}"

@@ -11,14 +11,16 @@ from typing import Any
 from isthmus.agent.tool_index import SearchedTool, ToolIndex
 from isthmus.amounts import show_count
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
-from isthmus.tools.arguments import CheckedArguments, check_arguments
 from isthmus.tools.base import SEARCH_TOOL, Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.failure import ToolFailure
 
 DEFAULT_LIMIT = 5
 MAXIMUM_LIMIT = 20
 """Tools that one search loads at the most."""
 SHOWN_DESCRIPTION = 300
 """Characters of a tool's description in what a search returns; the whole comes with its schema."""
+MAXIMUM_QUERY = 2_000
+"""Characters."""
 SELECT = "select:"
 """Begins a query that names tools instead of describing them."""
 
@@ -27,13 +29,10 @@ _PARAMETERS: Mapping[str, Any] = {
     "properties": {
         "query": {
             "type": "string",
-            "minLength": 1,
-            "maxLength": 2_000,
             "description": f"Words such as 'github create issue', or {SELECT} and names with commas between.",
         },
         "limit": {
             "type": "integer",
-            "minimum": 1,
             "description": f"Tools to load at the most, up to {MAXIMUM_LIMIT}. Default: {DEFAULT_LIMIT}.",
         },
     },
@@ -62,24 +61,22 @@ class ToolSearch:
 
     def describe(self, arguments: Arguments) -> str:
         """What is searched."""
-        return f"Search the tools of MCP servers: {_checked(arguments).string('query')}"
+        return f"Search the tools of MCP servers: {_read(arguments)[0]}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Nothing to confirm."""
-        _checked(arguments)
+        _read(arguments)
         return None
 
     async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
         """The tools that fit, loaded."""
-        checked = _checked(arguments)
-        query = checked.string("query").strip()
+        query, limit = _read(arguments)
         missing: list[str] = []
         if query.casefold().startswith(SELECT):
             wanted = [name for part in query[len(SELECT) :].split(",") if (name := part.strip())]
             found = tuple(self._tools[name] for name in dict.fromkeys(wanted) if name in self._tools)[:MAXIMUM_LIMIT]
             missing = [name for name in wanted if name not in self._tools]
         else:
-            limit = min(checked.integer("limit", DEFAULT_LIMIT), MAXIMUM_LIMIT)
             found = self._index.search(query, limit)
         names = tuple(tool.name for tool in found)
         output = ToolOutput(text="\n".join(names) or "No tool was found.")
@@ -94,8 +91,20 @@ class ToolSearch:
         return "\n".join(lines)
 
 
-def _checked(arguments: Arguments) -> CheckedArguments:
-    return check_arguments(SEARCH_TOOL, _PARAMETERS, arguments)
+def _read(arguments: Arguments) -> tuple[str, int]:
+    """The query, and how many tools are wanted at the most; raises ToolFailure."""
+    query: object = arguments.get("query")
+    if not isinstance(query, str) or not query.strip() or len(query) > MAXIMUM_QUERY:
+        expected = f"a non-empty string of at most {MAXIMUM_QUERY} characters"
+        raise ToolFailure(f"{SEARCH_TOOL}: query: expected {expected}, received {query!r:.80}", "invalid_arguments")
+    limit: object = arguments.get("limit")
+    if limit is None:
+        return query.strip(), DEFAULT_LIMIT
+    # Some providers send every number as a floating-point one.
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 1 or limit % 1:
+        expected = "a whole number of 1 or more"
+        raise ToolFailure(f"{SEARCH_TOOL}: limit: expected {expected}, received {limit!r:.80}", "invalid_arguments")
+    return query.strip(), int(min(limit, MAXIMUM_LIMIT))
 
 
 def _line(tool: SearchedTool) -> str:

@@ -17,6 +17,7 @@ from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.enablement import enablement_path, with_server_off, with_server_on
 from isthmus.mcp_host.manifests import Manifests
 from isthmus.mcp_host.names import assign_names
 from isthmus.mcp_host.spawn_gate import SpawnGate
@@ -24,6 +25,7 @@ from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool import McpTool
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import WorkspaceServers, server_tools, status_of
+from isthmus.settings_file import SettingsFileError, change_file
 from isthmus.tools.base import SEARCH_TOOL, Tool, ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
@@ -180,6 +182,18 @@ class McpHost:
         connection = await self._in_use(scope, name)
         await connection.restart()
         return await self.servers(scope)
+
+    async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
+        """See :meth:`isthmus.tools.servers.ToolServers.set_enabled`; kept in the person's file, as Gemini CLI does."""
+        servers = await self._servers(scope.workspace)
+        self._require_name(name, servers.names)
+        edit = with_server_on if is_enabled else with_server_off
+        try:
+            path = enablement_path(self._options.home)
+            await asyncio.to_thread(change_file, path, lambda text: edit(text, name))
+        except SettingsFileError as error:
+            raise ToolFailure(str(error), "mcp_enablement") from error
+        return await self.refresh(scope, name)
 
     async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
         """See :meth:`isthmus.tools.servers.ToolServers.refresh`; the settings files are read anew."""

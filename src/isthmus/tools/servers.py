@@ -87,6 +87,14 @@ class ToolServers(Protocol):
         """
         ...
 
+    async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
+        """Use a server, or do not use it, from now on and in every session to come; returns when that has come true.
+
+        Raises:
+            ToolFailure: no server has that name, or it cannot be kept.
+        """
+        ...
+
     def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
         """Log in to a server, telling on the way what the person has to do and how it ended.
 

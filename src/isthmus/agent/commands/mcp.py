@@ -53,6 +53,33 @@ async def restart(context: CommandContext) -> Steps:
     yield Say(await _changes(context, before, name))
 
 
+async def enable(context: CommandContext) -> Steps:
+    """Use a server that was switched off."""
+    async with aclosing(_switch(context, is_enabled=True)) as steps:
+        async for step in steps:
+            yield step
+
+
+async def disable(context: CommandContext) -> Steps:
+    """Do not use a server, here and in sessions to come."""
+    async with aclosing(_switch(context, is_enabled=False)) as steps:
+        async for step in steps:
+            yield step
+
+
+async def _switch(context: CommandContext, *, is_enabled: bool) -> Steps:
+    servers, name = context.resources.servers, context.args.strip()
+    if servers is None:
+        yield Say(NONE_CONFIGURED)
+        return
+    if context.session.user:
+        yield Fail("Only the person who runs this server switches its MCP servers on and off.", _NOT)
+        return
+    before = await _servers(context)
+    await servers.set_enabled(context.scope, name, is_enabled=is_enabled)
+    yield Say(await _changes(context, before, name))
+
+
 async def auth(context: CommandContext) -> Steps:
     """Log in to a server; without a name, say which need it."""
     servers, name = context.resources.servers, context.args.strip()
@@ -135,5 +162,7 @@ COMMAND = CommandNode(
         ),
         CommandNode("refresh", "Connect anew and list the tools anew", refresh, (_SERVER,)),
         CommandNode("restart", "End a server and start it anew, whatever it is doing", restart, (_ONE_SERVER,)),
+        CommandNode("enable", "Use a server that was switched off", enable, (_ONE_SERVER,)),
+        CommandNode("disable", "Switch a server off, in sessions to come too", disable, (_ONE_SERVER,)),
     ),
 )

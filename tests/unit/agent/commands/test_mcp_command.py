@@ -129,6 +129,16 @@ async def test_restart_is_for_one_server_and_for_the_local_person(open_desk: Ope
         assert servers.restarted == ["notes"]
 
 
+async def test_servers_are_switched_off_and_on_by_the_local_person(open_desk: OpenDesk) -> None:
+    servers = notes_and_locked()
+    async with open_desk(servers=servers) as desk:
+        assert (await desk.of("alice").run("/mcp disable notes")).end.reason == "not_yours"
+        assert "notes (CONNECTED)" in (await desk.run("/mcp")).text
+        assert "⏸ notes (DISABLED)" in (await desk.run("/mcp disable notes")).text
+        assert "📡 notes (CONNECTED)" in (await desk.run("/mcp enable notes")).text
+        assert (await desk.run("/mcp enable nosuch")).end.reason == "unknown_server"
+
+
 @pytest.mark.requirement("MCP-051")
 async def test_auth_tells_what_to_do_and_how_it_ended_and_alone_lists_who_needs_it(open_desk: OpenDesk) -> None:
     async with open_desk(servers=notes_and_locked()) as desk:
@@ -141,7 +151,7 @@ async def test_auth_tells_what_to_do_and_how_it_ended_and_alone_lists_who_needs_
 
 async def test_without_servers_it_says_where_they_are_configured(open_desk: OpenDesk) -> None:
     async with open_desk() as desk:
-        for line in ("/mcp", "/mcp refresh", "/mcp auth x", "/mcp restart x"):
+        for line in ("/mcp", "/mcp refresh", "/mcp auth x", "/mcp restart x", "/mcp disable x"):
             ran = await desk.run(line)
             assert ran.state is TaskState.COMPLETED
             assert "mcpServers" in ran.text
