@@ -21,6 +21,7 @@ from isthmus.mcp_host.oauth import stored_login
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.session import McpSession, open_session
 from isthmus.mcp_host.surroundings import Surroundings
+from isthmus.mcp_host.traced_transport import TracedTransport, what_opens
 from isthmus.mcp_host.way import Way
 
 
@@ -71,6 +72,8 @@ class Attempt:
             auth = stored_login(config, surroundings.home, self.watch.note_login)
         access = Access(surroundings.environment, auth, surroundings.why_not, config.oauth.token_param_name)
         transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, self.watch)
+        if surroundings.trace is not None:
+            transport = TracedTransport(transport, surroundings.trace, what_opens(config.endpoint, self.way.kind))
         step = "initialize"
         with self._scope:
             # Waiting for its turn is no part of what a program has time for.

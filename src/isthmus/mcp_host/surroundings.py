@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from isthmus.ide.checked_transport import WhyNot
     from isthmus.mcp_host.manifests import Manifests
     from isthmus.mcp_host.spawn_gate import SpawnGate
+    from isthmus.mcp_host.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Surroundings:
     """What a connection is made with. ``home`` is where logins are kept; None: there is none to use.
 
     ``manifests`` None: nothing is kept from one start to the next. ``gate`` None: programs start whenever they like.
+    ``trace`` None: what goes to and fro is written down nowhere.
     """
 
     environment: Mapping[str, str]
@@ -24,3 +26,4 @@ class Surroundings:
     why_not: "WhyNot | None" = None
     manifests: "Manifests | None" = None
     gate: "SpawnGate | None" = None
+    trace: "Trace | None" = None

@@ -1,0 +1,100 @@
+"""What goes to and fro between the host and one server, with times: for whoever looks for what is wrong. Bounded.
+
+Pure but for the clock. What is written down is JSON-RPC as it is; hiding secrets is the reader's business. The
+transport that writes it is :mod:`isthmus.mcp_host.traced_transport`'s.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+MAXIMUM_ENTRIES = 500
+MAXIMUM_TEXT = 4_000
+"""Characters of a message that are kept, besides what a report needs of it."""
+
+
+class TraceKind(Enum):
+    """What happened."""
+
+    OPENING = "opening"
+    """A transport is being opened: a program is started, or a URL is about to be reached."""
+    OPEN = "open"
+    SENT = "sent"
+    RECEIVED = "received"
+    BROKEN = "broken"
+    """What came is no message of MCP, or the connection broke."""
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEntry:
+    """``at`` is in seconds since the trace began, ``size`` in bytes, ``text`` the JSON of the message, cut.
+
+    ``method`` is that of a request or notification, and of the request that a result or error answers. ``result`` is
+    kept of an answer to initialize and server/discover alone. ``is_error``: it is an error.
+    """
+
+    at: float
+    kind: TraceKind
+    text: str = ""
+    size: int = 0
+    method: str = ""
+    id: str | int | None = None
+    is_answer: bool = False
+    is_error: bool = False
+    result: Mapping[str, Any] | None = None
+
+
+HANDSHAKES = ("initialize", "server/discover")
+
+
+class Trace:
+    """The entries of one connection, in order; of too many the first ones, and ``dropped`` counts the others."""
+
+    def __init__(self) -> None:
+        self.entries: list[TraceEntry] = []
+        self.dropped = 0
+        self._began = time.monotonic()
+        self._methods: dict[str | int, str] = {}
+
+    @property
+    def now(self) -> float:
+        """Seconds since the trace began."""
+        return time.monotonic() - self._began
+
+    def happened(self, kind: TraceKind, text: str = "") -> None:
+        """Write down what is no message."""
+        self._add(TraceEntry(self.now, kind, text[:MAXIMUM_TEXT]))
+
+    def message(self, kind: TraceKind, message: Mapping[str, Any], text: str) -> None:
+        """Write down a JSON-RPC message; `text` is its JSON."""
+        key, method = message.get("id"), message.get("method")
+        is_answer = method is None
+        if kind is TraceKind.SENT and key is not None and isinstance(method, str):
+            self._methods[key] = method
+        if is_answer and key is not None:
+            # What the server asks has ids of its own; an answer that is sent is to one of those.
+            method = self._methods.pop(key, "") if kind is TraceKind.RECEIVED else ""
+        method = method if isinstance(method, str) else ""
+        result: object = message.get("result") if method in HANDSHAKES else None
+        self._add(
+            TraceEntry(
+                self.now,
+                kind,
+                text[:MAXIMUM_TEXT],
+                len(text.encode("utf-8", "replace")),
+                method,
+                key if isinstance(key, str | int) else None,
+                is_answer,
+                "error" in message,
+                result if isinstance(result, dict) else None,  # pyright: ignore[reportUnknownArgumentType] - JSON
+            )
+        )
+
+    def _add(self, entry: TraceEntry) -> None:
+        if len(self.entries) < MAXIMUM_ENTRIES:
+            self.entries.append(entry)
+        else:
+            self.dropped += 1
