@@ -87,6 +87,17 @@ class EditorContext(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ReferredContent(InternalEvent):
+    """What a prompt refers to of MCP servers, as it was read when the prompt was taken up. Not shown.
+
+    ``media`` is what of it is no text.
+    """
+
+    text: str
+    media: tuple[Media, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StateChange:
     """The task entered ``state``. ``error`` says why it failed; ``reason`` is a machine-readable word for it."""
 
@@ -276,6 +287,7 @@ AgentEvent: TypeAlias = (
     | Command
     | CommandPrompt
     | EditorContext
+    | ReferredContent
     | StateChange
     | ToolCallUpdate
     | TextContent

@@ -28,6 +28,7 @@ from isthmus.events import (
     ModelReply,
     ModelUsed,
     Prompt,
+    ReferredContent,
     Restored,
     RetryNotice,
     StateChange,
@@ -217,6 +218,8 @@ class TaskView:
                 self._count_tokens(event)
             case ToolResultRecorded():
                 self.request_began_at = at
+            case ReferredContent():
+                pass
             case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | ToolsLoaded() | AgentRecord():
                 pass
             case _:

@@ -33,6 +33,7 @@ from isthmus.events import (
     ModelReply,
     ModelUsed,
     Prompt,
+    ReferredContent,
     Restored,
     RetryNotice,
     StateChange,
@@ -108,6 +109,8 @@ class Session:
     """Model messages since the last prompt."""
     has_editor_context: bool = False
     """The last prompt has its editor context."""
+    has_referred_content: bool = False
+    """The last prompt has what it refers to."""
     usage: Usage = field(default_factory=Usage)
     command: Command | None = None
     """The slash command that the task runs; None while it works on a prompt."""
@@ -123,6 +126,8 @@ class Session:
     """What every task of the session used."""
     prompt: str = ""
     """The text of the last prompt."""
+    prompt_id: str = ""
+    """The message id of the last prompt."""
     record: JsonObject | None = None
     """The last AgentRecord of the session."""
     checkpoints: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
@@ -165,6 +170,9 @@ class Session:
             case EditorContext(text):
                 self.has_editor_context = True
                 self._add_user_parts(Text(text))
+            case ReferredContent(text, media):
+                self.has_referred_content = True
+                self._add_user_parts(Text(text), *media)
             case StateChange(state):
                 self.state = state
             case ModelReply():
@@ -239,7 +247,7 @@ class Session:
     def _take_prompt(self, prompt: Prompt) -> None:
         self._begin_work(prompt.settings)
         self.command = None
-        self.prompt = prompt.text
+        self.prompt, self.prompt_id = prompt.text, prompt.message_id
         self._add_user_parts(Text(prompt.text))
 
     def _take_command(self, command: Command) -> None:
@@ -251,7 +259,7 @@ class Session:
     def _begin_work(self, settings: JsonObject | None) -> None:
         self._give_up_calls()
         self.model_turns = 0
-        self.has_editor_context = False
+        self.has_editor_context = self.has_referred_content = False
         self.state = TaskState.SUBMITTED
         if settings is not None:
             self.settings = merge_agent_settings(self.settings, settings)

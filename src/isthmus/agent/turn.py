@@ -22,6 +22,7 @@ from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.prompt import system_prompt
+from isthmus.agent.referring import read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.agent.session_policy import policy_for
@@ -133,6 +134,11 @@ class CodingAgent:
                 # Before anything runs.
                 yield session.apply(_model_failure(error))
                 return
+        if session.command is None and self._resources.contents is not None:
+            references = read_references(session, self._resources.contents, _scope(session), self._options)
+            async with aclosing(references) as reading:
+                async for event in reading:
+                    yield event
         editor_context = self._resources.editor_context
         if not session.has_editor_context and editor_context is not None and not session.unsettled:
             shown = await editor_context(_scope(session))

@@ -1,0 +1,139 @@
+"""Finds what a person's message refers to of MCP servers: ``@server:uri`` and ``@server://path``. Pure.
+
+``@docs:file:///guide.md`` names the resource ``file:///guide.md`` of the server ``docs``, as in Gemini CLI. Of
+``@docs://guide`` the server may mean ``docs://guide``, ``guide`` or ``//guide``: what it lists decides. A reference
+begins a word, so that no e-mail address is one; it ends at a blank, or at punctuation that ends a sentence. A URI with
+blanks is put in double quotes, or each blank behind a backslash. ``\\@`` is no reference. Where no server has the name,
+only the form with ``://`` counts: ``@param:string`` is just text. Deliberately not here: reading.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+_BEGIN = re.compile(r"(?<![\w\\@/.+-])@")
+_UNKNOWN = re.compile(r"([A-Za-z][\w.-]*)://")
+_QUOTED = re.compile(r'"([^"\n]+)"')
+_BARE = re.compile(r"(?:\\[^\n]|[^\s\\\"'`<>|])+")
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+MAXIMUM_URI = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference, ``typed`` as it stands at ``start``. ``is_known``: a server has this name.
+
+    ``uris`` are what it can mean, the likeliest first; at least one.
+    """
+
+    typed: str
+    start: int
+    server: str
+    uris: tuple[str, ...]
+    is_known: bool = True
+
+
+def find_references(text: str, listed: Mapping[str, Collection[str]]) -> list[Reference]:
+    """The references in a text, in its order, which do not overlap. ``listed`` are the URIs by server."""
+    found: list[Reference] = []
+    end = 0
+    for match in _BEGIN.finditer(text):
+        if match.start() < end:
+            continue
+        reference = _at(text, match.start(), listed)
+        if reference is not None:
+            found.append(reference)
+            end = match.start() + len(reference.typed)
+    return found
+
+
+def _at(text: str, start: int, listed: Mapping[str, Collection[str]]) -> Reference | None:
+    begin = start + 1
+    # The longest name first: one may begin as another does.
+    for server in sorted(listed, key=len, reverse=True):
+        if server and text.startswith(f"{server}:", begin):
+            return _of_server(text, start, server, listed[server])
+    if listed and (match := _UNKNOWN.match(text, begin)) is not None:
+        rest = _bare(text, match.end())
+        if rest:
+            typed = text[start : match.end() + len(rest)]
+            return Reference(typed, start, match.group(1), (typed[1:],), is_known=False)
+    return None
+
+
+def _of_server(text: str, start: int, server: str, listed: Collection[str]) -> Reference | None:
+    begin = start + len(server) + 2
+    if (quoted := _QUOTED.match(text, begin)) is not None:
+        typed, candidates = quoted.group(), [quoted.group(1)]
+    else:
+        match = _BARE.match(text, begin, begin + MAXIMUM_URI)
+        if match is None:
+            return None
+        whole, short = match.group(), _bare(text, begin)
+        # A listed URI may end in what otherwise ends a sentence.
+        is_whole = any(uri in listed for uri in _meanings(server, _unescaped(whole)))
+        typed = whole if is_whole else short
+        candidates = [_unescaped(typed)]
+    uris = [uri for candidate in candidates for uri in _meanings(server, candidate)]
+    if not uris:
+        return None
+    known = [uri for uri in uris if uri in listed]
+    return Reference(text[start : begin + len(typed)], start, server, tuple(dict.fromkeys([*known, *uris])))
+
+
+def _meanings(server: str, rest: str) -> list[str]:
+    """The URIs that ``@server:rest`` can mean, the likeliest first."""
+    if not rest.strip("/"):
+        return []
+    if not rest.startswith("//"):
+        return [rest]
+    path = rest[2:]
+    return [path, f"{server}:{rest}", rest] if "://" in path else [f"{server}:{rest}", path, rest]
+
+
+def _bare(text: str, begin: int) -> str:
+    """What of a text from ``begin`` on can be a URI, without the punctuation that ends a sentence."""
+    match = _BARE.match(text, begin, begin + MAXIMUM_URI)
+    rest = match.group() if match is not None else ""
+    while rest:
+        last = rest[-1]
+        is_bracket = last in _CLOSING and rest.count(last) > rest.count(_CLOSING[last])
+        if (last in ".,;:!?" or is_bracket) and not rest.endswith(f"\\{last}"):
+            rest = rest[:-1]
+            continue
+        break
+    return rest
+
+
+def _unescaped(typed: str) -> str:
+    return re.sub(r"\\(.)", r"\1", typed)
+
+
+def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -> tuple[int, list[str]] | None:
+    """How a reference at the end of a text may go on: where it begins, and whole references; None when there is none.
+
+    ``listed`` are servers and URIs in order.
+    """
+    starts = [match.start() for match in _BEGIN.finditer(text)]
+    if not starts or any(letter.isspace() for letter in text[starts[-1] :]):
+        return None
+    start = starts[-1]
+    typed = text[start:]
+    whole = (f"@{server}:{_escaped(uri)}" for server, uri in listed)
+    fitting = list(dict.fromkeys(item for item in whole if item.startswith(typed)))
+    if typed == "@" or ":" not in typed:
+        # First the servers: a server may have hundreds.
+        servers = dict.fromkeys(f"@{server}:" for server, _ in listed)
+        fitting = [item for item in servers if item.startswith(typed)]
+        if len(fitting) == 1:
+            fitting = [
+                item
+                for item in dict.fromkeys(f"@{server}:{_escaped(uri)}" for server, uri in listed)
+                if item.startswith(fitting[0])
+            ]
+    return (start, fitting[:maximum]) if fitting else None
+
+
+def _escaped(uri: str) -> str:
+    """A URI as it is typed behind ``@server:``."""
+    return re.sub(r"([\s\\\"'`<>|])", r"\\\1", uri)
