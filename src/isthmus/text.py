@@ -25,6 +25,21 @@ ESCAPE_SEQUENCES = re.compile(
 )
 """What a program writes to move a terminal's cursor, to colour, to name windows and links; 7-bit and 8-bit forms."""
 
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Those that show nothing, but for tabs and line ends."""
+_NOT_PLAIN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def without_control_characters(text: str) -> str:
+    """Text that does nothing to a terminal: sequences are left out, other control characters are U+FFFD.
+
+    Line ends of other systems become ``\\n``.
+    """
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    text = ESCAPE_SEQUENCES.sub("", text.replace("\r\n", "\n"))
+    return CONTROL_CHARACTERS.sub("\ufffd", text.replace("\r", "\n"))
+
 
 class BinaryContentError(IsthmusError):
     """The bytes are not text."""

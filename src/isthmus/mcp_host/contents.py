@@ -167,4 +167,4 @@ def _resource_parts(found: "ReadResourceResult") -> tuple[ResultPart, ...]:
 
 def _content(parts: tuple[ResultPart, ...], folder: Path) -> Content:
     rendered = render(McpResult(parts), folder, f"mcp-{secrets.token_hex(6)}")
-    return Content(rendered.for_model)
+    return Content(rendered.for_model, rendered.media)

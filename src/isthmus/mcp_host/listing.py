@@ -13,13 +13,15 @@ from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A tool as the server lists it. ``input_schema`` is the JSON that it gave."""
+    """A tool as the server lists it. ``input_schema`` is the JSON that it gave, ``result_characters`` how many
+    characters of its results are of use."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
     is_read_only: bool = False
     is_idempotent: bool = False
+    result_characters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ class OfferedTool:
     is_idempotent: bool = False
     version: str = ""
     """Stands for all that the server says of the tool: another one, if that changes."""
+    result_characters: int | None = None
+    """How many characters of its results are of use, if the server says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ def usable_tools(
             tool.is_read_only,
             tool.is_idempotent,
             _version(tool),
+            tool.result_characters,
         )
     return tuple(tools.values()), tuple(dropped)
 

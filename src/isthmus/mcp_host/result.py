@@ -1,13 +1,18 @@
 """What a tool call gave, split for the model and for the person (spec 4, "Response Handling" and "Rich Content").
 
-`McpResult` is the result as parts, text and binary ones in their order, free of the SDK's types, so that a model that
-takes images can be given them as they are. Pure, but for the files that keep what is not text: see :func:`render`.
+`McpResult` is the result as parts, text and binary ones in their order, free of the SDK's types. `render` makes of it
+the text for the model (cut where it is too long), the media for models that take them, and what the person reads.
+
+Whom a part is for (MCP's ``audience``): what is for the user alone does not go to the model, which is told so. Nothing
+is hidden from the person: they also read what is for the assistant alone. Structured content is told where there is
+no text: servers put the same into their text. Pure, but for the files that keep what is long or no text.
 """
 
 import base64
 import binascii
 import json
 import mimetypes
+import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -15,17 +20,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from isthmus.tools.shell_output import ShellOutput
+from isthmus.amounts import show_count
+from isthmus.media import Media
+from isthmus.text import without_control_characters
 
+MAXIMUM_CHARACTERS = 30_000
+"""Of a result's text that reach the model and the person, unless the server says how many (`anthropic/...`)."""
+MOST_CHARACTERS = 500_000
+"""How many a server may say."""
+HEAD_SHARE = 2 / 3
+"""Of what is left of a text that is cut, how much is its beginning."""
 MAXIMUM_FILE_BYTES = 32 * 1024 * 1024
+"""Of one file; what is larger is not kept."""
+MAXIMUM_FILES = 50
+"""How many parts of one result that are no text are kept."""
+MAXIMUM_SIZE_KEY = "anthropic/maxResultSizeChars"
+"""What a server says in the ``_meta`` of a tool or a result: how many characters of a result are of use."""
+
+NO_OUTPUT = "(no output)"
+_ENDINGS = {"audio/wav": ".wav", "audio/ogg": ".ogg", "audio/flac": ".flac", "audio/mp3": ".mp3", "image/webp": ".webp"}
+"""Those that not every system's list has."""
+
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
+_DATA_URL = re.compile(r"data:[^,]{0,200},")
+_SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Text for the model. ``uri`` is that of the embedded resource it came from."""
+    """Text. ``uri`` is that of the embedded resource it came from."""
 
     text: str
     uri: str | None = None
+    is_for_person: bool = False
+    """For the person alone, here and in the other parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +64,7 @@ class BinaryPart:
     media_type: str
     data: bytes
     uri: str | None = None
+    is_for_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +75,7 @@ class LinkPart:
     name: str
     description: str = ""
     media_type: str | None = None
+    is_for_person: bool = False
 
 
 ResultPart: TypeAlias = TextPart | BinaryPart | LinkPart
@@ -53,19 +83,20 @@ ResultPart: TypeAlias = TextPart | BinaryPart | LinkPart
 
 @dataclass(frozen=True, slots=True)
 class McpResult:
-    """The result of a call. ``structured`` is told to the model only where no text is."""
+    """The result of a call. ``structured`` is any JSON, told only where no text is."""
 
     parts: tuple[ResultPart, ...]
-    structured: Mapping[str, Any] | None = None
+    structured: object = None
     is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A result as text: whole or cut, with a note on where the rest is."""
+    """A result as text: whole or cut, with a note on where the rest is. ``media`` is what of it is no text."""
 
     for_model: str
     for_person: str
+    media: tuple[Media, ...] = ()
 
 
 def parts_of(content: Sequence[Mapping[str, Any]]) -> tuple[ResultPart, ...]:
@@ -73,64 +104,195 @@ def parts_of(content: Sequence[Mapping[str, Any]]) -> tuple[ResultPart, ...]:
     return tuple(_part(block) for block in content)
 
 
+def said_maximum(meta: object) -> int | None:
+    """How many characters of a result are of use, as a tool's or a result's ``_meta`` says, if it does."""
+    said = cast("Mapping[str, object]", meta).get(MAXIMUM_SIZE_KEY) if isinstance(meta, Mapping) else None
+    return min(said, MOST_CHARACTERS) if type(said) is int and said > 0 else None
+
+
 def _part(block: Mapping[str, Any]) -> ResultPart:
+    annotations: object = block.get("annotations")
+    audience = cast("Mapping[str, object]", annotations).get("audience") if isinstance(annotations, Mapping) else None
+    is_for_person = audience == ["user"]
     match block.get("type"):
         case "text":
-            return TextPart(str(block.get("text", "")))
+            return TextPart(str(block.get("text", "")), None, is_for_person)
         case "image" | "audio" as kind:
-            return _binary(str(kind), block.get("mimeType"), block.get("data"), None)
+            return _binary(str(kind), block.get("mimeType"), block.get("data"), None, is_for_person)
         case "resource":
             resource = cast("Mapping[str, Any]", block.get("resource") or {})
             uri = str(resource.get("uri", ""))
             if isinstance(resource.get("text"), str):
-                return TextPart(resource["text"], uri)
-            return _binary("resource", resource.get("mimeType"), resource.get("blob"), uri)
+                return TextPart(resource["text"], uri, is_for_person)
+            return _binary("resource", resource.get("mimeType"), resource.get("blob"), uri, is_for_person)
         case "resource_link":
             return LinkPart(
                 str(block.get("uri", "")),
-                str(block.get("name", "")),
+                str(block.get("title") or block.get("name") or ""),
                 str(block.get("description") or ""),
                 block.get("mimeType"),
+                is_for_person,
             )
         case kind:
-            return TextPart(f"[content of the type {kind!r}]")
+            return TextPart(f"[content of the type {kind!r}]", None, is_for_person)
 
 
-def _binary(kind: str, media_type: object, data: object, uri: str | None) -> ResultPart:
-    shown = media_type if isinstance(media_type, str) and media_type else "application/octet-stream"
+def _binary(kind: str, media_type: object, data: object, uri: str | None, is_for_person: bool) -> ResultPart:
+    shown = "application/octet-stream"
+    if isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(plain := media_type.partition(";")[0].strip()):
+        shown = plain
+    # With line ends, without padding, as a data: URL: what servers send in place of plain base64.
+    text = _SPACES.sub("", str(data or ""))
+    if (prefix := _DATA_URL.match(text)) is not None:
+        text = text[prefix.end() :]
+    text = text.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
-        return BinaryPart(kind, shown, base64.b64decode(str(data or ""), validate=False), uri)
+        found = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
-        return TextPart(f"[{kind} {shown}: its data is not base64]")
+        return TextPart(f"[{kind} {shown}: its data is not base64]", uri, is_for_person)
+    return BinaryPart(kind, shown, found, uri, is_for_person)
 
 
-def render(result: McpResult, folder: Path, call_id: str) -> Rendered:
-    """The result as text. What is too long, and what is not text, is kept whole in a file of `folder`."""
-    stem = re.sub(r"[^\w.-]", "_", call_id)[-100:]
-    pieces: list[str] = []
-    kinds: list[str] = []
-    lines = 0
+def render(
+    result: McpResult,
+    folder: Path,
+    call_id: str,
+    *,
+    maximum: int = MAXIMUM_CHARACTERS,
+    is_marked: bool = False,
+) -> Rendered:
+    """The result as text and media. What is too long, and what is not text, is kept whole in a file of `folder`.
+
+    `maximum` is how many characters the model gets; `is_marked` puts them in ``<untrusted_context>``, as Gemini CLI
+    does. Blocks when there is something to keep.
+    """
+    pieces = _Pieces(_Keeper(folder, re.sub(r"[^\w.-]", "_", call_id)[-100:]))
     for part in result.parts:
+        pieces.take(part)
+    if not pieces.has_text and result.structured is not None:
+        pieces.take(TextPart(json.dumps(result.structured, ensure_ascii=False, indent=2)))
+    told, shown = "\n".join(pieces.for_model), "\n".join(pieces.for_person)
+    is_same = told == shown and maximum == MAXIMUM_CHARACTERS
+    told, told_note = _cut(told, maximum, pieces.keeper)
+    shown, shown_note = (told, told_note) if is_same else _cut(shown, MAXIMUM_CHARACTERS, pieces.keeper)
+    withheld = f"[{show_count(pieces.withheld, 'part')} for the person alone, who sees it]" if pieces.withheld else ""
+    marked = _marked(told) if told and is_marked else told
+    return Rendered(
+        "\n".join(item for item in (marked, told_note, withheld) if item) or NO_OUTPUT,
+        "\n".join(item for item in (" + ".join(pieces.summary()), _for_person(shown), shown_note) if item) or NO_OUTPUT,
+        tuple(pieces.media),
+    )
+
+
+class _Pieces:
+    """The texts of a result, in its order, for each of the two."""
+
+    def __init__(self, keeper: "_Keeper") -> None:
+        self.keeper = keeper
+        self.for_model: list[str] = []
+        self.for_person: list[str] = []
+        self.media: list[Media] = []
+        self.withheld = 0
+        self.has_text = False
+        self._lines = 0
+        self._kinds: list[str] = []
+
+    def take(self, part: ResultPart) -> None:
+        """Add a part."""
+        text = without_control_characters(self._text(part))
+        self.for_person.append(text)
+        if part.is_for_person:
+            self.withheld += 1
+        else:
+            self.for_model.append(text)
+
+    def summary(self) -> list[str]:
+        """The kinds of what came; nothing for text alone."""
+        lines = [f"text ({self._lines} line{'' if self._lines == 1 else 's'})"] * bool(self._lines)
+        return [*lines, *self._kinds] if self._kinds else []
+
+    def _text(self, part: ResultPart) -> str:
         match part:
             case TextPart(text, uri):
-                pieces.append(f"[resource {uri}]\n{text}" if uri else text)
-                lines += text.count("\n") + bool(text)
+                self.has_text = self.has_text or bool(text.strip())
+                self._lines += text.count("\n") + bool(text)
+                return f"[resource {uri}]\n{text}" if uri else text
             case BinaryPart():
-                pieces.append(f"[{_described(part)}; {_kept(part, folder, stem)}]")
-                kinds.append(f"{part.media_type} ({_size(len(part.data))})")
+                self._kinds.append(f"{part.media_type} ({_size(len(part.data))})")
+                return f"[{_described(part)}; {self._kept(part)}]"
             case LinkPart(uri, name, description, media_type):
+                self._kinds.append("link")
                 about = ", ".join(item for item in (name, description, media_type) if item)
-                pieces.append(f"[link to the resource {uri}{f' ({about})' if about else ''}]")
-                kinds.append("link")
-    text = "\n".join(pieces)
-    if not text.strip() and result.structured is not None:
-        text = json.dumps(result.structured, ensure_ascii=False, indent=2)
-        lines = text.count("\n") + 1
-    shown, note = _cut(text, folder / f"{stem}.txt")
-    for_model = "\n".join(item for item in (shown, note) if item) or "(no output)"
-    summary = " + ".join([f"text ({lines} line{'' if lines == 1 else 's'})"] * bool(lines) + kinds) if kinds else ""
-    for_person = "\n".join(item for item in (summary, _for_person(shown), note) if item) or "(no output)"
-    return Rendered(for_model, for_person)
+                return f"[link to the resource {uri}{f' ({about})' if about else ''}]"
+
+    def _kept(self, part: BinaryPart) -> str:
+        """Where the data is, or why it is nowhere."""
+        if len(part.data) > MAXIMUM_FILE_BYTES:
+            return "too large to keep"
+        ending = _ENDINGS.get(part.media_type) or mimetypes.guess_extension(part.media_type) or ".bin"
+        try:
+            path = self.keeper.keep(part.data, ending)
+        except OSError as error:
+            return f"not kept: {error.strerror or error}"
+        if path is None:
+            return f"not kept: only the first {MAXIMUM_FILES} are"
+        if not part.is_for_person:
+            self.media.append(Media(part.media_type, path))
+        return f"kept in {path}"
+
+
+class _Keeper:
+    """Makes the files of one result: new ones, for models use the ids of calls again."""
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        self._folder = folder
+        self._stem = stem
+        self._count = 0
+
+    def keep(self, data: bytes, ending: str) -> Path | None:
+        """The file that has the data; None when there are too many.
+
+        Raises:
+            OSError: it cannot be written; then there is none.
+        """
+        if self._count >= MAXIMUM_FILES:
+            return None
+        self._count += 1
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / f"{self._stem}-{secrets.token_hex(4)}{ending}"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+
+
+def _cut(text: str, maximum: int, keeper: _Keeper) -> tuple[str, str]:
+    """A text's beginning and end when it is too long, and where all of it is."""
+    if len(text) <= maximum:
+        return text, ""
+    head = int(maximum * HEAD_SHARE)
+    tail = maximum - head
+    left_out = f"[... {len(text) - maximum:,} characters are left out here ...]"
+    shown = f"{text[:head]}\n{left_out}\n{text[len(text) - tail :]}"
+    size = f"The result has {len(text):,} characters"
+    data = text.encode("utf-8", "replace")
+    if len(data) > MAXIMUM_FILE_BYTES:
+        return shown, f"[{size}, too many to keep them whole]"
+    try:
+        path = keeper.keep(data, ".txt")
+    except OSError as error:
+        return shown, f"[{size}; it could not be kept whole: {error.strerror or error}]"
+    return shown, f"[{size}; all of it is in {path}]" if path is not None else f"[{size}; it is not kept whole]"
+
+
+def _marked(text: str) -> str:
+    """As Gemini CLI marks for its models what strangers wrote: nothing in it ends the mark."""
+    inside = text.replace("</untrusted_context>", "&lt;/untrusted_context&gt;")
+    return f"<untrusted_context>\n{inside}\n</untrusted_context>"
 
 
 def _for_person(text: str) -> str:
@@ -145,32 +307,12 @@ def _for_person(text: str) -> str:
     return f"```json\n{stripped}\n```"
 
 
-def _cut(text: str, path: Path) -> tuple[str, str]:
-    output = ShellOutput(path)
-    output.feed(text.encode("utf-8", "replace"))
-    output.close()
-    return output.text(), output.note()
-
-
 def _described(part: BinaryPart) -> str:
     of = f" of the resource {part.uri}" if part.uri else ""
     return f"{part.kind} {part.media_type}, {_size(len(part.data))}{of}"
 
 
 def _size(size: int) -> str:
-    return f"{size} bytes" if size < 1024 else f"{size / 1024:.0f} KB"
-
-
-def _kept(part: BinaryPart, folder: Path, stem: str) -> str:
-    """Where the data is, or why it is nowhere."""
-    if len(part.data) > MAXIMUM_FILE_BYTES:
-        return "too large to keep"
-    ending = mimetypes.guess_extension(part.media_type.partition(";")[0]) or ".bin"
-    path = folder / f"{stem}-{secrets.token_hex(4)}{ending}"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_bytes(part.data)
-    except OSError as error:
-        return f"not kept: {error.strerror or error}"
-    return f"kept in {path}"
+    if size < 1024:
+        return f"{size} bytes"
+    return f"{size / 1024:.0f} KB" if size < 1024**2 else f"{size / 1024**2:.1f} MB"

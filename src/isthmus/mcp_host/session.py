@@ -26,6 +26,7 @@ from isthmus import __version__
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.observed import Observer, observed
+from isthmus.mcp_host.result import said_maximum
 from isthmus.mcp_host.way import Way
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
@@ -257,6 +258,7 @@ def _listed(tool: types.Tool) -> ListedTool:
         tool.input_schema,
         is_read_only=hints is not None and hints.read_only_hint is True,
         is_idempotent=hints is not None and hints.idempotent_hint is True,
+        result_characters=said_maximum(tool.meta),
     )
 
 

@@ -5,7 +5,6 @@ that the call is cancelled. Deliberately not here: connecting, and who may call.
 """
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +13,7 @@ from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetai
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.errors import ServerLostError, ToolGoneError
 from isthmus.mcp_host.offer import OfferedTool
-from isthmus.mcp_host.result import McpResult, parts_of, render
+from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, parts_of, render, said_maximum
 from isthmus.tools.arguments import INVALID_ARGUMENTS
 from isthmus.tools.base import (
     Approved,
@@ -35,6 +34,8 @@ LONGEST_CALL_SECONDS = 3600.0
 """A call takes no longer, however much progress it tells; a longer `timeout` of the server counts instead."""
 SHOWN_ARGUMENTS = 500
 """Characters of the arguments in a call's description."""
+SMALL_TEXT = MAXIMUM_CHARACTERS // 2
+"""Characters of a text that is surely not cut."""
 
 
 class McpTool:
@@ -120,7 +121,7 @@ class McpTool:
         try:
             async for text in self._watch(calling, progress):
                 yield LiveContent(text)
-            yield self._result(await calling, context)
+            yield await self._result(await calling, context)
         except ServerLostError as error:
             raise ToolFailure(str(error), "mcp_server_lost") from error
         except ToolGoneError as error:
@@ -171,18 +172,17 @@ class McpTool:
         )
         return ToolFailure(message, "mcp_timeout")
 
-    def _result(self, found: "CallToolResult", context: ToolContext) -> ToolItem:
-        dumped = found.model_dump(mode="json", by_alias=True, exclude_none=True)
-        result = McpResult(
-            parts_of(cast("list[Mapping[str, Any]]", dumped.get("content", []))),
-            cast("Mapping[str, Any] | None", dumped.get("structuredContent")),
-            is_error=bool(found.is_error),
-        )
-        call_id = re.sub(r"[^\w.-]", "_", context.tool_call_id)
-        rendered = render(result, context.output_folder, call_id)
-        if result.is_error:
-            return ToolFailed(ErrorDetails(rendered.for_person, "mcp_tool_error"), rendered.for_model)
-        return ToolSucceeded(ToolOutput(text=rendered.for_person), rendered.for_model)
+    async def _result(self, found: "CallToolResult", context: ToolContext) -> ToolItem:
+        maximum = said_maximum(found.meta) or self._offered.result_characters or MAXIMUM_CHARACTERS
+        # In a thread when there is something to decode or to keep: that of a small text is not worth it.
+        if all(block.type == "text" and len(block.text) < SMALL_TEXT for block in found.content):
+            rendered = _rendered(found, context, maximum)
+        else:
+            rendered = await asyncio.to_thread(_rendered, found, context, maximum)
+        if found.is_error:
+            error = ErrorDetails(rendered.for_person, "mcp_tool_error")
+            return ToolFailed(error, rendered.for_model, rendered.media)
+        return ToolSucceeded(ToolOutput(text=rendered.for_person), rendered.for_model, rendered.media)
 
     def _why(self, error: Exception) -> tuple[str, str]:
         """What is said of an error that the call itself met, and its category."""
@@ -218,6 +218,12 @@ class McpTool:
             place = ".".join(str(part) for part in found.absolute_path)
             message = f"{self.name}: {f'{place}: ' if place else ''}{found.message[:300]}"
             raise ToolFailure(message, INVALID_ARGUMENTS)
+
+
+def _rendered(found: "CallToolResult", context: ToolContext, maximum: int) -> Rendered:
+    dumped = found.model_dump(mode="json", by_alias=True, exclude_none=True, include={"content"})
+    result = McpResult(parts_of(dumped["content"]), found.structured_content, is_error=bool(found.is_error))
+    return render(result, context.output_folder, context.tool_call_id, maximum=maximum, is_marked=True)
 
 
 def _validator(schema: Mapping[str, Any]) -> Any:

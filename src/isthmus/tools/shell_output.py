@@ -6,20 +6,17 @@ with carriage returns only the last version is shown. No processes and no clock 
 """
 
 import os
-import re
 import secrets
 from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
-from isthmus.text import ESCAPE_SEQUENCES
+from isthmus.text import CONTROL_CHARACTERS, ESCAPE_SEQUENCES
 
 HEAD_BYTES = 10_000
 TAIL_BYTES = 20_000
 MAXIMUM_FILE_BYTES = 50 * 1024 * 1024
 MAXIMUM_LINE_CHARACTERS = 4_000
-
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class ShellOutput:
@@ -114,7 +111,7 @@ def readable(data: bytes) -> str:
     if "\b" in text:
         text = _without_backspaces(text)
     text = "\n".join(map(_last_version, text.split("\n")))
-    return _CONTROLS.sub("\ufffd", text)
+    return CONTROL_CHARACTERS.sub("\ufffd", text)
 
 
 def _last_version(line: str) -> str:
