@@ -19,6 +19,7 @@ from isthmus.mcp_host.failures import causes, explain, is_about_handshake
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.oauth import stored_login
 from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.server_sandbox import server_sandbox
 from isthmus.mcp_host.session import McpSession, open_session
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.traced_transport import TracedTransport, what_opens
@@ -70,7 +71,13 @@ class Attempt:
         auth: httpx2.Auth | None = None
         if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
             auth = stored_login(config, surroundings.home, self.watch.note_login)
-        access = Access(surroundings.environment, auth, surroundings.why_not, config.oauth.token_param_name)
+        access = Access(
+            surroundings.environment,
+            auth,
+            surroundings.why_not,
+            config.oauth.token_param_name,
+            sandbox=server_sandbox(config, surroundings),
+        )
         transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, self.watch)
         if surroundings.trace is not None:
             transport = TracedTransport(transport, surroundings.trace, what_opens(config.endpoint, self.way.kind))

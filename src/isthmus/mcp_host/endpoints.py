@@ -18,6 +18,7 @@ from isthmus.ide.checked_transport import CheckedTransport, WhyNot
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.http_caps import NO_COMPRESSION, cap
 from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.server_sandbox import ServerSandbox
 from isthmus.mcp_host.stdio import MAXIMUM_MESSAGE_BYTES, stdio_streams
 
 
@@ -36,6 +37,7 @@ class Access:
     environment: Mapping[str, str]
     auth: httpx2.Auth | None = None
     why_not: WhyNot | None = None
+    sandbox: ServerSandbox | None = None
 
 
 def streams(
@@ -43,7 +45,7 @@ def streams(
 ) -> AbstractAsyncContextManager[Any]:
     """The transport to `endpoint`; `kind` says how a URL is spoken to."""
     if isinstance(endpoint, StdioEndpoint):
-        return stdio_streams(endpoint, access.environment, log)
+        return stdio_streams(endpoint, access.environment, log, access.sandbox)
     client = _http_client(endpoint, access, connect_seconds, watch)
     if kind is HttpKind.SSE:
 

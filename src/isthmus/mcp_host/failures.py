@@ -17,6 +17,7 @@ from isthmus.mcp_host.config import Endpoint, HttpEndpoint, ServerConfig, StdioE
 from isthmus.mcp_host.endpoints import HttpWatch
 from isthmus.mcp_host.errors import ServerLostError, SessionForgottenError
 from isthmus.mcp_host.server_log import ServerLog
+from isthmus.sandbox.policy import SandboxError
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -83,6 +84,8 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
             return f"its answer to {step} does not fit MCP: {where}: {first['msg']}"
+        case SandboxError():
+            return str(error)
         case OSError():
             return f"it cannot be started: {error.strerror or error}"
         case _:

@@ -32,6 +32,7 @@ from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
 if TYPE_CHECKING:
     from isthmus.ide.checked_transport import WhyNot
+    from isthmus.sandbox.finding import SandboxFinder
 
 MAXIMUM_WORKSPACES = 8
 """Workspaces whose servers are kept connected; of more, those that were used last."""
@@ -51,7 +52,7 @@ class HostOptions:
     addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the person's file says.
     ``meet_editor`` waits until the editor of a folder, if there is one, could say whether it is trusted.
     ``open_browser`` shows a page to the person, where there is one at this machine. ``cache`` is the folder where
-    what servers list is kept for the next start; None: nothing is.
+    what servers list is kept for the next start; None: nothing is. ``sandbox`` finds the one that servers ask for.
     """
 
     home: Path
@@ -62,6 +63,7 @@ class HostOptions:
     meet_editor: Callable[[Path], Awaitable[object]] | None = None
     open_browser: Callable[[str], None] | None = None
     cache: Path | None = None
+    sandbox: "SandboxFinder | None" = None
 
 
 @dataclass(slots=True)
@@ -305,7 +307,12 @@ class McpHost:
 
     def _connection(self, config: ServerConfig, workspace: Path) -> ServerConnection:
         surroundings = Surroundings(
-            self._options.environment, workspace, self._options.home, manifests=self._manifests, gate=self._gate
+            self._options.environment,
+            workspace,
+            self._options.home,
+            manifests=self._manifests,
+            gate=self._gate,
+            sandbox=self._options.sandbox,
         )
         return ServerConnection(config, surroundings)
 

@@ -7,13 +7,17 @@ MAXIMUM_LINE = 2_000
 
 
 class ServerLog:
-    """The last lines of a server, bounded in bytes. ``exit_code`` is None while it runs, or for a URL."""
+    """The last lines of a server, bounded in bytes. ``exit_code`` is None while it runs, or for a URL.
+
+    ``sandbox`` tells what it is confined to, once it was started, where its configuration asks for that.
+    """
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque()
         self._size = 0
         self._open = b""
         self.exit_code: int | None = None
+        self.sandbox = ""
 
     def feed(self, data: bytes) -> None:
         """Take error output as it comes."""

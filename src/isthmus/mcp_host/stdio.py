@@ -25,7 +25,9 @@ from pydantic import ValidationError
 from isthmus.mcp_host.config import StdioEndpoint
 from isthmus.mcp_host.lines import Line, LineSplitter, LongLine
 from isthmus.mcp_host.server_log import ServerLog
-from isthmus.tools.process_group import MARK, group_guard
+from isthmus.mcp_host.server_sandbox import ServerSandbox
+from isthmus.sandbox.confinement import Launch
+from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
 MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
 """A larger message of a server is refused; the call that it answers fails."""
@@ -48,17 +50,21 @@ def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -
 
 @contextlib.asynccontextmanager
 async def stdio_streams(
-    endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog
+    endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog, sandbox: ServerSandbox | None = None
 ) -> AsyncGenerator[Streams, None]:
-    """The streams to a server that is started for them, and ended with them.
+    """The streams to a server that is started for them, in the sandbox where there is one, and ended with them.
 
     Raises:
         OSError: it cannot be started.
+        SandboxError: it cannot be confined as it has to be.
     """
     stack = contextlib.AsyncExitStack()
     try:
+        own = server_environment(environment, endpoint.env)
+        plain = Launch((endpoint.command, *endpoint.args), endpoint.cwd, own)
+        launch = plain if sandbox is None else await sandbox.launch(plain, environment, log)
         announce = await stack.enter_async_context(group_guard())
-        process = await stack.enter_async_context(_started(endpoint, environment, log, announce))
+        process = await stack.enter_async_context(_started(launch, log, announce))
         incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
         outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
         with incoming_send, incoming, outgoing, outgoing_receive:
@@ -70,7 +76,7 @@ async def stdio_streams(
                     yield incoming, outgoing
                 finally:
                     with anyio.CancelScope(shield=True):
-                        await _end(process)
+                        await _end(process, is_wrapped=launch is not plain)
                     group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
@@ -78,19 +84,16 @@ async def stdio_streams(
 
 
 @contextlib.asynccontextmanager
-async def _started(
-    endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog, announce: Any
-) -> AsyncGenerator[Process, None]:
+async def _started(launch: Launch, log: ServerLog, announce: Any) -> AsyncGenerator[Process, None]:
     mark = secrets.token_hex(16)
     process = await asyncio.create_subprocess_exec(
-        endpoint.command,
-        *endpoint.args,
+        *launch.command,
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
         limit=_CHUNK,
-        cwd=endpoint.cwd,
-        env={**server_environment(environment, endpoint.env), MARK: mark},
+        cwd=launch.folder,
+        env={**launch.environment, MARK: mark},
         start_new_session=True,
     )
     try:
@@ -105,15 +108,21 @@ async def _started(
         process._transport.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportPrivateUsage] - asyncio has no public way
 
 
-async def _end(process: Process) -> None:
-    """Ask the server to end, first politely; what is left of its group is killed by whoever started it."""
+async def _end(process: Process, *, is_wrapped: bool) -> None:
+    """Ask the server to end, first politely; what is left of its group is killed by whoever started it.
+
+    What is wrapped around it ends with it.
+    """
     if process.stdin is not None:
         process.stdin.close()
     for seconds, number in zip(CLOSE_SECONDS, (signal.SIGTERM, signal.SIGKILL), strict=True):
         with anyio.move_on_after(seconds):
             await process.wait()
             return
-        _signal(process, number)
+        if is_wrapped and number == signal.SIGTERM:
+            signal_followers(process.pid, number)
+        else:
+            _signal(process, number)
 
 
 def _signal(process: Process, number: int) -> None:

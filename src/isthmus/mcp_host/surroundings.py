@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from isthmus.mcp_host.manifests import Manifests
     from isthmus.mcp_host.spawn_gate import SpawnGate
     from isthmus.mcp_host.trace import Trace
+    from isthmus.sandbox.finding import SandboxFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class Surroundings:
     """What a connection is made with. ``home`` is where logins are kept; None: there is none to use.
 
     ``manifests`` None: nothing is kept from one start to the next. ``gate`` None: programs start whenever they like.
+    ``sandbox`` None: it is looked for anew when a server wants it.
     ``trace`` None: what goes to and fro is written down nowhere.
     """
 
@@ -26,4 +28,5 @@ class Surroundings:
     why_not: "WhyNot | None" = None
     manifests: "Manifests | None" = None
     gate: "SpawnGate | None" = None
+    sandbox: "SandboxFinder | None" = None
     trace: "Trace | None" = None

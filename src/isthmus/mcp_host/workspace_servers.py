@@ -14,6 +14,7 @@ from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.names import ToolKey, assign_names
 from isthmus.mcp_host.secrets import summary
 from isthmus.mcp_host.tool import McpTool
+from isthmus.sandbox.confinement import told
 from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 
@@ -160,6 +161,8 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
     config, notes = connection.config, list[str]()
     if config.origin is Origin.MCP_JSON:
         notes.append("Configured in: .mcp.json")
+    if config.sandbox is not None:
+        notes.append(f"Sandbox: {connection.log.sandbox or told(config.sandbox)}")
     if config.lazy:
         notes.append("Starts: at its first call (lazy)")
     if connection.known.is_recalled:

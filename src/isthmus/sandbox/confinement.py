@@ -3,9 +3,9 @@
 Starting, ending and listening are up to whoever runs the program.
 """
 
+import errno
 import os
-import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,7 @@ class Confinement:
 
         Raises:
             SandboxError: the policy cannot be held, or the program or its folder would not be there.
+            OSError: there is no such program or folder.
         """
         environment = {
             **launch.environment,
@@ -57,15 +58,11 @@ class Confinement:
             **dict(policy.variables),
             "TMPDIR": "/tmp",  # noqa: S108 - the one in the sandbox, which nobody shares
         }
-        path = environment.get("PATH", "")
-        folders = [Path(folder) for folder in path.split(":") if folder.startswith("/")]
+        folders = [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
         view = view_of(policy, self.private, workspace, _Files(), programs=folders, readable=readable)
         folder = launch.folder.resolve()
         _require_seen(view, folder, "the folder it works in")
-        program = _program(launch, path)
-        if program is not None:
-            _require_seen(view, program, "the program")
-        command = (str(program) if program is not None else launch.command[0], *launch.command[1:])
+        command = (str(_program(launch, folders, view)), *launch.command[1:])
         words = command_line(self.bubblewrap, view, command, folder=folder, has_network=policy.has_network)
         return Launch(words, folder, environment)
 
@@ -86,18 +83,28 @@ def told(policy: SandboxPolicy) -> str:
     return "; ".join(parts)
 
 
-def _program(launch: Launch, path: str) -> Path | None:
-    """The program's absolute path, as it is named; None when there is none, which bubblewrap then says."""
+def _program(launch: Launch, folders: Sequence[Path], view: View) -> Path:
+    """The program's absolute path, as it is named: the first one of that name which the sandbox has."""
     name = launch.command[0]
-    if "/" in name:
-        return launch.folder / name
-    found = shutil.which(name, path=path)
-    return None if found is None else Path(found).absolute()
+    found = [launch.folder / name] if "/" in name else [folder / name for folder in folders]
+    usable = [path for path in found if path.is_file() and os.access(path, os.X_OK)]
+    for path in usable:
+        if _is_seen(view, path):
+            return path
+    for path in usable:
+        _require_seen(view, path, "the program")
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+
+
+def _is_seen(view: View, path: Path) -> bool:
+    return view.shows(path.parent.resolve() / path.name) and view.shows(path.resolve())
 
 
 def _require_seen(view: View, path: Path, what: str) -> None:
-    for seen in (path, path.resolve()):
-        if not view.shows(seen) and seen.exists():
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    for seen in (path.parent.resolve() / path.name, path.resolve()):
+        if not view.shows(seen):
             raise SandboxError(
                 f"{what}, {seen}, is not in the sandbox, which has no home folder but for the workspace and what"
                 f' sandbox.paths opens; add it or a folder around it there, such as "{seen.parent}:ro"'
