@@ -39,12 +39,15 @@ nothing else on their account that the person has not asked for.
 """
 
 
-def system_prompt(workspace: Path, mode: ApprovalMode, instructions: str = "", *, is_trusted: bool = False) -> str:
+def system_prompt(
+    workspace: Path, mode: ApprovalMode, instructions: str = "", *, is_trusted: bool = False, servers: str = ""
+) -> str:
     """The system prompt for a session in ``workspace``. ``instructions`` is the text of its files of instructions.
 
-    ``is_trusted``: the person trusts the folder, and so what the project's files say.
+    ``is_trusted``: the person trusts the folder, and so what the project's files say. ``servers`` is what MCP servers
+    say (:mod:`isthmus.agent.server_instructions`); it stands last, since servers come and go.
     """
     place = f"\nThe workspace is {workspace} (on {platform.system()}). Relative paths are relative to it.\n"
     authority = _TRUSTED if is_trusted else _UNTRUSTED
     told = f"{_INSTRUCTIONS}{authority}\n{instructions}\n" if instructions else ""
-    return _ROLE + place + (_PLAN if mode is ApprovalMode.PLAN else "") + told
+    return _ROLE + place + (_PLAN if mode is ApprovalMode.PLAN else "") + told + servers

@@ -24,6 +24,7 @@ from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.prompt import system_prompt
 from isthmus.agent.referring import read_references
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import Session
 from isthmus.agent.session_policy import policy_for
 from isthmus.agent.thoughts import thought_of
@@ -211,8 +212,11 @@ class CodingAgent:
         home = self._resources.home_of(session.user)
         instructions = await self._memory.instructions(workspace, home, names)
         is_trusted = await self._resources.trusts_project(session.user, workspace)
+        contents = self._resources.contents
+        said = await contents.instructions(_scope(session)) if contents is not None else ()
+        told = server_instructions(said)
         return ModelRequest(
-            system=system_prompt(workspace, mode, instructions.text, is_trusted=is_trusted)
+            system=system_prompt(workspace, mode, instructions.text, is_trusted=is_trusted, servers=told)
             + loading.note(session.loaded_tools),
             messages=tuple(session.messages),
             tools=tuple(

@@ -138,10 +138,11 @@ class McpHost:
     async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
         """The connections that a session can use, in configuration order, its client's own last while its task works.
 
-        ``is_patient``: wait for those that are still connecting as :meth:`tools` does.
+        ``is_patient``: hold the folder's trust anew and wait for those that are still connecting, as :meth:`tools` does.
         """
         servers = await self._servers(scope.workspace)
-        await self._reconsider(servers)
+        if is_patient:
+            await self._reconsider(servers)
         named = {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
         connections = servers.connections(named)
         if is_patient:
