@@ -108,9 +108,14 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallUpdate:
-    """A tool call changed; the whole call."""
+    """A tool call changed; the whole call.
+
+    ``tool_version`` is that of the tool that a person is asked about, where it is one whose definition may change
+    (:func:`isthmus.tools.base.version_of`): kept for what the answer means, and not shown to clients.
+    """
 
     tool_call: ToolCall
+    tool_version: str | None = None
 
     @property
     def is_ephemeral(self) -> bool:

@@ -51,10 +51,14 @@ class ServerGrant:
 
 @dataclass(frozen=True, slots=True)
 class ServerToolGrant:
-    """One tool of an MCP server may run without being asked, under whatever name the model has for it."""
+    """One tool of an MCP server may run without being asked, under whatever name the model has for it.
+
+    ``version`` is that of its description and parameters: it is asked about anew once they are others.
+    """
 
     server_name: str
     tool_name: str
+    version: str = ""
 
 
 Grant: TypeAlias = ToolGrant | PrefixGrant | ServerGrant | ServerToolGrant
@@ -170,14 +174,22 @@ def is_guarded(path: Path) -> bool:
 
 
 def grants_of(
-    option_id: str, tool_name: str, kind: ToolKind, arguments: Mapping[str, Any], mcp: McpDetails | None = None
+    option_id: str,
+    tool_name: str,
+    kind: ToolKind,
+    arguments: Mapping[str, Any],
+    mcp: McpDetails | None = None,
+    version: str = "",
 ) -> frozenset[Grant]:
-    """What the answer ``option_id`` to a call's question allows from now on; ``mcp`` says whose tool it was."""
+    """What the answer ``option_id`` to a call's question allows from now on; ``mcp`` says whose tool it was.
+
+    ``version`` is that of the tool that was asked about; empty in journals of old, and for a tool that has none.
+    """
     if mcp is not None:
         # By the server's own name: the model's may be that of another server's tool tomorrow.
         always: dict[str, Grant] = {
             PROCEED_ALWAYS_SERVER: ServerGrant(mcp.server_name),
-            PROCEED_ALWAYS_TOOL: ServerToolGrant(mcp.server_name, mcp.tool_name),
+            PROCEED_ALWAYS_TOOL: ServerToolGrant(mcp.server_name, mcp.tool_name, version),
         }
         return frozenset({always[option_id]}) if option_id in always else frozenset()
     if option_id == PROCEED_ALWAYS_TOOL:

@@ -64,6 +64,7 @@ from isthmus.tools.base import (
     ToolItem,
     ToolKind,
     ToolSet,
+    version_of,
 )
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
@@ -79,6 +80,8 @@ class _Ready:
     context: ToolContext
     proposal: ConfirmationDetails | None
     announced: ToolCall
+    version: str | None = None
+    """Of the tool that proposed it; None where that is not known."""
 
 
 class CallRunner:
@@ -193,13 +196,13 @@ class CallRunner:
         match decision:
             case Ask(options):
                 request = _with_details(ConfirmationRequest(options), ready)
-                yield ToolCallUpdate(replace(ready.announced, confirmation_request=request))
+                yield ToolCallUpdate(replace(ready.announced, confirmation_request=request), ready.version or None)
             case Deny(reason):
                 for event in refused(ready.announced, ErrorDetails(reason, "permission_denied")):
                     yield event
             case Allow():
                 yield ToolCallUpdate(ready.announced)
-                async with aclosing(self._execute(ready, Approved(ready.proposal))) as events:
+                async with aclosing(self._execute(ready, Approved(ready.proposal, version=ready.version))) as events:
                     async for event in events:
                         yield event
             case _:
@@ -221,7 +224,8 @@ class CallRunner:
         if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
             return
         modified = confirmation.file_details if confirmation is not None else None
-        approved = Approved(item.proposal, modified.new_content if modified is not None else None)
+        version = self._session.tool_versions.get(call.tool_call_id)
+        approved = Approved(item.proposal, modified.new_content if modified is not None else None, version)
         ready = _Ready(tool, self._context(item), item.proposal, replace(call, confirmation_request=None))
         async with aclosing(self._execute(ready, approved)) as events:
             async for event in events:
@@ -231,7 +235,7 @@ class CallRunner:
         context = self._context(item)
         arguments = item.request.arguments
         proposal = await tool.propose(arguments, context)
-        return _Ready(tool, context, proposal, announced_call(item, tool.describe(arguments)))
+        return _Ready(tool, context, proposal, announced_call(item, tool.describe(arguments)), version_of(tool))
 
     def _context(self, item: OpenCall) -> ToolContext:
         workspace = Path(self._session.workspace)
@@ -256,7 +260,7 @@ class CallRunner:
         now = replace(policy, grants=policy.grants | self._grants() | trusted)
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
         if isinstance(proposal, McpDetails):
-            named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name)}
+            named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
             if proposal.server_name not in self._tools.tools:
                 # As allow-lists name a server's tools: all of them, or one by the server's own name for it.
                 named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
@@ -272,7 +276,8 @@ class CallRunner:
             mcp = asked.mcp_details if asked is not None else None
             if tool is not None or mcp is not None:
                 kind = tool.kind if tool is not None else ToolKind.OTHER
-                self._granted |= grants_of(option, call.tool_name, kind, call.input_parameters, mcp)
+                version = self._session.tool_versions.get(call.tool_call_id, "")
+                self._granted |= grants_of(option, call.tool_name, kind, call.input_parameters, mcp, version)
         self._answers_seen = len(answered)
         return self._granted
 

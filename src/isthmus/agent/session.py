@@ -99,6 +99,8 @@ class Session:
     calls: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
     answered: list[tuple[ToolCall, str]] = field(default_factory=list[tuple[ToolCall, str]])
     """Every call with the option that the person chose for it; what is granted follows from these."""
+    tool_versions: dict[str, str] = field(default_factory=dict[str, str])
+    """Of calls that a person was asked about, the version of the tool, by call id; where it has one."""
     task_id: str = ""
     user: str = ""
     """Whose session it is; the empty name is the local person's."""
@@ -177,8 +179,10 @@ class Session:
                 self.state = state
             case ModelReply():
                 self._take_reply(event)
-            case ToolCallUpdate(call):
+            case ToolCallUpdate(call, version):
                 self._take_call(call)
+                if version is not None:
+                    self.tool_versions[call.tool_call_id] = version
             case ConfirmationAccepted(confirmation):
                 self._take_confirmation(confirmation)
             case ToolResultRecorded():
