@@ -1,16 +1,19 @@
 """Which folders a person trusts: what a project's files can start, runs only there.
 
-Read from Gemini CLI's ``~/.gemini/trustedFolders.json``: an object of absolute paths, each ``TRUST_FOLDER`` (it and
+Kept in Gemini CLI's ``~/.gemini/trustedFolders.json``: an object of absolute paths, each ``TRUST_FOLDER`` (it and
 what is below), ``TRUST_PARENT`` (the same for the folder around it) or ``DO_NOT_TRUST`` (neither it nor what is below).
 The longest path that fits decides; no path that fits means no trust. Asking the person is a front's business.
 """
 
 import os
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from isthmus.jsonc import JsoncError, parse
+from isthmus.jsonc_edit import set_member
+from isthmus.settings_file import change_file
 
 FolderTrust: TypeAlias = Callable[[Path], bool]
 """Whether the person trusts what the files of this folder would start."""
@@ -21,34 +24,65 @@ def trusted_folders_path(home: Path) -> Path:
     return home / ".gemini" / "trustedFolders.json"
 
 
-def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool:
-    """Whether the rules of a trustedFolders.json trust `folder` (a resolved path)."""
-    best, trusts = -1, False
+class TrustRule(StrEnum):
+    """What the file says of a folder."""
+
+    FOLDER = "TRUST_FOLDER"
+    PARENT = "TRUST_PARENT"
+    NOT = "DO_NOT_TRUST"
+
+
+def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
+    """Whether the rules of a trustedFolders.json trust `folder` (a resolved path); None: they do not say."""
+    best, trusts = -1, None
     for path, rule in rules.items():
         place = Path(os.path.realpath(path))
-        if rule == "TRUST_PARENT":
+        if rule == TrustRule.PARENT:
             place = place.parent
-        elif rule not in ("TRUST_FOLDER", "DO_NOT_TRUST"):
+        elif rule not in (TrustRule.FOLDER, TrustRule.NOT):
             continue
         depth = len(place.parts)
         if (folder == place or place in folder.parents) and depth >= best:
             # Of two rules for one folder the one that does not trust it holds.
-            trusts = rule != "DO_NOT_TRUST" and (depth > best or trusts)
+            trusts = rule != TrustRule.NOT and (depth > best or trusts is True)
             best = depth
     return trusts
 
 
+def stated_trust(home: Path, folder: Path) -> bool | None:
+    """What the person's file says of a folder now; None: nothing, or it is no file that says anything. Blocks."""
+    try:
+        return is_trusted(folder.resolve(), _rules(trusted_folders_path(home).read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, JsoncError):
+        return None
+
+
 def file_trust(home: Path) -> FolderTrust:
     """The trust that the person's file states, read anew for each question; a file that is not JSON trusts nothing."""
+    return lambda folder: stated_trust(home, folder) is True
 
-    def trusts(folder: Path) -> bool:
-        try:
-            rules: object = parse(trusted_folders_path(home).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, JsoncError):
-            return False
-        if not isinstance(rules, dict):
-            return False
-        texts = {path: rule for path, rule in cast("dict[str, object]", rules).items() if isinstance(rule, str)}
-        return is_trusted(folder.resolve(), texts)
 
-    return trusts
+def state_trust(home: Path, folder: Path, rule: TrustRule) -> None:
+    """Write into the person's file what counts for `folder`; its other rules and its comments stay. Blocks.
+
+    Raises:
+        SettingsFileError: the file cannot be changed, and was not.
+    """
+    place = folder.resolve()
+
+    def with_rule(text: str) -> str:
+        # Another spelling of the same folder would go on to say something else.
+        names = [path for path in _rules(text) if Path(os.path.realpath(path)) == place]
+        for name in names or [str(place)]:
+            text = set_member(text, [name], rule.value)
+        return text
+
+    change_file(trusted_folders_path(home), with_rule)
+
+
+def _rules(text: str) -> Mapping[str, str]:
+    """The rules that a file's text states; raises JsoncError."""
+    rules: object = parse(text) if text.strip() else {}
+    if not isinstance(rules, dict):
+        return {}
+    return {path: rule for path, rule in cast("dict[str, object]", rules).items() if isinstance(rule, str)}
