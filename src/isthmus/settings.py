@@ -7,13 +7,14 @@ own file. No services here, and no defaults of the programs that use them.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from isthmus.amounts import AmountError, parse_size
-from isthmus.errors import IsthmusError
+from isthmus.errors import DecodeError, IsthmusError
 from isthmus.jsonc import JsoncError, parse
+from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 
 T = TypeVar("T", str, int, bool)
 
@@ -29,9 +30,11 @@ class Settings:
     ``model`` is ``isthmus.model`` or ``model.name``. ``approval_mode`` is ``general.defaultApprovalMode``,
     ``allowed_tools`` is ``tools.allowed``, ``max_model_turns`` is ``model.maxSessionTurns`` (-1 there: no limit),
     ``compaction_share`` is ``model.compressionThreshold``, a share of the model's context window,
+    ``sandbox`` is ``tools.sandbox`` of the user's own file,
     ``ide_enabled`` is ``ide.enabled``, ``context_files`` is ``context.fileName`` (one name or several).
     ``journal_maximum_size`` is ``isthmus.journal.maxSize`` in bytes, 0 for none; only the user's own file counts,
-    since a project's would delete what belongs to others.
+    since a project's would delete what belongs to others. ``token_store`` is ``isthmus.tokenStore`` there: where the
+    logins to MCP servers are kept, ``file`` or ``keyring``.
     """
 
     model: str | None = None
@@ -42,6 +45,8 @@ class Settings:
     ide_enabled: bool | None = None
     context_files: tuple[str, ...] = ()
     journal_maximum_size: int | None = None
+    token_store: str | None = None
+    sandbox: CommandSandbox = field(default_factory=CommandSandbox)
     files: tuple[Path, ...] = ()
 
 
@@ -76,6 +81,8 @@ def load_settings(project: Path, home: Path) -> Settings:
         ide_enabled=_first(both, "ide.enabled", bool),
         context_files=_file_names(both, "context.fileName"),
         journal_maximum_size=_size(personal, "isthmus.journal.maxSize"),
+        token_store=_choice(personal, "isthmus.tokenStore", ("file", "keyring")),
+        sandbox=_sandbox(personal),
         files=tuple(source.path for source in both),
     )
 
@@ -124,6 +131,17 @@ def _first(sources: Sequence[_Source], key: str, kind: type[T]) -> T | None:
     return None
 
 
+def _choice(sources: Sequence[_Source], key: str, choices: Sequence[str]) -> str | None:
+    for source in sources:
+        value = source.get(key)
+        if value is not None and value not in choices:
+            expected = " or ".join(f'"{choice}"' for choice in choices)
+            raise SettingsError(f"{source.path}: {key} is {value!r}; expected {expected}")
+        if value is not None:
+            return str(value)
+    return None
+
+
 def _share(sources: Sequence[_Source], key: str) -> float | None:
     for source in sources:
         value = source.get(key)
@@ -166,6 +184,17 @@ def _file_names(sources: Sequence[_Source], key: str) -> tuple[str, ...]:
 
 def _is_name(name: str) -> bool:
     return name not in ("", ".", "..") and not set(name) & set("/\\\0")
+
+
+def _sandbox(sources: Sequence[_Source]) -> CommandSandbox:
+    for source in sources:
+        tools = source.get("tools")
+        if isinstance(tools, Mapping):
+            try:
+                return decode_command_sandbox(cast("Mapping[str, object]", tools), f"{source.path}: tools")
+            except DecodeError as error:
+                raise SettingsError(str(error)) from error
+    return CommandSandbox()
 
 
 def _strings(sources: Sequence[_Source], key: str) -> Sequence[str]:

@@ -21,7 +21,7 @@ class AgentOptions:
     next request would take more than ``compaction_share`` of the model's context window.
     ``context_files`` are the names of the files that instruct the agent; empty for the usual ones. ``roots`` are the
     folders that a server's users may work in: nothing above them instructs their agents. ``tool_search`` is when the
-    schemas of MCP servers' tools are loaded on demand.
+    schemas of MCP servers' tools are loaded on demand. ``sandbox`` tells what shell commands are confined to.
     """
 
     output_folder: Path
@@ -33,6 +33,7 @@ class AgentOptions:
     context_files: tuple[str, ...] = ()
     roots: tuple[Path, ...] = ()
     tool_search: SearchOptions = field(default_factory=SearchOptions)
+    sandbox: str = "none"
 
     def environment_of(self, user: str) -> Mapping[str, str]:
         """What a user's commands get: those of others than the local person none of that person's secrets."""

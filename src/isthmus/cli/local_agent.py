@@ -17,6 +17,7 @@ from isthmus.cli.models import ModelDirectory
 from isthmus.cli.options import Setup
 from isthmus.cli.session_editors import SessionEditors
 from isthmus.cli.task_files import TaskFiles
+from isthmus.cli.trust import OnUnknown, settle_trust
 from isthmus.client import InvalidRequest, TaskSnapshot
 from isthmus.codec import JsonObject
 from isthmus.development_tool import AgentSettings
@@ -28,6 +29,7 @@ from isthmus.journal.sqlite import SqliteJournal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
+from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 
@@ -41,12 +43,13 @@ class McpUse:
 
     ``patience``: seconds that a turn waits for those that are still connecting. ``why_not``: why a client's own server
     may not be connected to at an address (its host's name comes first), or None; without it, every address may be.
-    ``open_browser`` shows the page of a login to the person at this machine.
+    ``open_browser`` shows the page of a login to the person at this machine. ``on_unknown_trust`` is called at the
+    start where the folder's files would start something and nobody said whether they may.
     """
 
     patience: float = 5.0
     why_not: Callable[[str, str], str | None] | None = None
-    open_browser: Callable[[str], None] | None = None
+    open_browser: Callable[[str], bool | None] | None = None
 
 
 @contextlib.asynccontextmanager
@@ -81,6 +84,7 @@ async def local_agent(
         compaction_share=setup.compaction_share or COMPACTION_SHARE,
         context_files=setup.context_files,
         roots=workspaces.roots,
+        sandbox=setup.sandbox.level,
     )
 
     async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:
@@ -130,6 +134,10 @@ async def local_agent(
             if workspaces.default is not None:
                 mcp.begin(Path(workspaces.default))
             await engine.start()
+            if use.on_unknown_trust is not None and workspaces.default is not None:
+                folder = Path(workspaces.default)
+                await settle_trust(use.on_unknown_trust, folder, setup.environment, local_editors)
+                await mcp.servers(ToolScope(folder))  # those of the project begin, too, if they may now
         if not is_idle:
             for_user = partial(engine.for_user, workspaces=WorkspaceRule())
             surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find).run())
@@ -167,8 +175,9 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         trusts,
         editors.context if editors is not None else None,
         use.open_browser,
+        sandbox=setup.sandbox.finder,
     )
-    return McpHost(builtin_tools(), options)
+    return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
 
 
 def _settings_check(

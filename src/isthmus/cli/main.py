@@ -37,6 +37,7 @@ COMMANDS = {
     "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
     "mcp": _Command("isthmus.cli.mcp", "Add, list, remove and try the MCP servers that give it more tools."),
+    "trust": _Command("isthmus.cli.trust", "Let what a folder's files configure run on this machine, or not."),
     "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are kept here; export or delete them."),
     "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),
     "ide": _Command("isthmus.cli.ide", "Act as the person in a running companion."),
@@ -130,7 +131,7 @@ def _refuse_options_before(name: str, context: click.Context) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 130 interrupted.
+    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 44 no sandbox, 130 interrupted.
 
     What fails before there is a task is said on stderr and, where -o asks for it, on stdout as JSON too.
     """
@@ -141,7 +142,8 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except click.ClickException as error:
         status = BAD_INPUT if isinstance(error, click.UsageError) else error.exit_code
-        if not _failed_as_json(arguments, "FatalInputError", error.format_message(), status):
+        kind = getattr(error, "kind", "FatalInputError")
+        if not _failed_as_json(arguments, kind, error.format_message(), status):
             error.show()
         return status
     except (click.Abort, KeyboardInterrupt):

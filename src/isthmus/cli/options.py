@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from isthmus.cli.sandbox import CHOICES, SandboxSetup, decide_sandbox
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class GivenOptions:
     workspace: Path | None = None
     data_dir: Path | None = None
     ide: bool | None = None
+    sandbox: str | None = None
 
 
 def agent_options(function: F) -> F:
@@ -48,6 +50,16 @@ def agent_options(function: F) -> F:
         ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
+        click.option(
+            "-s",
+            "--sandbox",
+            type=click.Choice(CHOICES),
+            is_flag=False,
+            flag_value="auto",
+            metavar="[auto|require|off]",
+            help="Run shell commands in bubblewrap: no writes outside the folder, no network. auto goes on without it"
+            " where it does not work, and says so; require does not start.",
+        ),
         click.option(
             "--max-turns", type=click.IntRange(min=1), metavar="N", help="Model requests for one prompt at the most."
         ),
@@ -81,6 +93,7 @@ class Setup:
     max_model_turns: int
     use_ide: bool
     environment: Mapping[str, str]
+    sandbox: "SandboxSetup"
     context_files: tuple[str, ...] = ()
     compaction_share: float | None = None
     """Names of the files that instruct the agent; empty for the usual ones."""
@@ -93,6 +106,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
 
     Raises:
         BadInputError: a value or a settings file does not fit; nothing was started.
+        SandboxRequiredError: the sandbox is required, and does not work.
     """
     from isthmus.models.choose import choose
     from isthmus.settings import SettingsError, load_settings
@@ -108,14 +122,16 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         raise BadInputError(str(error)) from error
     except IsthmusError as error:
         raise BadInputError(str(error)) from error
+    data_dir = data_directory(options)
     return Setup(
         workspace=workspace,
-        data_dir=data_directory(options),
+        data_dir=data_dir,
         model=model,
         policy=_policy(options, settings, may_ask=may_ask),
         max_model_turns=options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS,
         use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
         environment=environment,
+        sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=Path.home(), data_dir=data_dir),
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from isthmus.cli.local_agent import McpUse, local_agent, rule_for
 from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt
+from isthmus.cli.sandbox import say_warnings
 from isthmus.client import AgentClient
 
 
@@ -22,6 +23,7 @@ def run(
     """
     is_headless = runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     setup = decide(options, may_ask=not is_headless)
+    say_warnings(setup.sandbox)
     if list_sessions:
         return asyncio.run(_list_sessions(setup))
     if is_headless:
@@ -47,12 +49,13 @@ HEADLESS_PATIENCE = 20.0
 """Seconds that a turn without a person waits for MCP servers that are still connecting."""
 
 
-def _open_browser(url: str) -> None:
+def _open_browser(url: str) -> bool:
     """Show a page, where there are windows: a browser for terminals would take this one over."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         import webbrowser
 
-        webbrowser.open(url)
+        return webbrowser.open(url)
+    return False
 
 
 async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
@@ -112,7 +115,8 @@ def heading(setup: Setup) -> tuple[str, ...]:
     workspace = str(setup.workspace)
     shown = workspace.replace(home, "~", 1) if workspace.startswith(home) else workspace
     mode = "" if setup.policy.mode == "default" else f" · {setup.policy.mode}"
-    return (f"Isthmus {__version__} · {shown}{mode}", model_line(setup), "/help for help")
+    sandbox = () if setup.sandbox.commands is None else (f"Sandbox: {setup.sandbox.level}",)
+    return (f"Isthmus {__version__} · {shown}{mode}", model_line(setup), *sandbox, "/help for help")
 
 
 def model_line(setup: Setup) -> str:

@@ -160,5 +160,9 @@ def _say_how(setup: Setup, token_path: Path, *, has_users: bool) -> None:
 
     log.info("Token: %s", token_path)
     log.info("%s", model_line(setup))
+    for warning in setup.sandbox.warnings:
+        log.warning("%s", warning)
+    if setup.sandbox.commands is not None:
+        log.info("Sandbox: %s", setup.sandbox.level)
     if not has_users:
         log.info("Sessions may work in any folder. Users' tokens are not taken: that needs --workspace DIR.")

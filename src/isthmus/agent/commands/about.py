@@ -7,7 +7,7 @@ from isthmus.development_tool import EXTENSION_URI
 
 
 async def about(context: CommandContext) -> Steps:
-    """Version, model, workspace, approval mode, and the extension of the protocol."""
+    """Version, model, workspace, approval mode, sandbox, and the extension of the protocol."""
     model = await context.resources.open_model(context.session.model)
     options = context.options
     policy = policy_for(options.policy, context.session.settings, options.settings_rule)
@@ -18,6 +18,7 @@ async def about(context: CommandContext) -> Steps:
                 f"Model: {model.name} ({model.provider})",
                 f"Workspace: {context.workspace}",
                 f"Approval mode: {policy.mode}",
+                f"Sandbox: {options.sandbox}",
                 f"Extension: development-tool {EXTENSION_URI.rpartition('/')[0].rpartition('/')[2]} ({EXTENSION_URI})",
                 f"Session: {context.session.context_id}",
             )

@@ -1,0 +1,92 @@
+"""The sandbox that options, environment and settings ask for, and whether there is one here.
+
+Said once, before anything runs: a sandbox that was asked for and is not there must not look as if it held.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from isthmus.sandbox.finding import SandboxFinder
+    from isthmus.sandbox.settings import CommandSandbox
+    from isthmus.tools.shell_sandbox import ShellSandbox
+
+CHOICES = ("auto", "require", "off")
+SANDBOX_STATUS = 44
+"""The exit status when a sandbox is required and does not work, as Gemini CLI has it."""
+VARIABLE = "GEMINI_SANDBOX"
+
+
+class SandboxRequiredError(click.ClickException):
+    """A sandbox is required, and does not work here; nothing was started."""
+
+    exit_code = SANDBOX_STATUS
+    kind = "FatalSandboxError"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSetup:
+    """The sandbox of this machine. ``commands`` None: shell commands run without one.
+
+    ``level`` tells what commands are confined to; ``warnings`` are for the person, before anything runs.
+    """
+
+    finder: "SandboxFinder"
+    commands: "ShellSandbox | None"
+    level: str
+    warnings: tuple[str, ...] = ()
+
+
+def decide_sandbox(
+    given: str | None, settings: "CommandSandbox", environment: Mapping[str, str], *, home: Path, data_dir: Path
+) -> SandboxSetup:
+    """Settle it; looks for bubblewrap when it is wanted for commands.
+
+    Raises:
+        SandboxRequiredError: it is required, and does not work.
+    """
+    from isthmus.places import runtime_directory
+    from isthmus.sandbox.confinement import told
+    from isthmus.sandbox.finding import SandboxFinder
+    from isthmus.sandbox.mounts import PrivatePlaces
+    from isthmus.sandbox.policy import Demand
+    from isthmus.sandbox.support import NoSandbox
+    from isthmus.tools.shell_sandbox import ShellSandbox
+
+    finder = SandboxFinder(PrivatePlaces(home, (data_dir, runtime_directory(environment))), environment)
+    if not _is_wanted(given, settings, environment):
+        return SandboxSetup(finder, None, "none; --sandbox confines shell commands")
+    policy = settings.policy
+    found = finder.find()
+    if not isinstance(found, NoSandbox):
+        level = f"{found.bubblewrap}; {told(policy)}"
+        return SandboxSetup(finder, ShellSandbox(found, policy), level, policy.notes)
+    if given == "require" or policy.demand is Demand.REQUIRE:
+        who = "--sandbox=require" if given == "require" else "tools.sandbox in your settings"
+        raise SandboxRequiredError(
+            f"{who} wants shell commands to run in a sandbox, which does not work here: {found.reason}."
+            " To run them without one: --sandbox=off"
+        )
+    warning = f"shell commands run WITHOUT a sandbox, though one is asked for: {found.reason}"
+    return SandboxSetup(finder, None, f"NONE, though one is asked for: {found.reason}", (*policy.notes, warning))
+
+
+def say_warnings(sandbox: SandboxSetup) -> None:
+    """Tell the person on stderr what they must know before anything runs."""
+    for warning in sandbox.warnings:
+        sys.stderr.write(f"isthmus: {warning}\n")
+
+
+def _is_wanted(given: str | None, settings: "CommandSandbox", environment: Mapping[str, str]) -> bool:
+    """The option counts, then Gemini CLI's variable (a truth value, or the name of a sandbox), then the settings."""
+    if given is not None:
+        return given != "off"
+    variable = environment.get(VARIABLE, "").strip().lower()
+    if variable:
+        return variable not in ("0", "false")
+    return settings.is_wanted is True
