@@ -118,7 +118,7 @@ class CallExecution:
                                 async for event in asking:
                                     yield event
                         elif (why_not := self._why_not_asked(ask)) is not None:
-                            ask.give(NoAnswer(why_not))
+                            ask.give(NoAnswer(why_not, is_refusal=True))
                             for event in refused(question, ErrorDetails(why_not, "permission_denied")):
                                 yield event
                         else:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 import anyio
 import httpx2
 
+from isthmus.mcp_host.asking import ServerAsking
 from isthmus.mcp_host.config import HttpEndpoint, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
@@ -29,7 +30,7 @@ from isthmus.mcp_host.way import Way
 class Attempt:
     """One attempt. ``on_end`` is called when the server sends no more, ``on_change`` when it says its offer changed.
 
-    ``log`` and ``watch`` tell what came meanwhile.
+    ``asking`` takes what the server asks. ``log`` and ``watch`` tell what came meanwhile.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Attempt:
         way: Way,
         on_end: Callable[[], None],
         on_change: Callable[[], None],
+        asking: ServerAsking | None = None,
     ) -> None:
         self.way = way
         self.log = ServerLog()
@@ -47,6 +49,7 @@ class Attempt:
         self._surroundings = surroundings
         self._on_end = on_end
         self._on_change = on_change
+        self._asking = asking
         self._scope = anyio.CancelScope()
         self._is_connecting = True
         self._has_expired = False
@@ -96,6 +99,7 @@ class Attempt:
                     self.way,
                     on_end=self._on_end,
                     on_change=self._on_change,
+                    asking=self._asking,
                 ) as session:
                     timer.cancel()
                     step = "tools/list"

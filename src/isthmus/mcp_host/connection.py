@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from isthmus.mcp_host.asking import ServerAsking
 from isthmus.mcp_host.config import HttpEndpoint, ServerConfig
 from isthmus.mcp_host.errors import (
     AbandonedError,
@@ -78,6 +79,7 @@ class ServerConnection:
         self._wants_anew = False
         self._ways = Ways(config.endpoint)
         self.known = KnownOffer(config, surroundings)
+        self.asking = ServerAsking(config.name, surroundings.workspace, surroundings.open_browser)
 
     def recall(self) -> None:
         """Take up what the server offered when it was last connected; before it is started. Blocks."""
@@ -317,7 +319,7 @@ class ServerConnection:
 
         if self._is_closing or self._wants_anew:
             return False
-        self._attempt = attempt = Attempt(self.config, self._surroundings, way, self._lose, self._change)
+        self._attempt = attempt = Attempt(self.config, self._surroundings, way, self._lose, self._change, self.asking)
         self.log = attempt.log
         self._is_lost = self._has_changed = False
         try:

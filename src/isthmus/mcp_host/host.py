@@ -314,6 +314,7 @@ class McpHost:
             manifests=self._manifests,
             gate=self._gate,
             sandbox=self._options.sandbox,
+            open_browser=self._options.open_browser,
         )
         return ServerConnection(config, surroundings)
 
@@ -324,6 +325,9 @@ class McpHost:
         if not wanted:
             return []
         key = _key(scope)
+        before = self._clients.get(key)
+        if before is not None and any(connection.asking.is_busy for connection in before.connections):
+            return before.connections  # A call of theirs waits for the person in the middle of its work.
         if (before := self._clients.pop(key, None)) is not None:
             await asyncio.gather(*(connection.aclose() for connection in before.connections))
         surroundings = Surroundings({}, servers.workspace, why_not=self._options.why_not)

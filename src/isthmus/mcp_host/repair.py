@@ -34,6 +34,8 @@ def repair(method: str, result: JsonObject, fits: Fits) -> Repaired:
     """The result of `method` without what does not fit. Results of methods that are not known here stay as they are."""
     if method in _LISTS:
         return _repair_list(method, result, fits)
+    if result.get("resultType") == "input_required":
+        return Repaired(result)  # No result yet, but what the server wants to know first.
     if method == "tools/call":
         return Repaired(_repair_call(result, fits))
     return Repaired(result)

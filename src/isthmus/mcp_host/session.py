@@ -23,6 +23,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from isthmus import __version__
+from isthmus.mcp_host.asking import MAXIMUM_QUESTIONS, ServerAsking
+from isthmus.mcp_host.callbacks import elicitation, sampling
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.observed import Observer, observed
@@ -136,7 +138,8 @@ class McpSession:
         Raises:
             MCPError: the server refused, or the connection ended.
         """
-        return await self._client.session.call_tool(tool, dict(arguments), progress_callback=on_progress)
+        # Not the session's own: this one answers what a server of the 2026 revision wants to know first.
+        return await self._client.call_tool(tool, dict(arguments), progress_callback=on_progress)
 
 
 @contextlib.asynccontextmanager
@@ -148,8 +151,9 @@ async def open_session(
     *,
     on_end: Callable[[], None],
     on_change: Callable[[], None],
+    asking: ServerAsking | None = None,
 ) -> AsyncGenerator[McpSession, None]:
-    """A session over `transport`, after the handshake, if `way` has one.
+    """A session over `transport`, after the handshake, if `way` has one. Without `asking` the server may ask nothing.
 
     Raises:
         Exception: whatever the transport or the SDK raises, often in a group.
@@ -163,6 +167,8 @@ async def open_session(
     async def handle(message: IncomingMessage) -> None:
         if isinstance(message, _CHANGES) and has_begun:
             on_change()
+        elif isinstance(message, types.ElicitCompleteNotification) and asking is not None:
+            asking.completed(message.params.elicitation_id)
 
     async def roots(context: ClientRequestContext) -> types.ListRootsResult:
         return types.ListRootsResult(roots=[types.Root(uri=workspace.as_uri(), name=workspace.name)])  # pyright: ignore[reportArgumentType] - a str is validated into the URL
@@ -174,6 +180,9 @@ async def open_session(
         prior_discover=prior,
         message_handler=handle,
         list_roots_callback=roots,
+        elicitation_callback=None if asking is None else elicitation(asking),
+        sampling_callback=None if asking is None else sampling(asking),
+        input_required_max_rounds=MAXIMUM_QUESTIONS,
         client_info=types.Implementation(name="isthmus", version=__version__),
         cache=None,
     )

@@ -1,6 +1,6 @@
 """What a connection to a server is made with, besides the server's own configuration."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,3 +30,5 @@ class Surroundings:
     gate: "SpawnGate | None" = None
     sandbox: "SandboxFinder | None" = None
     trace: "Trace | None" = None
+    open_browser: Callable[[str], object] | None = None
+    """Shows a page to the person, where there is one at this machine."""

@@ -6,15 +6,20 @@ that the call is cancelled. Deliberately not here: connecting, and who may call.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
+from isthmus.mcp_host.asking import CallAsks, action_of
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.errors import ServerLostError, ToolGoneError
 from isthmus.mcp_host.offer import OfferedTool
 from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, parts_of, render, said_maximum
+from isthmus.mcp_host.server_questions import ACCEPT, UrlError, done_question, url_question
+from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
 from isthmus.tools.arguments import INVALID_ARGUMENTS
+from isthmus.tools.asking import AskPerson, Chosen
 from isthmus.tools.base import (
     Approved,
     Arguments,
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 
 LONGEST_CALL_SECONDS = 3600.0
 """A call takes no longer, however much progress it tells; a longer `timeout` of the server counts instead."""
+PAGE_ROUNDS = 3
+"""How often a server may say that a call needs pages to be visited first."""
 SHOWN_ARGUMENTS = 500
 """Characters of the arguments in a call's description."""
 SMALL_TEXT = MAXIMUM_CHARACTERS // 2
@@ -115,13 +122,42 @@ class McpTool:
         if isinstance(proposed, McpDetails) and proposed != McpDetails(self.server_name, self.server_tool_name):
             message = f"{self.name} is not the tool any more that was approved; nothing was called"
             raise ToolFailure(message, "tool_changed")
-        progress = _Progress()
         version = approved.version if approved.version is not None else self.version
-        calling = asyncio.create_task(self._connection.call(self.server_tool_name, arguments, progress, version))
+        pages: Sequence[Page] = ()
+        for number in range(PAGE_ROUNDS + 1):
+            async with aclosing(self._go_to(pages)) as going:
+                async for ask in going:
+                    yield ask
+            try:
+                async with aclosing(self._call(arguments, version, context)) as items:
+                    async for item in items:
+                        yield item
+                return
+            except PagesNeededError as error:
+                # The server has not begun with the call: it is made again, which is what it asks for.
+                pages = error.pages
+                if number == PAGE_ROUNDS:
+                    message = f"{self.server_tool_name} of the MCP server {self.server_name!r} wants ever more pages"
+                    raise ToolFailure(f"{message} to be visited; it was given up", "mcp_error") from error
+
+    async def _call(
+        self, arguments: Arguments, version: str | None, context: ToolContext
+    ) -> AsyncGenerator[ToolItem, None]:
+        """One call, with what the server asks in it."""
+        progress = _Progress()
+        asks = CallAsks(str(context.output_folder), progress.news)
         try:
-            async for text in self._watch(calling, progress):
-                yield LiveContent(text)
-            yield await self._result(await calling, context)
+            with self._connection.asking.call(asks):
+                calling = asks.start(self._connection.call(self.server_tool_name, arguments, progress, version))
+                try:
+                    async with aclosing(self._watch(calling, progress, asks)) as items:
+                        async for item in items:
+                            yield item
+                    yield await self._result(await calling, context)
+                finally:
+                    if not calling.done():
+                        calling.cancel()
+                        await asyncio.wait({calling}, timeout=1)
         except ServerLostError as error:
             raise ToolFailure(str(error), "mcp_server_lost") from error
         except ToolGoneError as error:
@@ -129,15 +165,46 @@ class McpTool:
         except ToolFailure:
             raise
         except Exception as error:
+            if pages := pages_needed(error):
+                raise PagesNeededError(pages) from error
             message, category = self._why(error)
             raise ToolFailure(self._connection.hidden(message), category) from error
-        finally:
-            if not calling.done():
-                calling.cancel()
-                await asyncio.wait({calling}, timeout=1)
 
-    async def _watch(self, calling: "asyncio.Task[CallToolResult]", progress: "_Progress") -> AsyncGenerator[str, None]:
-        """The texts of its progress, until the call has ended.
+    async def _go_to(self, pages: "Sequence[Page]") -> AsyncGenerator[AskPerson, None]:
+        """Ask the person to visit the pages that the server needs first, and wait until that is done.
+
+        Raises:
+            ToolFailure: the person does not.
+        """
+        if not pages:
+            return
+        asking = self._connection.asking
+        refused = f"{self.server_tool_name} of the MCP server {self.server_name!r} needs a page that was not visited"
+        for page in pages:
+            try:
+                question = url_question(
+                    self.server_name, page.message, page.url, opens_browser=asking.open_browser is not None
+                )
+            except UrlError as error:
+                raise ToolFailure(f"{refused}: {error}", "mcp_declined") from error
+            ask = AskPerson(question)
+            yield ask
+            if action_of(await ask.reply(), question) != ACCEPT:
+                raise ToolFailure(f"{refused}; it was not called again", "mcp_declined")
+            await asking.show(page.url)
+        question = done_question(self.server_name, self.server_tool_name, [page.url for page in pages])
+        ask = AskPerson(question)
+        with asking.withdrawn_when_done(ask, [page.elicitation_id for page in pages]):
+            if ask.is_open:
+                yield ask
+            reply = await ask.reply()
+        if isinstance(reply, Chosen) and reply.option_id not in question.accepting:
+            raise ToolFailure(f"{refused}; it was not called again", "mcp_declined")
+
+    async def _watch(
+        self, calling: "asyncio.Task[CallToolResult]", progress: "_Progress", asks: CallAsks
+    ) -> AsyncGenerator[LiveContent | AskPerson, None]:
+        """Its progress and its questions, until the call has ended. A person may think as long as it takes.
 
         Raises:
             ToolFailure: it was silent or took altogether for too long.
@@ -154,8 +221,13 @@ class McpTool:
                 waiting.cancel()
             if progress.news.is_set():
                 progress.news.clear()
+                asked = time.monotonic()
+                while (ask := asks.next()) is not None:
+                    yield ask
                 heard = time.monotonic()
-                yield progress.text
+                began += heard - asked
+                if (text := progress.take()) is not None:
+                    yield LiveContent(text)
                 continue
             if calling.done():
                 return
@@ -242,9 +314,14 @@ class _Progress:
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
-        self.text = ""
+        self._text: str | None = None
+
+    def take(self) -> str | None:
+        """The text, where there is a new one."""
+        text, self._text = self._text, None
+        return text
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         share = f"{progress:g}" if not total else f"{100 * progress / total:.0f}% ({progress:g} of {total:g})"
-        self.text = f"{share} {message or ''}".rstrip()
+        self._text = f"{share} {message or ''}".rstrip()
         self.news.set()

@@ -167,6 +167,7 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
         notes.append("Starts: at its first call (lazy)")
     if connection.known.is_recalled:
         notes.append("Listed: when it was last connected")
+    notes += [f"Asked: {note}" for note in connection.asking.notes]
     return tuple(notes)
 
 

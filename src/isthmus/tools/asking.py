@@ -72,9 +72,10 @@ class ModelAnswer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Nobody answered, or was asked; ``reason`` says why, for whoever asks."""
+    """Nobody answered; ``reason`` says why, for whoever asks. ``is_refusal``: nobody may be asked here."""
 
     reason: str
+    is_refusal: bool = False
 
 
 Reply: TypeAlias = Chosen | ModelAnswer | NoAnswer
