@@ -141,16 +141,26 @@ def _binary(kind: str, media_type: object, data: object, uri: str | None, is_for
     shown = "application/octet-stream"
     if isinstance(media_type, str) and _MEDIA_TYPE.fullmatch(plain := media_type.partition(";")[0].strip()):
         shown = plain
-    # With line ends, without padding, as a data: URL: what servers send in place of plain base64.
-    text = _SPACES.sub("", str(data or ""))
-    if (prefix := _DATA_URL.match(text)) is not None:
-        text = text[prefix.end() :]
-    text = text.translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
-        found = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
+        return BinaryPart(kind, shown, _decoded(str(data or "")), uri, is_for_person)
+    except ValueError:
         return TextPart(f"[{kind} {shown}: its data is not base64]", uri, is_for_person)
-    return BinaryPart(kind, shown, found, uri, is_for_person)
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of base64 as servers write it: also with line ends, without padding, or as a data: URL.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        text = _SPACES.sub("", text)
+        if (prefix := _DATA_URL.match(text)) is not None:
+            text = text[prefix.end() :]
+        text = text.translate(str.maketrans("-_", "+/")).rstrip("=")
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
 
 
 def render(

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.errors import DecodeError
+from isthmus.media import Media
 from isthmus.models.base import Message, Opaque, Part, ProviderState, Text, Thought, ToolRequest, ToolResult
 from isthmus.models.message import message_from_json, message_to_json
 
@@ -16,11 +18,13 @@ json_values = st.recursive(
 )
 objects = st.dictionaries(st.text(), json_values, max_size=4)
 states = st.none() | st.builds(ProviderState, st.text(), objects)
+media = st.builds(Media, st.text(), st.sampled_from([Path("/a"), Path("/b c/ü.png")]))
 parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(Text, st.text(), states),
     st.builds(Thought, st.text(), states),
     st.builds(ToolRequest, st.text(), st.text(), objects, states, st.none() | st.text()),
-    st.builds(ToolResult, st.text(), st.text(), st.text(), st.booleans()),
+    st.builds(ToolResult, st.text(), st.text(), st.text(), st.booleans(), st.lists(media, max_size=2).map(tuple)),
+    media,
     st.builds(Opaque, st.text(), objects),
 )
 messages = st.builds(Message, st.sampled_from(["user", "assistant"]), st.lists(parts, max_size=5).map(tuple))
