@@ -20,6 +20,7 @@ from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.enablement import enablement_path, with_server_off, with_server_on
 from isthmus.mcp_host.manifests import Manifests
 from isthmus.mcp_host.names import assign_names
+from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS, resource_tools
 from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool import McpTool
@@ -85,7 +86,7 @@ class McpHost:
         self._is_closed = False
         self._manifests = None if options.cache is None else Manifests(options.cache)
         self._gate = SpawnGate()
-        self._reserved = frozenset({*own.tools, SEARCH_TOOL})
+        self._reserved = frozenset({*own.tools, SEARCH_TOOL, *RESOURCE_TOOLS})
 
     # --- ToolSource --------------------------------------------------------------------------------------------------
 
@@ -131,6 +132,7 @@ class McpHost:
                 name = names[found.config.name, offered.name]
                 tools[name] = own = McpTool(name, offered, found)
                 offered_tools.append(own)
+        tools.update((tool.name, tool) for tool in resource_tools([*connections, *clients]))
         trusted = frozenset(found.config.name for found in connections if found.config.trust)
         foreign = frozenset(found.config.name for found in clients)
         return ToolSet(tools, trusted, foreign, server_tools(offered_tools, [*connections, *clients]))
@@ -138,7 +140,7 @@ class McpHost:
     async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
         """The connections that a session can use, in configuration order, its client's own last while its task works.
 
-        ``is_patient``: hold the folder's trust anew and wait for those that are still connecting, as :meth:`tools` does.
+        ``is_patient``: ask anew whether the folder is trusted, and wait for those that connect, as :meth:`tools` does.
         """
         servers = await self._servers(scope.workspace)
         if is_patient:
