@@ -30,6 +30,7 @@ from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.tools.base import ToolScope
+from isthmus.places import cache_directory
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 
@@ -50,6 +51,7 @@ class McpUse:
     patience: float = 5.0
     why_not: Callable[[str, str], str | None] | None = None
     open_browser: Callable[[str], bool | None] | None = None
+    on_unknown_trust: OnUnknown | None = None
 
 
 @contextlib.asynccontextmanager
@@ -136,8 +138,8 @@ async def local_agent(
             await engine.start()
             if use.on_unknown_trust is not None and workspaces.default is not None:
                 folder = Path(workspaces.default)
-                await settle_trust(use.on_unknown_trust, folder, setup.environment, local_editors)
-                await mcp.servers(ToolScope(folder))  # those of the project begin, too, if they may now
+                if await settle_trust(use.on_unknown_trust, folder, setup.environment, local_editors):
+                    await mcp.servers(ToolScope(folder))  # those of the project begin, too, if they may now
         if not is_idle:
             for_user = partial(engine.for_user, workspaces=WorkspaceRule())
             surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find).run())
@@ -175,6 +177,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         trusts,
         editors.context if editors is not None else None,
         use.open_browser,
+        cache=cache_directory() / "mcp",
         sandbox=setup.sandbox.finder,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)

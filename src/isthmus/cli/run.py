@@ -10,6 +10,7 @@ from pathlib import Path
 from isthmus.cli.local_agent import McpUse, local_agent, rule_for
 from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt
 from isthmus.cli.sandbox import say_warnings
+from isthmus.cli.trust import ask, tell
 from isthmus.client import AgentClient
 
 
@@ -62,7 +63,8 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
     # Nobody is there to ask again: the one turn waits for the servers that it may want.
-    async with local_agent(setup, rule_for(setup), mcp_use=McpUse(patience=HEADLESS_PATIENCE)) as engine:
+    use = McpUse(patience=HEADLESS_PATIENCE, on_unknown_trust=tell(sys.stderr))
+    async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")
         options = HeadlessOptions(
@@ -80,7 +82,8 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
 async def _interactive(setup: Setup, resume: str | None) -> int:
     from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
-    async with local_agent(setup, rule_for(setup), mcp_use=McpUse(open_browser=_open_browser)) as engine:
+    use = McpUse(open_browser=_open_browser, on_unknown_trust=ask)
+    async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         options = InteractiveOptions(
             settings={"workspace_path": str(setup.workspace)},
             workspace=str(setup.workspace),

@@ -25,10 +25,11 @@ MAXIMUM_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CustomCommands:
-    """What was found, as nodes for the tree; ``problems`` name what could not be used or was renamed."""
+    """What was found, also as nodes for the tree; ``problems`` name what could not be used or was renamed."""
 
     nodes: tuple[CommandNode, ...] = ()
     problems: tuple[str, ...] = ()
+    commands: tuple[CustomCommand, ...] = ()
 
 
 def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[CommandNode]) -> CustomCommands:
@@ -51,7 +52,7 @@ def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[
                 problems.append(f"{path}: {command.name} is named {renamed.name}, since /{command.path[0]} is built in")
                 command = renamed
             found[command.path] = command
-    return CustomCommands(_tree(found.values()), tuple(problems))
+    return CustomCommands(_tree(found.values()), tuple(problems), tuple(found.values()))
 
 
 def _files(folder: Path, root: Path | None, problems: list[str]) -> Iterator[Path]:

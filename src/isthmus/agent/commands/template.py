@@ -56,6 +56,11 @@ class Template:
         """
         return tuple(with_text(item.command, ARGS, args) for item in self.segments if isinstance(item, Shell))
 
+    @property
+    def shell_texts(self) -> tuple[str, ...]:
+        """The commands as they are written, without arguments."""
+        return tuple(item.command for item in self.segments if isinstance(item, Shell))
+
     def files(self, args: str) -> tuple[str, ...]:
         """The paths to read, with the arguments in place."""
         return tuple(_with(item.path, args) for item in self.segments if isinstance(item, File))

@@ -1,0 +1,41 @@
+"""What a project's files would start on the person's machine, were its folder trusted, as lines to show to them.
+
+Pure but for reading files; blocks. Deliberately not here: asking, and what trust is (:mod:`isthmus.mcp_host.trust`).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+MAXIMUM_LINES = 20
+"""So many things are named; of more, how many there are."""
+
+
+def project_starts(workspace: Path, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """A line for each MCP server that the project's files configure, and each custom command that runs the shell."""
+    lines = [*_servers(workspace, home, environment), *_commands(workspace)]
+    more = len(lines) - MAXIMUM_LINES
+    return tuple(lines) if more <= 0 else (*lines[:MAXIMUM_LINES], f"and {more} more")
+
+
+def _servers(workspace: Path, home: Path, environment: Mapping[str, str]) -> list[str]:
+    from isthmus.mcp_host.configuration import Hindrance, UnusableServer, load_configuration
+    from isthmus.mcp_host.secrets import summary
+
+    configuration = load_configuration(workspace, home, environment, lambda _: False)
+    lines: list[str] = []
+    for server in configuration.servers:
+        if isinstance(server, UnusableServer) and server.hindrance is Hindrance.TRUST:
+            way = summary(server.config)[0] if server.config is not None else "(its configuration has an error)"
+            lines.append(f"MCP server {server.name}: {way}")
+    return lines
+
+
+def _commands(workspace: Path) -> list[str]:
+    from isthmus.agent.commands.custom_files import find_custom_commands
+
+    found = find_custom_commands(None, workspace, ())
+    return [
+        f"{command.name} runs: {'; '.join(shell)}"
+        for command in found.commands
+        if command.is_of_project and (shell := command.template.shell_texts)
+    ]

@@ -1,0 +1,139 @@
+"""``isthmus trust``, and the question at the start: may what this folder's files configure run on this machine?
+
+Asked once: the answer stands in Gemini CLI's ``~/.gemini/trustedFolders.json``. An editor that has the folder open and
+says whether it is trusted counts first, and then nobody is asked. Without a person nothing is asked, only said.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeAlias
+
+import click
+
+from isthmus.cli.options import BadInputError
+from isthmus.cli.project_starts import project_starts
+from isthmus.mcp_host.trust import TrustRule, state_trust, stated_trust, trusted_folders_path
+from isthmus.terminal.sanitize import visible_line
+
+if TYPE_CHECKING:
+    from isthmus.cli.editors import EditorDirectory
+
+OnUnknown: TypeAlias = Callable[[Path, Sequence[str]], Awaitable[None]]
+"""Called with a folder that nothing is known of, and what its files would start."""
+
+
+async def settle_trust(
+    on_unknown: OnUnknown, folder: Path, environment: Mapping[str, str], editors: "EditorDirectory | None"
+) -> bool:
+    """Call `on_unknown` where the folder's files would start something and nobody said whether they may.
+
+    False: there was no reason to.
+    """
+    home = Path.home()
+    if await asyncio.to_thread(stated_trust, home, folder) is not None:
+        return False
+    starts = await asyncio.to_thread(project_starts, folder, home, environment)
+    if not starts:
+        return False
+    if editors is not None:
+        await editors.context(folder)  # until it could say
+        if editors.trust(folder) is not None:
+            return False
+    await on_unknown(folder, starts)
+    return True
+
+
+async def ask(folder: Path, starts: Sequence[str]) -> None:
+    """Ask the person at this terminal, and keep the answer; one who leaves (Ctrl-D) is asked again next time.
+
+    Raises:
+        SettingsFileError: the answer cannot be kept.
+    """
+    parent = folder.parent
+    answers = {"1": TrustRule.FOLDER, "2": TrustRule.PARENT, "3": TrustRule.NOT}
+    lines = [
+        f"Do you trust {visible_line(str(folder))}? Its files would start on this machine:",
+        *(f"  - {visible_line(line)}" for line in starts),
+        f"  1  Trust this folder ({visible_line(folder.name)})",
+        f"  2  Trust the folder around it and all in there ({visible_line(parent.name or str(parent))})",
+        "  3  Don't trust: go on without these",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    while True:
+        sys.stdout.write("  answer (1, 2, 3): ")
+        sys.stdout.flush()
+        typed = await _typed_line(sys.stdin.fileno())
+        if typed is None:
+            sys.stdout.write("\n")
+            return
+        if (rule := answers.get(typed.strip())) is not None:
+            break
+    await asyncio.to_thread(state_trust, Path.home(), folder, rule)
+
+
+def tell(stream: TextIO) -> OnUnknown:
+    """For runs without a person: what is not started, and how to allow it."""
+
+    async def told(folder: Path, starts: Sequence[str]) -> None:
+        what = "".join(f"\n  - {visible_line(line)}" for line in starts)
+        shown = visible_line(str(folder))
+        stream.write(
+            f"isthmus: not started, since you did not say whether you trust {shown}:{what}\n"
+            f"isthmus: `isthmus trust {shown}` allows it, `isthmus trust --no {shown}` ends this message\n"
+        )
+        stream.flush()
+
+    return told
+
+
+async def _typed_line(descriptor: int) -> str | None:
+    """A line of a terminal in its usual mode, which gives whole lines; None at the end of input.
+
+    Not in a thread: one that reads cannot be ended, and the program would wait for it.
+    """
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    data = os.read(descriptor, 4096)
+    return data.decode("utf-8", "replace") if data else None
+
+
+@click.command("trust", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument(
+    "folder", type=click.Path(file_okay=False, exists=True, path_type=Path), default=".", metavar="[FOLDER]"
+)
+@click.option("--no", "is_refused", is_flag=True, help="Do not trust it: nothing that its files configure is started.")
+@click.option("--parent", "is_parent", is_flag=True, help="Trust the folder around it, and all that is in there.")
+@click.option("--show", "is_shown", is_flag=True, help="Change nothing; say how it stands and what would be started.")
+def command(folder: Path, is_refused: bool, is_parent: bool, is_shown: bool) -> None:
+    """Trust FOLDER (this one without a name): let what its files configure run on this machine.
+
+    These are the MCP servers of its .gemini/settings.json and .mcp.json, and the shell commands in its custom commands.
+    The answer is kept in ~/.gemini/trustedFolders.json, which Gemini CLI reads, too. Where an editor has the folder
+    open and says whether it is trusted, that counts instead.
+    """
+    if is_refused + is_parent + is_shown > 1:
+        raise BadInputError("--no, --parent and --show exclude each other; give one of them")
+    place, home = folder.resolve(), Path.home()
+    if not is_shown:
+        rule = TrustRule.NOT if is_refused else TrustRule.PARENT if is_parent else TrustRule.FOLDER
+        state_trust(home, place, rule)
+    for line in _told(place, home):
+        click.echo(visible_line(line))
+
+
+def _told(place: Path, home: Path) -> list[str]:
+    stated = stated_trust(home, place)
+    words = {True: "is trusted", False: "is not trusted", None: "is not trusted: nothing was said of it"}
+    lines = [f"{place} {words[stated]} ({trusted_folders_path(home)})."]
+    starts = project_starts(place, home, os.environ)
+    if starts:
+        lines.append("Its files start:" if stated else "Its files would start:")
+    return [*lines, *(f"  - {line}" for line in starts)]
