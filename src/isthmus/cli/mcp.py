@@ -2,7 +2,7 @@
 
 import click
 
-from isthmus.cli import mcp_add, mcp_change, mcp_list
+from isthmus.cli import mcp_add, mcp_change, mcp_doctor, mcp_list
 from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.mcp_servers import HELP
 
@@ -29,3 +29,4 @@ command.add_command(mcp_list.command)
 command.add_command(mcp_change.remove)
 command.add_command(mcp_change.enable)
 command.add_command(mcp_change.disable)
+command.add_command(mcp_doctor.command)

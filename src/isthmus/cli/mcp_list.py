@@ -12,7 +12,7 @@ import click
 from isthmus.cli.mcp_servers import HELP, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from isthmus.mcp_host.config import ServerConfig
     from isthmus.mcp_host.configuration import ConfiguredServer
@@ -93,6 +93,11 @@ class Row:
 
         return self.server.config if isinstance(self.server, UnusableServer) else self.server
 
+    @property
+    def is_well(self) -> bool:
+        """Whether it was tried and can be used."""
+        return self.status == CONNECTED
+
     def note_untried(self) -> None:
         """Say how the server stands as far as its configuration tells."""
         from isthmus.mcp_host.configuration import Hindrance, UnusableServer
@@ -166,24 +171,35 @@ def show(row: Row) -> None:
 
 
 async def _try(rows: list[Row], timeout: int | None, *, as_json: bool) -> None:
+    async for row, _ in trying(rows, timeout, DEFAULT_TIMEOUT):
+        if not as_json:
+            show(row)
+
+
+async def trying(
+    rows: list[Row], timeout: int | None, longest: int
+) -> "AsyncGenerator[tuple[Row, ServerConnection | None], None]":
+    """Connect to all that are usable at the same time; each row in order, once it is known how that came out.
+
+    `timeout` and `longest` are milliseconds, see :func:`isthmus.cli.mcp_trial.limited`.
+    """
     import asyncio
 
     from isthmus.cli.mcp_trial import connecting, limited
 
-    configs = {
-        row.server.name: limited(row.config, timeout, DEFAULT_TIMEOUT) for row in rows if row.is_usable and row.config
-    }
-    async with connecting(configs.values()) as connections:
+    configs = [limited(row.config, timeout, longest) for row in rows if row.is_usable and row.config is not None]
+    async with connecting(configs) as connections:
         waiting = asyncio.create_task(_name_the_slow(connections))
         try:
             for row in rows:
-                if (found := connections.get(row.server.name)) is None:
+                found = connections.get(row.server.name)
+                if found is None:
                     row.note_untried()
                 else:
-                    await found.settled(found.config.connect_seconds * 2 + 5)
+                    # Each of the two ways to speak to a URL has a deadline to connect, and one to list.
+                    await found.settled(found.config.connect_seconds * 4 + 5)
                     row.note(found)
-                if not as_json:
-                    show(row)
+                yield row, found
         finally:
             waiting.cancel()
 

@@ -30,7 +30,7 @@ class TraceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """``at`` is in seconds since the trace began, ``size`` in bytes, ``text`` the JSON of the message, cut.
+    """``at`` is in seconds since the first entry, ``size`` in bytes, ``text`` the JSON of the message, cut.
 
     ``method`` is that of a request or notification, and of the request that a result or error answers. ``result`` is
     kept of an answer to initialize and server/discover alone. ``is_error``: it is an error.
@@ -56,17 +56,12 @@ class Trace:
     def __init__(self) -> None:
         self.entries: list[TraceEntry] = []
         self.dropped = 0
-        self._began = time.monotonic()
+        self._began: float | None = None
         self._methods: dict[str | int, str] = {}
-
-    @property
-    def now(self) -> float:
-        """Seconds since the trace began."""
-        return time.monotonic() - self._began
 
     def happened(self, kind: TraceKind, text: str = "") -> None:
         """Write down what is no message."""
-        self._add(TraceEntry(self.now, kind, text[:MAXIMUM_TEXT]))
+        self._add(TraceEntry(self._now(), kind, text[:MAXIMUM_TEXT]))
 
     def message(self, kind: TraceKind, message: Mapping[str, Any], text: str) -> None:
         """Write down a JSON-RPC message; `text` is its JSON."""
@@ -81,7 +76,7 @@ class Trace:
         result: object = message.get("result") if method in HANDSHAKES else None
         self._add(
             TraceEntry(
-                self.now,
+                self._now(),
                 kind,
                 text[:MAXIMUM_TEXT],
                 len(text.encode("utf-8", "replace")),
@@ -92,6 +87,12 @@ class Trace:
                 result if isinstance(result, dict) else None,  # pyright: ignore[reportUnknownArgumentType] - JSON
             )
         )
+
+    def _now(self) -> float:
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        return now - self._began
 
     def _add(self, entry: TraceEntry) -> None:
         if len(self.entries) < MAXIMUM_ENTRIES:

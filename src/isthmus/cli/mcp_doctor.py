@@ -1,0 +1,178 @@
+"""``isthmus mcp doctor``: connects to a server once and says all that came of it, or how all of them are in short."""
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.cli.mcp_list import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Row
+from isthmus.cli.mcp_servers import HELP, find, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isthmus.mcp_host.config import ServerConfig
+    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.trace import Trace, TraceEntry
+
+LOG_LINES = 20
+SHOWN_TEXT = 300
+"""Characters of a message without --full."""
+LONGEST_TIMEOUT = 60_000
+
+
+@click.command("doctor", context_settings=HELP)
+@click.argument("name", required=False)
+@click.option(
+    "--timeout",
+    type=click.IntRange(min=1),
+    metavar="MS",
+    help="Milliseconds that connecting and listing may take each.",
+)
+@click.option("--full", is_flag=True, help="Show messages longer: 4000 characters of each.")
+@click.pass_context
+def command(context: click.Context, name: str | None, timeout: int | None, full: bool) -> None:
+    """Find out why the MCP server NAME does not work: connect to it once, and say all that comes of it.
+
+    Shown are the steps with their times, each message with its direction, time and size, how the server describes
+    itself, what it offers and what of it cannot be used, its error output and exit code, and what to do. Secrets are
+    shown as ***. Without NAME all servers are tried, with a line or two each.
+
+    The exit status is 0 when it works, and 1 when it does not.
+    """
+    import asyncio
+
+    configuration = load()
+    if name is None:
+        rows = [Row(server) for server in configuration.servers]
+        is_well = asyncio.run(_all(rows, timeout)) and not configuration.problems
+        for problem in configuration.problems:
+            _say(f"Problem: {problem}")
+        if not rows:
+            _say("No MCP servers configured. Add one: isthmus mcp add --help")
+        context.exit(0 if is_well else 1)
+    row = Row(find(configuration, name))
+    _describe(row)
+    if row.is_usable and row.config is not None:
+        context.exit(0 if asyncio.run(_one(row, row.config, timeout, SHOWN_TEXT if not full else None)) else 1)
+    row.note_untried()
+    _say(f"\nResult: it is not used ({row.status.lower()}), and was not tried.")
+    for detail in row.details:
+        _say(f"  {detail}")
+    context.exit(1)
+
+
+def _describe(row: Row) -> None:
+    from isthmus.mcp_host.secrets import summary
+
+    _say(f"{row.server.name}: {row.target} ({row.transport})" if row.config is not None else row.server.name)
+    _say(f"  Configured in: {row.server.source} ({row.server.origin.value})")
+    for line in summary(row.config)[1:] if row.config is not None else ():
+        _say(f"  {line}")
+    for warning in row.config.warnings if row.config is not None else ():
+        _say(f"  Warning: {warning}")
+
+
+async def _one(row: Row, config: "ServerConfig", timeout: int | None, shown: int | None) -> bool:
+    from isthmus.cli.mcp_trial import connecting, limited
+    from isthmus.mcp_host.examination import advice, ending
+    from isthmus.mcp_host.trace import Trace
+
+    trace = Trace()
+    limit = limited(config, timeout, LONGEST_TIMEOUT)
+    async with connecting([limit], trace) as connections:
+        connection = connections[config.name]
+        await connection.settled(limit.connect_seconds * 4 + 5)
+        state, log = connection.state, connection.log
+        row.note(connection)
+        for line in (*_steps(trace), *_offer(connection, trace), *_messages(connection, trace, shown)):
+            _say(line)
+    if tail := log.tail(LOG_LINES):
+        _say("\nIts output")
+        for line in connection.hidden(tail).splitlines():
+            _say(f"  {line}")
+    if not row.is_well:
+        if how := ending(trace.entries, log):
+            _say(f"\nIt ended{how}.")
+        _say(f"\nResult: it does not work. {connection.problem or 'It did not answer in time.'}")
+        _say(f"What to do: {connection.hidden(advice(config, state, trace.entries, log))}")
+        return False
+    _say("\nResult: it works.")
+    return True
+
+
+def _steps(trace: "Trace") -> "Iterator[str]":
+    from isthmus.mcp_host.examination import steps
+
+    yield "\nSteps"
+    for step in steps(trace.entries):
+        took = "no answer" if step.seconds is None else f"{step.seconds:.3f} s"
+        yield f"  {step.name:<30} {took}{', an error' if step.is_error else ''}"
+
+
+def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
+    from isthmus.agent.context_size import tool_tokens
+    from isthmus.amounts import show_count
+    from isthmus.mcp_host.examination import self_description
+
+    found = self_description(trace.entries)
+    if found is not None:
+        yield f"\nServer: {connection.hidden(f'{found.name} {found.version}'.strip() or 'without a name')}"
+        yield f"  Protocol: {found.protocol or 'not told'}"
+        yield f"  Capabilities: {connection.hidden(', '.join(found.capabilities)) or 'none'}"
+    offer = connection.offer
+    if not offer.is_empty:
+        counts = ((offer.tools, "tool"), (offer.prompts, "prompt"), (offer.resources, "resource"))
+        yield f"  Offers: {', '.join(show_count(len(items), noun) for items, noun in counts)}"
+        cost = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in offer.tools)
+        yield f"  Its tools take about {show_count(cost, 'token')} of the model's context"
+    for reason in offer.dropped:
+        yield f"  Left out: {connection.hidden(reason)}"
+
+
+def _messages(connection: "ServerConnection", trace: "Trace", shown: int | None) -> "Iterator[str]":
+    yield "\nMessages (→ sent, ← received)"
+    for entry in trace.entries:
+        yield _line(entry)
+        if text := connection.hidden(entry.text):
+            cut = text if shown is None or len(text) <= shown else f"{text[:shown]} ..."
+            yield f"             {cut}"
+    if trace.dropped:
+        yield f"  {trace.dropped} more were not written down"
+
+
+def _line(entry: "TraceEntry") -> str:
+    from isthmus.amounts import show_size
+    from isthmus.mcp_host.trace import TraceKind
+
+    at = f"  {entry.at:8.3f} s"
+    if entry.kind not in (TraceKind.SENT, TraceKind.RECEIVED):
+        return f"{at} · {entry.kind.value}"
+    number = "" if entry.id is None else f" #{json.dumps(entry.id)}"
+    what = entry.method
+    if entry.is_answer:
+        what = f"{'error' if entry.is_error else 'answer'}{f' to {entry.method}' if entry.method else ''}"
+    return f"{at} {'→' if entry.kind is TraceKind.SENT else '←'} {what}{number}, {show_size(entry.size)}"
+
+
+async def _all(rows: list[Row], timeout: int | None) -> bool:
+    """Whether all that are to be used can be."""
+    from isthmus.amounts import show_count
+    from isthmus.cli.mcp_list import show, trying
+
+    is_well = True
+    async for row, connection in trying(rows, timeout, DEFAULT_TIMEOUT):
+        show(row)
+        is_well = is_well and (row.is_well or row.status in (DISABLED, NOT_TRUSTED))
+        if connection is not None and row.is_well:
+            _say(f"    {show_count(len(connection.offer.tools), 'tool')}")
+        if connection is not None:
+            for reason in connection.offer.dropped:
+                _say(f"    left out: {connection.hidden(reason)}")
+    return is_well
+
+
+def _say(text: str) -> None:
+    from isthmus.terminal.sanitize import visible
+
+    click.echo(visible(text))
