@@ -25,6 +25,16 @@ def data_directory(environment: Mapping[str, str] = os.environ) -> Path:
     return Path.home() / ".local" / "share" / "isthmus"
 
 
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The platform's folder for what can be found out anew; not made here."""
+    base = environment.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "isthmus"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "isthmus"
+    return Path.home() / ".cache" / "isthmus"
+
+
 def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """The platform's folder for sockets and what lives no longer than a login; not made here."""
     base = environment.get("XDG_RUNTIME_DIR")

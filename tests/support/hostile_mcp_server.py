@@ -70,6 +70,8 @@ def tools(page: int) -> Any:
         case "needs-y":
             needs: dict[str, Any] = {"type": "object", "properties": {"y": {}}, "required": ["y"]}
             return {"tools": [{**TOOL, "inputSchema": needs}]}
+        case "listed":
+            return {"tools": json.loads(Path(sys.argv[3]).read_text())}
         case "read-only" | "slow-read-only":
             return {"tools": [{**TOOL, "annotations": {"readOnlyHint": True}}]}
         case _:
@@ -135,6 +137,12 @@ def call(request: Any) -> None:
         case "unknown-content":
             blocks = [{"type": "hologram", "data": 1}, {"type": "text"}, {"type": "text", "text": "fine"}, "bare"]
             reply(request, {"content": blocks, "structuredContent": [1, 2]})
+        case "listed" if request["params"]["name"] == "die":
+            with Path(sys.argv[3] + ".calls").open("a") as file:
+                file.write("call\n")
+            if len(Path(sys.argv[3] + ".calls").read_text().split()) == 1:
+                os._exit(7)
+            reply(request, text("lived"))
         case "error-result":
             reply(request, {**text("no such table"), "isError": True})
         case "rpc-error":
@@ -157,6 +165,8 @@ def main() -> None:
             time.sleep(1000)
         case "ignores-end":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        case "listed" if not Path(sys.argv[3]).exists():
+            sys.exit(3)
         case "grandchild":
             subprocess.Popen(["sleep", "1000"])
         case _:
@@ -174,6 +184,8 @@ def main() -> None:
             case "initialize":
                 if WAY == "hangs-later":
                     continue
+                while WAY == "listed" and Path(sys.argv[3] + ".hold").exists():
+                    time.sleep(0.01)
                 reply(
                     message,
                     {
