@@ -1,0 +1,190 @@
+"""Servers that ask in the middle of a call, in ``isthmus serve``: forms, the model, pages; answers over A2A."""
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.a2a.client.remote_agent import RemoteAgent
+from isthmus.client import PromptMessage, Turn
+from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from isthmus.jsonc import parse
+from support.mcp_hosting import write_servers
+from support.programs import node_package, require
+from support.serve_program import ServeProgram, serve_program
+from support.surroundings import Surroundings
+
+pytestmark = pytest.mark.anyio
+
+ASKS = """
+name: asks
+scenarios:
+  - prompt: 'form'
+    replies:
+      - call: {name: trigger-elicitation-request, arguments: {}}
+      - text: done
+  - prompt: 'Resource trigger-sampling-request'
+    replies:
+      - text: 'forty-two'
+  - prompt: 'sample twice'
+    replies:
+      - call: {name: trigger-sampling-request, arguments: {prompt: 'the answer?', maxTokens: 17}}
+      - call: {name: trigger-sampling-request, arguments: {prompt: 'the answer again?', maxTokens: 17}}
+      - text: done
+  - prompt: 'sample'
+    replies:
+      - call: {name: trigger-sampling-request, arguments: {prompt: 'the answer?', maxTokens: 17}}
+      - text: done
+  - prompt: 'roots'
+    replies:
+      - call: {name: get-roots-list, arguments: {}}
+      - text: done
+"""
+
+
+def everything() -> dict[str, Any]:
+    script = node_package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
+    return {"command": str(require("node")), "args": [str(script), "stdio"], "trust": True}
+
+
+@contextlib.asynccontextmanager
+async def client_of(server: ServeProgram) -> AsyncGenerator[RemoteAgent]:
+    agent = await RemoteAgent.connect(server.url, server.token)
+    try:
+        yield agent
+    finally:
+        await agent.aclose()
+
+
+async def events_of(turn: Turn) -> list[AgentEvent]:
+    return [delivery.event async for delivery in turn.deliveries]
+
+
+def calls_of(events: list[AgentEvent]) -> dict[str, ToolCall]:
+    found = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)]
+    return {call.tool_name: call for call in found}
+
+
+async def answer(
+    agent: RemoteAgent, turn: Turn, call: ToolCall, option: str, content: str | None = None
+) -> list[AgentEvent]:
+    details = None if content is None else ModifiedFileDetails(content)
+    confirmation = [ToolCallConfirmation(call.tool_call_id, option, details)]
+    return await events_of(await agent.answer(turn.snapshot.task_id, confirmation, answered_by="test"))
+
+
+async def ask(agent: RemoteAgent, workspace: Path, text: str) -> Turn:
+    return await agent.prompt(PromptMessage(text, settings={"workspace_path": str(workspace)}))
+
+
+def raw_result(call: ToolCall) -> dict[str, Any]:
+    assert call.output is not None
+    assert call.output.text is not None
+    return json.loads(call.output.text.partition("Raw result: ")[2])
+
+
+async def test_a_form_is_filled_in_by_an_a2a_client_and_asked_anew_until_it_fits(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace, "form")
+        events = await events_of(turn)
+        assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        calls = calls_of(events)
+        assert calls["trigger-elicitation-request"].status is ToolCallStatus.EXECUTING
+        question = calls["elicitation"]
+        assert question.confirmation_request is not None
+        document = question.confirmation_request.file_edit_details
+        assert document is not None
+        assert document.file_name == "everything-request.json"
+        assert [option.id for option in question.confirmation_request.options] == ["accept", "decline", "cancel"]
+        filled = parse(document.new_content)
+        assert filled["name"] is None
+        assert filled["integer"] == 42
+        events = await answer(agent, turn, question, "accept", json.dumps({**filled, "name": "Ada", "integer": 101}))
+        assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        again = calls_of(events)["elicitation"]
+        assert again.tool_call_id != question.tool_call_id
+        assert again.confirmation_request is not None
+        assert again.confirmation_request.file_edit_details is not None
+        assert "NOT ACCEPTED: integer: 101" in again.confirmation_request.file_edit_details.new_content
+        mine = {**filled, "name": "Ada", "email": "ada@example.org", "titledMultipleSelectEnum": ["Tuna", "fish-3"]}
+        events = await answer(agent, turn, again, "accept", json.dumps(mine))
+        assert events[-1] == StateChange(TaskState.COMPLETED)
+        done = calls_of(events)["trigger-elicitation-request"]
+        assert done.status is ToolCallStatus.SUCCEEDED
+        told = raw_result(done)
+        assert told["action"] == "accept"
+        assert told["content"]["name"] == "Ada"
+        assert told["content"]["titledMultipleSelectEnum"] == ["fish-1", "fish-3"]
+        assert "birthdate" not in told["content"]
+    assert not list(workspace.glob("*request*"))
+
+
+@pytest.mark.parametrize("option", ["decline", "cancel"])
+async def test_a_form_that_is_not_filled_in_ends_no_call(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, option: str
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace, "form")
+        question = calls_of(await events_of(turn))["elicitation"]
+        events = await answer(agent, turn, question, option)
+        assert events[-1] == StateChange(TaskState.COMPLETED)
+        calls = calls_of(events)
+        assert calls["elicitation"].status is ToolCallStatus.CANCELLED
+        assert raw_result(calls["trigger-elicitation-request"])["action"] == option
+
+
+async def test_the_model_is_asked_with_consent_and_after_always_without(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace, "sample twice")
+        question = calls_of(await events_of(turn))["sampling"]
+        assert question.confirmation_request is not None
+        assert question.confirmation_request.generic_details is not None
+        shown = question.confirmation_request.generic_details.description
+        assert "> You are a helpful test server." in shown
+        assert "> Resource trigger-sampling-request context: the answer?" in shown
+        assert "at most 17 tokens" in shown
+        events = await answer(agent, turn, question, "proceed_always_sampling")
+        assert events[-1] == StateChange(TaskState.COMPLETED)
+        questions = [
+            event.tool_call
+            for event in events
+            if isinstance(event, ToolCallUpdate) and event.tool_call.tool_name == "sampling"
+        ]
+        assert [call.status for call in questions[-3:]] == [
+            ToolCallStatus.PENDING, ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED,
+        ]  # fmt: skip
+        assert all(call.confirmation_request is None for call in questions)
+        done = calls_of(events)["trigger-sampling-request"]
+        assert done.output is not None
+        assert "forty-two" in (done.output.text or "")
+
+
+async def test_a_server_is_told_that_the_person_rejected_sampling(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace, "sample")
+        question = calls_of(await events_of(turn))["sampling"]
+        done = calls_of(await answer(agent, turn, question, "cancel"))["trigger-sampling-request"]
+        said = (done.error.message if done.error is not None else "") + str(done.output)
+        assert "the user rejected the sampling request" in said
+
+
+async def test_the_workspace_is_the_root(surroundings: Surroundings, tmp_path: Path, workspace: Path) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+        done = calls_of(await events_of(await ask(agent, workspace, "roots")))["get-roots-list"]
+        assert done.output is not None
+        assert workspace.resolve().as_uri() in (done.output.text or "")
