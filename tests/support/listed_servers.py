@@ -45,6 +45,14 @@ class ListedServers:
         yield f"Open https://login.example/{name}"
         yield "Logged in."
 
+    async def paste(self, scope: ToolScope, name: str, text: str) -> AsyncGenerator[str, None]:
+        self.logins.append(f"{name} {text}")
+        yield "Logged in."
+
+    async def logout(self, scope: ToolScope, name: str) -> str:
+        self._require(name)
+        return f"Logged out of {name}."
+
     def _require(self, name: str | None) -> None:
         if name is not None and name not in self.states:
             raise ToolFailure(f"there is no server {name!r}; there are {', '.join(self.states)}", "unknown_server")

@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from isthmus.ide.checked_transport import CheckedTransport, WhyNot
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.http_caps import NO_COMPRESSION, cap
+from isthmus.mcp_host.oauth import LoginProblem
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
 from isthmus.mcp_host.stdio import MAXIMUM_MESSAGE_BYTES, stdio_streams
@@ -28,16 +29,52 @@ class HttpWatch:
 
     status: int | None = None
     challenge: str | None = None
+    login: LoginProblem | None = None
+    """Why its login is of no use; what the person is told before anything else."""
+
+    def note_login(self, problem: LoginProblem | None) -> None:
+        """See :data:`isthmus.mcp_host.oauth.Report`."""
+        self.login = problem
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How endpoints are reached. ``why_not``: the rule for addresses; None: every address may be reached."""
+    """How endpoints are reached. ``why_not``: the rule for addresses; None: every address may be reached.
+
+    ``token_parameter``: the query parameter that SSE URLs carry the token in, instead of a header.
+    """
 
     environment: Mapping[str, str]
     auth: httpx2.Auth | None = None
     why_not: WhyNot | None = None
+    token_parameter: str | None = None
     sandbox: ServerSandbox | None = None
+
+
+class TokenInQuery(httpx2.AsyncBaseTransport):
+    """Moves the bearer token of each request into its query, below everything that logs or tells of URLs."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, parameter: str) -> None:
+        self._inner = inner
+        self._parameter = parameter
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send it so."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind != "Bearer":
+            return await self._inner.handle_async_request(request)
+        sent = httpx2.Request(
+            request.method,
+            request.url.copy_set_param(self._parameter, token),
+            headers=[(name, value) for name, value in request.headers.raw if name.lower() != b"authorization"],
+            stream=request.stream,
+            extensions=request.extensions,
+        )
+        return await self._inner.handle_async_request(sent)
+
+    async def aclose(self) -> None:
+        """Close the transport below."""
+        await self._inner.aclose()
 
 
 def streams(
@@ -46,7 +83,7 @@ def streams(
     """The transport to `endpoint`; `kind` says how a URL is spoken to."""
     if isinstance(endpoint, StdioEndpoint):
         return stdio_streams(endpoint, access.environment, log, access.sandbox)
-    client = _http_client(endpoint, access, connect_seconds, watch)
+    client = _http_client(endpoint, kind, access, connect_seconds, watch)
     if kind is HttpKind.SSE:
 
         def made(
@@ -70,12 +107,18 @@ async def _streamable(url: str, client: httpx2.AsyncClient) -> AsyncGenerator[An
 
 
 def _http_client(
-    endpoint: HttpEndpoint, access: Access, connect_seconds: float, watch: HttpWatch
+    endpoint: HttpEndpoint, kind: HttpKind, access: Access, connect_seconds: float, watch: HttpWatch
 ) -> httpx2.AsyncClient:
+    transport: httpx2.AsyncBaseTransport | None = None if access.why_not is None else CheckedTransport(access.why_not)
+    if kind is HttpKind.SSE and access.token_parameter:
+        transport = TokenInQuery(transport or httpx2.AsyncHTTPTransport(), access.token_parameter)
+
     async def look(response: httpx2.Response) -> None:
         if response.status_code >= 400:
             watch.status = response.status_code
             watch.challenge = response.headers.get("www-authenticate")
+        elif watch.status == 401:
+            watch.status = None  # logged in since
         cap(response, MAXIMUM_MESSAGE_BYTES)
 
     return httpx2.AsyncClient(
@@ -83,6 +126,6 @@ def _http_client(
         # No limit to silence here: calls have deadlines of their own, and streams are silent for hours.
         timeout=httpx2.Timeout(connect_seconds, read=None),
         auth=access.auth,
-        transport=None if access.why_not is None else CheckedTransport(access.why_not),
+        transport=transport,
         event_hooks={"response": [look]},
     )

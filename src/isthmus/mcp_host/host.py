@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from isthmus.development_tool import McpServerSettings
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig
 from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.enablement import enablement_path, with_server_off, with_server_on
+from isthmus.mcp_host.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.manifests import Manifests
 from isthmus.mcp_host.names import assign_names
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS, resource_tools
@@ -52,7 +53,7 @@ class HostOptions:
     ``patience``: seconds that tools are awaited from servers that are still connecting. ``why_not``: the rule for the
     addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the person's file says.
     ``meet_editor`` waits until the editor of a folder, if there is one, could say whether it is trusted.
-    ``open_browser`` shows a page to the person, where there is one at this machine. ``cache`` is the folder where
+    ``open_browser`` shows a page to the person, where there is one; False says that it cannot. ``cache`` is the folder where
     what servers list is kept for the next start; None: nothing is. ``sandbox`` finds the one that servers ask for.
     """
 
@@ -62,7 +63,7 @@ class HostOptions:
     why_not: "WhyNot | None" = None
     trusts: FolderTrust | None = None
     meet_editor: Callable[[Path], Awaitable[object]] | None = None
-    open_browser: Callable[[str], None] | None = None
+    open_browser: OpenBrowser | None = None
     cache: Path | None = None
     sandbox: "SandboxFinder | None" = None
 
@@ -83,6 +84,7 @@ class McpHost:
         self._trusts = options.trusts or file_trust(options.home)
         self._workspaces: dict[Path, asyncio.Task[WorkspaceServers]] = {}
         self._clients: dict[tuple[str, str], _ClientServers] = {}
+        self._logins = Logins(options.home, options.open_browser)
         self._is_closed = False
         self._manifests = None if options.cache is None else Manifests(options.cache)
         self._gate = SpawnGate()
@@ -215,15 +217,19 @@ class McpHost:
         )
         return await self.servers(scope)
 
-    async def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
-        """See :meth:`isthmus.tools.servers.ToolServers.login`."""
-        connection = await self._in_use(scope, name)
-        if isinstance(connection.config.endpoint, StdioEndpoint):
-            raise ToolFailure(f"the MCP server {name!r} is a program here; there is nothing to log in to", "mcp_login")
-        from isthmus.mcp_host.login import login
-
-        async for line in login(connection, self._options.home, self._options.open_browser):
+    async def login(self, scope: ToolScope, name: str, paste: Paste | None = None) -> AsyncGenerator[str, None]:
+        """See :meth:`isthmus.tools.servers.ToolServers.login`; `paste` waits for a text of the person who is here."""
+        async for line in self._logins.begin(await self._in_use(scope, name), paste):
             yield line
+
+    async def paste(self, scope: ToolScope, name: str, text: str) -> AsyncGenerator[str, None]:
+        """See :meth:`isthmus.tools.servers.ToolServers.paste`."""
+        async for line in self._logins.paste(await self._in_use(scope, name), text):
+            yield line
+
+    async def logout(self, scope: ToolScope, name: str) -> str:
+        """See :meth:`isthmus.tools.servers.ToolServers.logout`."""
+        return await self._logins.end(await self._in_use(scope, name))
 
     async def _in_use(self, scope: ToolScope, name: str) -> ServerConnection:
         """The connection of a server that is configured and used; raises ToolFailure."""
@@ -258,6 +264,7 @@ class McpHost:
         self._clients.clear()
         tasks, self._workspaces = list(self._workspaces.values()), {}
         closing += [_close(task) for task in tasks]
+        closing.append(self._logins.aclose())
         await asyncio.gather(*closing, return_exceptions=True)
 
     def _task(self, workspace: Path) -> "asyncio.Task[WorkspaceServers]":

@@ -1,172 +1,100 @@
-"""Logging in to remote servers by OAuth: the SDK's provider over our storage.
+"""Sends a bearer token with each request to a server, and gets another when that one is refused.
 
-The SDK forgets, with the process, when a token ends and where it is renewed, and then asks the person again; both are
-kept here (python-sdk#3250). Without a person there, what would open a browser is NeedsLoginError instead. Deliberately
-not here: receiving the redirect (:mod:`isthmus.mcp_host.login`).
+Where the token comes from is a BearerSource: a kept login (:mod:`isthmus.mcp_host.oauth_tokens`) or Google's
+credentials (:mod:`isthmus.mcp_host.google_auth`). What only a person can mend is reported, not raised: a request that
+is refused breaks no session. Deliberately not here: logging a person in (:mod:`isthmus.mcp_host.login`).
 """
 
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Protocol, TypeAlias
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import (
-    AuthorizationCodeResult,
-    OAuthClientInformationFull,
-    OAuthClientMetadata,
-    OAuthMetadata,
-    OAuthToken,
-)
-from pydantic import ValidationError
 
-from isthmus.mcp_host.config import HttpEndpoint, ServerConfig
-from isthmus.mcp_host.errors import NeedsLoginError
-from isthmus.mcp_host.oauth_store import StoredToken, TokenStore
+from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, ServerConfig
+from isthmus.mcp_host.errors import ConnectFailedError, NeedsLoginError, OAuthError
+from isthmus.mcp_host.oauth_messages import Challenge
+from isthmus.mcp_host.oauth_tokens import KeptLogin, KeptLogins, http_of
 
-REDIRECT_URI = "http://localhost:7777/oauth/callback"
-
-Redirect = Callable[[str], Awaitable[None]]
-Callback = Callable[[], Awaitable[AuthorizationCodeResult]]
+LoginProblem: TypeAlias = NeedsLoginError | ConnectFailedError
+Report: TypeAlias = Callable[[LoginProblem | None], None]
+"""Told why a server cannot be logged in to as things are; None: it can."""
 
 
-class _Storage:
-    """The SDK's TokenStorage over our file, for one server."""
+class BearerSource(Protocol):
+    """Gives tokens for one server. What it raises is NeedsLoginError or OAuthError."""
 
-    def __init__(self, store: TokenStore, config: ServerConfig, url: str) -> None:
-        self.store = store
-        self.config = config
-        self.url = url
-        self.found = store.find(config.name, url)
-        self.provider: LoginProvider | None = None
+    async def current(self) -> str | None:
+        """The token to send; None: none."""
+        ...
 
-    async def get_tokens(self) -> OAuthToken | None:
-        if self.found is None:
-            return None
-        expires = self.found.expires_at
-        return OAuthToken(
-            access_token=self.found.access_token,
-            refresh_token=self.found.refresh_token,
-            scope=self.found.scope,
-            expires_in=None if expires is None else round(expires - time.time()),
-        )
+    async def renewed(self, refused: str) -> str:
+        """Another one than the server refused."""
+        ...
 
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        context = self.provider.context if self.provider is not None else None
-        client = context.client_info if context is not None else None
-        metadata = context.oauth_metadata if context is not None else None
-        self.found = StoredToken(
-            tokens.access_token,
-            tokens.refresh_token,
-            None if tokens.expires_in is None else time.time() + tokens.expires_in,
-            tokens.scope,
-            client_id=client.client_id if client is not None else None,
-            token_url=str(metadata.token_endpoint) if metadata is not None else None,
-            server_url=self.url,
-            client=_json(client),
-            metadata=_json(metadata),
-        )
-        self.store.save(self.config.name, self.found)
+    async def refused(self, token: str) -> None:
+        """The server refuses the other one too."""
+        ...
 
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        oauth = self.config.oauth
-        if oauth.client_id is not None:
-            return OAuthClientInformationFull.model_validate(
-                {
-                    "client_id": oauth.client_id,
-                    "client_secret": oauth.client_secret,
-                    "redirect_uris": [oauth.redirect_uri or REDIRECT_URI],
-                    "token_endpoint_auth_method": "client_secret_post" if oauth.client_secret else "none",
-                }
-            )
-        if self.found is None:
-            return None
+    async def wants(self, scope: str | None) -> None:
+        """The server wants this scope besides."""
+        ...
+
+
+class BearerAuth(httpx2.Auth):
+    """The tokens of a source, in the header Authorization; ``headers`` go with it."""
+
+    def __init__(self, source: BearerSource, report: Report, headers: Mapping[str, str] | None = None) -> None:
+        self._source = source
+        self._report = report
+        self._headers = headers or {}
+
+    async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Send with a token, and once more with another when the server answers 401."""
+        token = await self._asked(self._source.current())
+        if token is None:
+            yield request
+            return
+        response = yield self._with(request, token)
+        if response.status_code == 401:
+            other = await self._asked(self._source.renewed(token))
+            if other is None:
+                return
+            response = yield self._with(request, other)
+            if response.status_code == 401:
+                await self._asked(self._source.refused(other))
+                return
+        challenge = Challenge.of(response.headers.get("www-authenticate"))
+        if response.status_code == 403 and challenge.error == "insufficient_scope":
+            await self._asked(self._source.wants(challenge.scope))
+        elif response.status_code < 400:
+            self._report(None)
+
+    def _with(self, request: httpx2.Request, token: str) -> httpx2.Request:
+        request.headers["Authorization"] = f"Bearer {token}"
+        for name, value in self._headers.items():
+            request.headers.setdefault(name, value)
+        return request
+
+    async def _asked(self, asked: Awaitable[str | None]) -> str | None:
         try:
-            if self.found.client is not None:
-                return OAuthClientInformationFull.model_validate(self.found.client)
-            if self.found.client_id is not None:
-                return OAuthClientInformationFull.model_validate({"client_id": self.found.client_id})
-        except ValidationError:
-            return None
+            return await asked
+        except NeedsLoginError as error:
+            self._report(error)
+        except OAuthError as error:
+            self._report(ConnectFailedError(f"it cannot be logged in to now: {error}"))
         return None
 
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Kept with the tokens: a registration without any is made anew."""
 
-    def metadata(self) -> OAuthMetadata | None:
-        """What is known of the authorization server from before."""
-        found = self.found
-        try:
-            if found is not None and found.metadata is not None:
-                return OAuthMetadata.model_validate(found.metadata)
-            oauth = self.config.oauth
-            token_url = oauth.token_url or (found.token_url if found is not None else None)
-            if token_url is None:
-                return None
-            origin = httpx2.URL(token_url).copy_with(path="/", query=None, fragment=None)
-            return OAuthMetadata.model_validate(
-                {
-                    "issuer": str(origin),
-                    "authorization_endpoint": oauth.authorization_url or str(origin.join("/authorize")),
-                    "token_endpoint": token_url,
-                }
-            )
-        except (ValidationError, httpx2.InvalidURL):
-            return None
-
-
-class LoginProvider(OAuthClientProvider):
-    """The SDK's provider, which also remembers what it knew before the process ended."""
-
-    def __init__(self, storage: _Storage, redirect_uri: str, redirect: Redirect, callback: Callback) -> None:
-        self._own = storage
-        metadata = OAuthClientMetadata.model_validate(
-            {"redirect_uris": [redirect_uri], "client_name": "Isthmus", "token_endpoint_auth_method": "none"}
-        )
-        super().__init__(storage.url, metadata, storage, redirect, callback)
-        storage.provider = self
-
-    async def _initialize(self) -> None:
-        await super()._initialize()
-        if self._own.found is not None:
-            self.context.token_expiry_time = self._own.found.expires_at
-        self.context.oauth_metadata = self._own.metadata()
-
-    async def _perform_authorization(self) -> httpx2.Request:
-        scopes = self._own.config.oauth.scopes
-        if scopes:
-            self.context.client_metadata.scope = " ".join(scopes)
-        return await super()._perform_authorization()
-
-
-def stored_login(config: ServerConfig, home: Path) -> httpx2.Auth | None:
-    """What a connection logs in with: the kept tokens of the server, renewed when they ended; None without any."""
-    if not isinstance(config.endpoint, HttpEndpoint):
+def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> httpx2.Auth | None:
+    """What a connection is logged in with; None for a program, and where the person's own headers say who they are."""
+    endpoint = config.endpoint
+    if not isinstance(endpoint, HttpEndpoint):
         return None
-    storage = _Storage(TokenStore.of(home), config, config.endpoint.url)
-    if storage.found is None:
+    if config.auth_provider != DISCOVERED:
+        from isthmus.mcp_host.google_auth import google_auth
+
+        return google_auth(config, endpoint, report)
+    if any(name.lower() == "authorization" for name in endpoint.headers):
         return None
-
-    async def redirect(_url: str) -> None:
-        # Refused, and not to be renewed: what is kept is of no use any more.
-        storage.store.delete(config.name)
-        raise NeedsLoginError("its login has ended")
-
-    async def callback() -> AuthorizationCodeResult:
-        raise NeedsLoginError("its login has ended")
-
-    return LoginProvider(storage, config.oauth.redirect_uri or REDIRECT_URI, redirect, callback)
-
-
-def interactive_login(
-    config: ServerConfig, url: str, home: Path, redirect_uri: str, redirect: Redirect, callback: Callback
-) -> httpx2.Auth:
-    """What logs a person in: from the beginning, whatever is kept."""
-    storage = _Storage(TokenStore.of(home), config, url)
-    storage.found = None
-    return LoginProvider(storage, redirect_uri, redirect, callback)
-
-
-def _json(model: OAuthClientInformationFull | OAuthMetadata | None) -> dict[str, Any] | None:
-    return None if model is None else model.model_dump(mode="json", exclude_none=True)
+    return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http_of(config, endpoint.url)), report)

@@ -1,77 +1,118 @@
-"""The tokens of MCP servers in ``~/.gemini/mcp-oauth-tokens.json``, in the form that Gemini CLI has there.
+"""The logins to MCP servers in ``~/.gemini/mcp-oauth-tokens.json``, in the form that Gemini CLI has there.
 
-A list of entries, one a server. Entries and fields of others are kept as they are; what we need besides (the client's
-registration, the metadata of the authorization server) stands under the key ``isthmus`` of an entry. The file is
-written whole, atomically, for its owner alone, under a lock that other processes of ours respect.
+A list of entries, one a server. Entries and fields of others are kept as they are; what we need besides (who we are to
+the authorization server, and its endpoints) stands under the key ``isthmus`` of an entry. The file is written whole,
+atomically, for its owner alone, under a lock that other processes of ours respect. Deliberately not here: the keyring
+(:mod:`isthmus.mcp_host.oauth_keyring`).
 """
 
 import contextlib
+import hashlib
 import json
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from isthmus.files import exclusive, write_atomic
+from isthmus.files import exclusive, read_regular, write_atomic
+from isthmus.mcp_host.oauth_messages import Client, Endpoints
+from isthmus.settings import SettingsError, load_settings
+
+MAXIMUM_BYTES = 16 * 1024 * 1024
+LOCK_FOLDER = "mcp-oauth-locks"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Who we are to one authorization server, with the redirect that was registered there."""
+
+    client: Client
+    issuer: str | None = None
+    redirect_uri: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """What is kept of a login. ``expires_at`` is in seconds since 1970; None: it is not known to end."""
+    """What is kept of a login. ``expires_at`` is in seconds since 1970; None: it is not known to end.
 
-    access_token: str
-    refresh_token: str | None = None
+    ``wanted_scope`` is what the server asked for since, and the next login asks for besides.
+    """
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
     expires_at: float | None = None
     scope: str | None = None
-    client_id: str | None = None
-    token_url: str | None = None
     server_url: str | None = None
-    client: Mapping[str, Any] | None = None
-    metadata: Mapping[str, Any] | None = None
+    registration: Registration | None = None
+    endpoints: Endpoints | None = None
+    resource: str | None = None
+    wanted_scope: str | None = None
+
+
+class TokenStore(Protocol):
+    """Keeps logins, one for a server's name and URL. Every method may block."""
+
+    @property
+    def place(self) -> str:
+        """Where they are, for the person."""
+        ...
+
+    def find(self, server: str, server_url: str) -> StoredToken | None:
+        """The login to a server; None when there is none, or it is for another URL."""
+        ...
+
+    def save(self, server: str, token: StoredToken) -> None:
+        """Keep the login to a server, in place of the one before.
+
+        Raises:
+            OSError: it cannot be kept.
+        """
+        ...
+
+    def delete(self, server: str) -> None:
+        """Forget the login to a server.
+
+        Raises:
+            OSError: it cannot be forgotten.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class TokenStore:
-    """The file with the tokens; it need not exist."""
+class FileTokenStore:
+    """The file with the logins; it need not exist."""
 
     path: Path
     _lock_name: str = field(default="mcp-oauth-tokens.lock")
 
     @classmethod
-    def of(cls, home: Path) -> "TokenStore":
+    def of(cls, home: Path) -> "FileTokenStore":
         """The store of the person whose home folder is `home`."""
         return cls(home / ".gemini" / "mcp-oauth-tokens.json")
 
+    @property
+    def place(self) -> str:
+        """See :class:`TokenStore`."""
+        return str(self.path)
+
     def find(self, server: str, server_url: str) -> StoredToken | None:
-        """The token of a server; None when there is none, or it is for another URL."""
-        for entry in self._entries():
-            if entry.get("serverName") == server:
-                found = _decode(entry)
-                if found is None or (found.server_url is not None and found.server_url != server_url):
-                    return None
-                return found
-        return None
+        """See :class:`TokenStore`."""
+        found = next((entry for entry in self._entries() if entry.get("serverName") == server), None)
+        token = None if found is None else decode(found)
+        return token if token is not None and token.server_url in (None, server_url) else None
 
     def save(self, server: str, token: StoredToken) -> None:
-        """Keep the token of a server, in place of the one before.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """See :class:`TokenStore`."""
         with self._locked():
             entries = self._entries()
             index = next((at for at, entry in enumerate(entries) if entry.get("serverName") == server), len(entries))
             before = entries[index] if index < len(entries) else {}
-            entries[index : index + 1] = [_encode(server, token, before)]
+            entries[index : index + 1] = [encode(server, token, before)]
             self._write(entries)
 
     def delete(self, server: str) -> None:
-        """Forget the token of a server.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """See :class:`TokenStore`."""
         with self._locked():
             entries = self._entries()
             kept = [entry for entry in entries if entry.get("serverName") != server]
@@ -80,14 +121,27 @@ class TokenStore:
 
     def _entries(self) -> list[dict[str, Any]]:
         try:
-            value: object = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            value: object = json.loads(read_regular(self.path, MAXIMUM_BYTES))
+        except (OSError, ValueError, RecursionError):
             return []
         entries = cast("list[object]", value) if isinstance(value, list) else []
         return [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
 
     def _write(self, entries: list[dict[str, Any]]) -> None:
+        self._set_aside()
         write_atomic(self.path, json.dumps(entries, indent=2).encode(), mode=0o600, through_links=False)
+
+    def _set_aside(self) -> None:
+        """What is there and is no list of entries is somebody's, and not ours to overwrite."""
+        try:
+            data = read_regular(self.path, MAXIMUM_BYTES)
+            is_readable = isinstance(json.loads(data), list) if data.strip() else True
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, RecursionError):
+            is_readable = False
+        if not is_readable:
+            self.path.replace(self.path.with_suffix(".json.broken"))
 
     @contextlib.contextmanager
     def _locked(self) -> Generator[None]:
@@ -96,31 +150,52 @@ class TokenStore:
             yield
 
 
-def _decode(entry: Mapping[str, Any]) -> StoredToken | None:
-    token: object = entry.get("token")
-    if not isinstance(token, dict):
-        return None
-    values = cast("Mapping[str, Any]", token)
-    access = values.get("accessToken")
+def open_store(home: Path) -> TokenStore:
+    """Where this person's logins are kept, as ``isthmus.tokenStore`` of their settings says. May block."""
+    file = FileTokenStore.of(home)
+    try:
+        wanted = load_settings(home, home).token_store
+    except SettingsError:
+        return file  # whoever reads the settings for their own sake tells it
+    if wanted != "keyring":
+        return file
+    from isthmus.mcp_host.oauth_keyring import keyring_or
+
+    return keyring_or(file)
+
+
+def renewal_lock(home: Path, server: str) -> Path:
+    """The file that is locked by who renews the login to a server; its folder is made."""
+    folder = home / ".gemini" / LOCK_FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{hashlib.sha256(server.encode()).hexdigest()[:16]}.lock"
+
+
+# --- The form of an entry --------------------------------------------------------------------------------------------
+
+
+def decode(entry: Mapping[str, Any]) -> StoredToken | None:
+    """The login in an entry; None when there is none in it."""
+    token, own = _object(entry.get("token")), _object(entry.get("isthmus"))
+    access = token.get("accessToken")
     if not isinstance(access, str) or not access:
         return None
-    expires = values.get("expiresAt")
-    ours: object = entry.get("isthmus")
-    own: Mapping[str, Any] = cast("Mapping[str, Any]", ours) if isinstance(ours, dict) else {}
+    expires = token.get("expiresAt")
     return StoredToken(
         access,
-        _text(values.get("refreshToken")),
-        float(expires) / 1000 if isinstance(expires, int | float) else None,
-        _text(values.get("scope")),
-        _text(entry.get("clientId")),
-        _text(entry.get("tokenUrl")),
+        _text(token.get("refreshToken")),
+        float(expires) / 1000 if isinstance(expires, int | float) and not isinstance(expires, bool) else None,
+        _text(token.get("scope")),
         _text(entry.get("mcpServerUrl")),
-        own.get("client"),
-        own.get("metadata"),
+        _registration(own, _text(entry.get("clientId"))),
+        _endpoints(own, _text(entry.get("tokenUrl"))),
+        _text(own.get("resource")),
+        _text(own.get("wantedScope")),
     )
 
 
-def _encode(server: str, token: StoredToken, before: Mapping[str, Any]) -> dict[str, Any]:
+def encode(server: str, token: StoredToken, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of a login, with what stood in it before and is not ours."""
     values: dict[str, Any] = {"accessToken": token.access_token, "tokenType": "Bearer"}
     if token.refresh_token is not None:
         values["refreshToken"] = token.refresh_token
@@ -129,13 +204,50 @@ def _encode(server: str, token: StoredToken, before: Mapping[str, Any]) -> dict[
     if token.scope is not None:
         values["scope"] = token.scope
     entry = {**before, "serverName": server, "token": values, "updatedAt": round(time.time() * 1000)}
-    named = (("clientId", token.client_id), ("tokenUrl", token.token_url), ("mcpServerUrl", token.server_url))
+    registration, endpoints = token.registration, token.endpoints
+    named = (
+        ("clientId", None if registration is None else registration.client.id),
+        ("tokenUrl", None if endpoints is None else endpoints.token),
+        ("mcpServerUrl", token.server_url),
+    )
     for name, value in named:
+        entry.pop(name, None)
         if value is not None:
             entry[name] = value
-    entry["isthmus"] = {"client": token.client, "metadata": token.metadata}
+    own: dict[str, Any] = {"resource": token.resource, "wantedScope": token.wanted_scope}
+    if registration is not None:
+        client = registration.client
+        own["client"] = {"secret": client.secret, "method": client.method}
+        own |= {"issuer": registration.issuer, "redirectUri": registration.redirect_uri}
+    if endpoints is not None:
+        own |= {"authorizationUrl": endpoints.authorize, "revocationUrl": endpoints.revoke}
+    entry["isthmus"] = {name: value for name, value in own.items() if value is not None}
     return entry
 
 
+def _registration(own: Mapping[str, Any], client_id: str | None) -> Registration | None:
+    if client_id is None:
+        return None
+    client = _object(own.get("client"))
+    secret = _text(client.get("secret"))
+    method = _text(client.get("method")) or ("client_secret_post" if secret else "none")
+    return Registration(Client(client_id, secret, method), _text(own.get("issuer")), _text(own.get("redirectUri")))
+
+
+def _endpoints(own: Mapping[str, Any], token_url: str | None) -> Endpoints | None:
+    if token_url is None:
+        return None
+    return Endpoints(
+        _text(own.get("authorizationUrl")) or "",
+        token_url,
+        issuer=_text(own.get("issuer")),
+        revoke=_text(own.get("revocationUrl")),
+    )
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    return value if isinstance(value, str) and value else None

@@ -98,7 +98,25 @@ class ToolServers(Protocol):
     def login(self, scope: ToolScope, name: str) -> AsyncGenerator[str, None]:
         """Log in to a server, telling on the way what the person has to do and how it ended.
 
+        Where no browser is at hand it ends with the page to open; the login then waits some minutes for its answer.
+
         Raises:
             ToolFailure: no server has that name, or the login failed.
+        """
+        ...
+
+    def paste(self, scope: ToolScope, name: str, text: str) -> AsyncGenerator[str, None]:
+        """Go on with a login that waits, with the address that the person's browser ended at; tells how it ended.
+
+        Raises:
+            ToolFailure: no login waits, the text is no answer to it, or it failed.
+        """
+        ...
+
+    async def logout(self, scope: ToolScope, name: str) -> str:
+        """Forget the login to a server, and tell the server so where it can be told; says what was done.
+
+        Raises:
+            ToolFailure: no server has that name, or the login cannot be forgotten.
         """
         ...

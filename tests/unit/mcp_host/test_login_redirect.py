@@ -3,7 +3,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from isthmus.mcp_host.login import RedirectReceiver, receiving
+from isthmus.mcp_host.oauth_redirect import RedirectReceiver, receiving
 from isthmus.tools.failure import ToolFailure
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,8 @@ async def ask(redirect_uri: str, line: bytes) -> bytes:
 
 
 async def test_only_the_redirect_of_this_very_login_counts() -> None:
-    async with receiving(None) as (uri, receiver):
+    async with receiving(None) as receiver:
+        uri = receiver.uri
         assert b" 400 " in await ask(uri, b"GET /oauth/callback?code=x&state=None HTTP/1.1")
         receiver.state = "right"
         for line in (
@@ -40,7 +41,8 @@ async def test_only_the_redirect_of_this_very_login_counts() -> None:
 
 
 async def test_what_a_server_says_of_a_refusal_is_text_on_the_page() -> None:
-    async with receiving(None) as (uri, receiver):
+    async with receiving(None) as receiver:
+        uri = receiver.uri
         receiver.state = "s"
         line = b"GET /oauth/callback?state=s&error=no&error_description=%3Cscript%3Ealert(1)%3C/script%3E HTTP/1.1"
         page = await ask(uri, line)
@@ -53,4 +55,4 @@ async def test_the_redirect_comes_to_this_machine_alone() -> None:
         with pytest.raises(ToolFailure, match="expected http://localhost"):
             async with receiving(uri):
                 pass
-    assert RedirectReceiver("/x").state is None
+    assert RedirectReceiver("http://localhost:1/x").state is None

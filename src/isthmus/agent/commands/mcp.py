@@ -82,7 +82,8 @@ async def _switch(context: CommandContext, *, is_enabled: bool) -> Steps:
 
 async def auth(context: CommandContext) -> Steps:
     """Log in to a server; without a name, say which need it."""
-    servers, name = context.resources.servers, context.args.strip()
+    servers = context.resources.servers
+    name, _, pasted = context.args.strip().partition(" ")
     if servers is None:
         yield Say(NONE_CONFIGURED)
         return
@@ -101,7 +102,8 @@ async def auth(context: CommandContext) -> Steps:
         yield Fail("Only the person who runs this server logs it in to MCP servers.", _NOT)
         return
     told = False
-    async with aclosing(servers.login(context.scope, name)) as progress:
+    steps = servers.paste(context.scope, name, pasted) if pasted.strip() else servers.login(context.scope, name)
+    async with aclosing(steps) as progress:
         async for text in progress:
             told = True
             yield Say(text if text.endswith("\n") else f"{text}\n", is_afresh=True)
@@ -158,7 +160,10 @@ COMMAND = CommandNode(
             "auth",
             "Log in to a server; without a name, list those that need it",
             auth,
-            (argument("server", "The name of the server"),),
+            (
+                argument("server", "The name of the server"),
+                argument("address", "The address that the browser ended at, when it is on another machine"),
+            ),
         ),
         CommandNode("refresh", "Connect anew and list the tools anew", refresh, (_SERVER,)),
         CommandNode("restart", "End a server and start it anew, whatever it is doing", restart, (_ONE_SERVER,)),

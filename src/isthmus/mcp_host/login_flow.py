@@ -1,0 +1,297 @@
+"""One login of a person to a server: finds out where, shows the page, takes the answer, keeps the tokens, connects.
+
+A login goes on by itself for some minutes, whoever follows it: the browser may be on another machine, and the address
+that it ended at is pasted later. The page is named before a browser opens it. Deliberately not here: receiving the
+redirect (:mod:`isthmus.mcp_host.oauth_redirect`), and what is kept (:mod:`isthmus.mcp_host.oauth_tokens`).
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from isthmus.amounts import show_count
+from isthmus.mcp_host.config import HttpEndpoint, HttpKind
+from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.oauth_client import client_for
+from isthmus.mcp_host.oauth_discovery import Found, discover
+from isthmus.mcp_host.oauth_http import place
+from isthmus.mcp_host.oauth_messages import (
+    Challenge,
+    TokenRefusedError,
+    Verifier,
+    authenticated,
+    authorization_url,
+    code_form,
+    granted,
+    require_redirect,
+    union,
+)
+from isthmus.mcp_host.oauth_redirect import CATEGORY, RedirectReceiver, receiving
+from isthmus.mcp_host.oauth_store import Registration, StoredToken
+from isthmus.mcp_host.oauth_tokens import KeptLogins, http_of
+from isthmus.mcp_host.threads import in_thread
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState
+
+if TYPE_CHECKING:
+    from isthmus.mcp_host.connection import ServerConnection
+
+LOGIN_SECONDS = 300.0
+"""How long a person may take."""
+ANSWER_SECONDS = 10.0
+_LOG = logging.getLogger("isthmus.mcp")
+
+Paste: TypeAlias = Callable[[], Awaitable[str]]
+"""Waits for what the person pastes: the whole address that the browser ended at, or the code in it. Called again after
+a text that was neither; cancelled when the redirect itself came. EOFError: nothing will be pasted."""
+OpenBrowser: TypeAlias = Callable[[str], bool | None]
+"""Shows a page to the person; False: there is no browser here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """How the person is reached. ``open_browser`` None: no browser is here. ``paste`` None: nobody waits for a text."""
+
+    open_browser: OpenBrowser | None = None
+    paste: Paste | None = None
+
+
+class Login:
+    """One login that is going on, from `start` until it is done, fails or takes too long."""
+
+    def __init__(
+        self, connection: "ServerConnection", endpoint: HttpEndpoint, logins: KeptLogins, person: Person
+    ) -> None:
+        self._connection = connection
+        self._endpoint = endpoint
+        self._http = http_of(connection.config, endpoint.url)
+        self._logins = logins
+        self._person = person
+        self._receiver: RedirectReceiver | None = None
+        self._lines: list[str] = []
+        self._taken = 0
+        self._moved = asyncio.Event()
+        self._is_left = False
+        """Nobody is there to see the redirect come: the login is followed again when something is pasted."""
+        self._task = asyncio.create_task(self._run(), name=f"login to {connection.config.name}")
+        self._task.add_done_callback(self._ended)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is done, one way or the other."""
+        return self._task.done()
+
+    def paste(self, text: str) -> None:
+        """Take what the person pasted.
+
+        Raises:
+            ToolFailure: it is no answer to this login.
+        """
+        try:
+            if self._receiver is None:
+                raise OAuthError("this login does not wait for an answer yet")
+            self._receiver.paste(text)
+        except OAuthError as error:
+            raise ToolFailure(str(error), CATEGORY) from error
+        self._is_left = False
+
+    async def follow(self, *, from_now: bool = False) -> AsyncGenerator[str, None]:
+        """What is told of it; ends with it, or when the person has to come back with what the browser shows.
+
+        Raises:
+            ToolFailure: it failed.
+        """
+        at = len(self._lines) if from_now else 0
+        while True:
+            while at < len(self._lines):
+                yield self._lines[at]
+                at += 1
+                self._taken = max(self._taken, at)
+                self._moved.set()
+            if self._task.done():
+                self._task.result()
+                return
+            if self._is_left:
+                return
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def aclose(self) -> None:
+        """Give it up."""
+        self._task.cancel()
+        await asyncio.wait({self._task}, timeout=2)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._moved.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.info("the login to MCP server %s ended: %s", self._connection.config.name, error)
+
+    def _tell(self, line: str) -> None:
+        self._lines.append(line)
+        self._moved.set()
+
+    async def _told(self, line: str) -> None:
+        """Tell it, and wait until it was taken: what comes next must not come first."""
+        self._tell(line)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                while self._taken < len(self._lines):
+                    self._moved.clear()
+                    await self._moved.wait()
+
+    # --- The steps ---------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        connection, config = self._connection, self._connection.config
+        try:
+            async with asyncio.timeout(LOGIN_SECONDS):
+                is_wanted = await self._log_in()
+        except TimeoutError as error:
+            raise ToolFailure(f"nobody logged in to {config.name} within {LOGIN_SECONDS:g} s", CATEGORY) from error
+        except OAuthError as error:
+            raise ToolFailure(f"the login to {config.name} failed: {error}", CATEGORY) from error
+        if not is_wanted:
+            self._tell(f"{config.name} does not ask for a login.")
+        await connection.refresh()
+        if connection.state is not ServerState.CONNECTED:
+            raise ToolFailure(f"{config.name} is not connected after the login: {connection.problem}", CATEGORY)
+        self._tell(f"{config.name} is connected; it has {show_count(len(connection.offer.tools), 'tool')}.")
+
+    async def _log_in(self) -> bool:
+        """False when the server wants no login."""
+        connection, config = self._connection, self._connection.config
+        endpoint, oauth, http = self._endpoint, config.oauth, self._http
+        kept = await self._logins.find(config, endpoint.url)
+        challenge = await _challenge(endpoint)
+        if challenge is None:
+            is_wanted = oauth.enabled or oauth.authorization_url or connection.state is ServerState.NEEDS_LOGIN
+            if not is_wanted and kept is None:
+                return False
+            challenge = Challenge.of(connection.challenge)
+        found = await discover(http, endpoint.url, oauth, challenge)
+        http.require(found.endpoints.authorize, "the authorization endpoint")
+        http.require(found.endpoints.token, "the token endpoint")
+        asked = " ".join(oauth.scopes) or found.scope
+        scope = union(kept.wanted_scope, asked) if kept is not None else asked
+        registration = kept.registration if kept is not None else None
+        async with receiving(oauth.redirect_uri) as receiver:
+            self._receiver = receiver
+            token = await self._registered_and_authorized(receiver, found, scope, registration)
+        self._receiver = None
+        where = await self._logins.save(config, replace(token, server_url=endpoint.url))
+        self._tell(f"The login is kept in {where}.")
+        return True
+
+    async def _registered_and_authorized(
+        self, receiver: RedirectReceiver, found: Found, scope: str | None, kept: Registration | None
+    ) -> StoredToken:
+        """Log in as who we were before, or as a new client; once more as a new one when the server refuses that."""
+        config = self._connection.config
+        client = await client_for(self._http, config, found.endpoints, receiver.uri, scope, kept)
+        try:
+            return await self._authorized(receiver, found, client, scope)
+        except TokenRefusedError as error:
+            if not error.is_of_client or config.oauth.client_id is not None:
+                raise
+        self._tell(f"The server of {config.name} does not know us any more; we are registered anew.")
+        client = await client_for(self._http, config, found.endpoints, receiver.uri, scope, None)
+        return await self._authorized(receiver, found, client, scope)
+
+    async def _authorized(
+        self, receiver: RedirectReceiver, found: Found, registration: Registration, scope: str | None
+    ) -> StoredToken:
+        """Send the person to the page, and redeem the code that comes back."""
+        verifier, client, redirect_uri = Verifier(), registration.client, receiver.uri
+        audiences = self._connection.config.oauth.audiences
+        url = authorization_url(
+            found.endpoints, client, redirect_uri, verifier, resource=found.resource, scope=scope, audiences=audiences
+        )
+        receiver.expect(verifier.state)
+        await self._show(url, found, redirect_uri)
+        code = require_redirect(await self._answer(receiver), verifier.state, found.endpoints)
+        form, headers = authenticated(code_form(code, redirect_uri, verifier, found.resource, audiences), client)
+        token_url = found.endpoints.token
+        answer = await self._http.post(token_url, "the token endpoint", form=form, headers=headers)
+        grant = granted(answer.status, answer.value, place(token_url))
+        return StoredToken(
+            grant.access_token,
+            grant.refresh_token,
+            None if grant.seconds is None else time.time() + grant.seconds,
+            grant.scope or scope,
+            registration=registration,
+            endpoints=found.endpoints,
+            resource=found.resource,
+        )
+
+    async def _show(self, url: str, found: Found, redirect_uri: str) -> None:
+        name, browser, paste = self._connection.config.name, self._person.open_browser, self._person.paste
+        where = place(found.endpoints.authorize)
+        opens = "your browser opens" if browser is not None else "open"
+        way = "paste it here" if paste is not None else f"give it with /mcp auth {name} ADDRESS"
+        await self._told(
+            f"To log in to {name} ({found.resource}), {opens} this page of {where}:\n{url}\n"
+            f"It leads back to {redirect_uri} on this machine. Should the browser be on another one, and end at a page "
+            f"that cannot be reached: copy the whole address of that page and {way}."
+        )
+        is_shown = False
+        if browser is not None:
+            try:
+                is_shown = await in_thread(lambda: browser(url), ANSWER_SECONDS) is not False
+            except TimeoutError:
+                is_shown = True  # one that runs until it is closed
+            except Exception as error:
+                _LOG.info("no browser could be opened: %s", error)
+            if not is_shown:
+                self._tell("No browser could be opened here; open the page in one yourself.")
+        if not is_shown and paste is None:
+            self._is_left = True
+            minutes = round(LOGIN_SECONDS / 60)
+            self._tell(f"The login to {name} waits for {minutes} minutes; /mcp shows whether it is connected.")
+
+    async def _answer(self, receiver: RedirectReceiver) -> Mapping[str, str]:
+        paste = self._person.paste
+        if paste is None:
+            return await receiver.answer
+        pasting = asyncio.create_task(self._pasting(receiver, paste))
+        try:
+            return await receiver.answer
+        finally:
+            pasting.cancel()
+            await asyncio.wait({pasting}, timeout=2)
+
+    async def _pasting(self, receiver: RedirectReceiver, paste: Paste) -> None:
+        while True:
+            try:
+                receiver.paste(await paste())
+            except EOFError:
+                return
+            except OAuthError as error:
+                self._tell(f"{error}.")
+            else:
+                return
+
+
+async def _challenge(endpoint: HttpEndpoint) -> Challenge | None:
+    """What the server says to a request without a login; None when it takes it."""
+    import httpx2
+
+    headers = {**endpoint.headers, "Accept": "application/json, text/event-stream"}
+    ping = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
+    methods = ("GET",) if endpoint.kind is HttpKind.SSE else ("POST",)
+    if endpoint.kind is HttpKind.PROBE:
+        methods = ("POST", "GET")
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS), httpx2.AsyncClient(timeout=ANSWER_SECONDS) as client:
+            for method in methods:
+                body = ping if method == "POST" else None
+                async with client.stream(method, endpoint.url, headers=headers, json=body) as response:
+                    if response.status_code == 401:
+                        return Challenge.of(response.headers.get("www-authenticate"))
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        reason = f"no answer within {ANSWER_SECONDS:g} s" if not str(error) else str(error)
+        raise OAuthError(f"{place(endpoint.url)} cannot be reached: {reason}") from error
+    return None

@@ -1,0 +1,75 @@
+"""Who we are to an authorization server: a configured client, a metadata document, a kept or a new registration.
+
+A kept registration is used again only where the server still knows it: many forget, and say so to the person alone,
+on a page that leads nowhere. Deliberately not here: HTTP.
+"""
+
+from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.oauth_http import OAuthHttp, place
+from isthmus.mcp_host.oauth_messages import (
+    FORGOTTEN_CODES,
+    Client,
+    Endpoints,
+    authenticated,
+    refresh_form,
+    registered,
+    registration,
+    said,
+)
+from isthmus.mcp_host.oauth_store import Registration
+from isthmus.mcp_host.oauth_tokens import client_of
+
+
+async def client_for(
+    http: OAuthHttp,
+    config: ServerConfig,
+    endpoints: Endpoints,
+    redirect_uri: str,
+    scope: str | None,
+    kept: Registration | None,
+) -> Registration:
+    """The client to log in with; registers one where none is known.
+
+    Raises:
+        OAuthError: there is none, and the server registers none.
+    """
+    configured = client_of(config, endpoints)
+    if configured is not None:
+        return Registration(configured, endpoints.issuer, redirect_uri)
+    document = config.oauth.client_metadata_url
+    if document is not None and endpoints.takes_metadata_url:
+        if not document.startswith("https://"):
+            raise OAuthError(f"oauth.clientMetadataUrl {document}: expected https://")
+        return Registration(Client(document), endpoints.issuer, redirect_uri)
+    is_same = kept is not None and (kept.issuer, kept.redirect_uri) == (endpoints.issuer, redirect_uri)
+    if kept is not None and is_same and await _is_known(http, endpoints, kept.client):
+        return kept
+    if endpoints.register is None:
+        raise OAuthError(
+            f"{endpoints.issuer or place(endpoints.authorize)} registers no clients by itself; register one there with "
+            f"the redirect URI {redirect_uri} and set oauth.clientId"
+        )
+    what = "the registration endpoint"
+    answer = await http.post(endpoints.register, what, body=registration(redirect_uri, scope))
+    values = answer.object
+    if answer.status not in (200, 201):
+        reason = f": {said(values)}" if values else ""
+        raise OAuthError(
+            f"{what} {place(endpoints.register)} answered HTTP {answer.status}{reason}; register a client there with "
+            f"the redirect URI {redirect_uri} and set oauth.clientId"
+        )
+    client = registered(values)
+    if client is None:
+        raise OAuthError(f"the answer of {what} {place(endpoints.register)} holds no client_id")
+    return Registration(client, endpoints.issuer, redirect_uri)
+
+
+async def _is_known(http: OAuthHttp, endpoints: Endpoints, client: Client) -> bool:
+    """Whether a server still knows a client: it is asked to renew a token that is none, and may say whose it is not."""
+    form, headers = authenticated(refresh_form("none", endpoints.issuer or "", ()), client)
+    try:
+        answer = await http.post(endpoints.token, "the token endpoint", form=form, headers=headers)
+    except OAuthError:
+        return False
+    return answer.object.get("error") not in FORGOTTEN_CODES and answer.status < 500

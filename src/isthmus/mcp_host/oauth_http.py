@@ -1,0 +1,168 @@
+"""Asks the endpoints of an authorization server: one request, one small JSON answer, within a deadline.
+
+Only ``https``, this machine for a server of this machine, and ``http`` where the MCP server itself is spoken to so.
+No redirect is followed. Deliberately not here: what is asked.
+"""
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from isthmus.mcp_host.errors import OAuthError
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from isthmus.ide.checked_transport import WhyNot
+
+ANSWER_SECONDS = 10.0
+MAXIMUM_ANSWER_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an endpoint answered; ``value`` None: no JSON."""
+
+    status: int
+    value: Any
+
+    @property
+    def object(self) -> Mapping[str, Any]:
+        """The answer when it is an object, else an empty one."""
+        value: object = self.value
+        return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+class OAuthHttp:
+    """Asks on behalf of one MCP server. ``trusted`` are addresses that the person wrote: loopback may be among them."""
+
+    def __init__(
+        self,
+        server_url: str,
+        why_not: "WhyNot | None" = None,
+        trusted: tuple[str, ...] = (),
+        seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        self._server = urlsplit(server_url)
+        self._why_not = why_not
+        self._trusted = {_origin(url) for url in trusted}
+        self._seconds = seconds
+
+    async def get(self, url: str, what: str) -> Answer:
+        """Read a document. ``what`` names it in errors.
+
+        Raises:
+            OAuthError: the address may not be asked, or nothing came in time.
+        """
+        return await self._ask("GET", url, what)
+
+    async def post(
+        self,
+        url: str,
+        what: str,
+        *,
+        form: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send a form, or JSON.
+
+        Raises:
+            OAuthError: the address may not be asked, or nothing came in time.
+        """
+        return await self._ask("POST", url, what, form, body, headers)
+
+    def require(self, url: str, what: str) -> None:
+        """Make sure that an address may be asked, or shown to the person.
+
+        Raises:
+            OAuthError: it may not.
+        """
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname, parts.port
+        except ValueError:
+            host = parts = None
+        if parts is None or not host or parts.scheme not in ("https", "http") or parts.username is not None:
+            raise OAuthError(f"{what} is at no http(s) address")
+        if _origin(url) in self._trusted or _origin(url) == _origin(self._server.geturl()):
+            return
+        if is_loopback(host):
+            if not is_loopback(self._server.hostname or ""):
+                raise OAuthError(f"{what} is at {host}, on this machine; {self._server.hostname} may not lead there")
+        elif parts.scheme != "https":
+            raise OAuthError(f"{what} is at {place(url)}; expected https://")
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        what: str,
+        form: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        import httpx2
+
+        self.require(url, what)
+        sent = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                httpx2.AsyncClient(transport=self._transport(), timeout=self._seconds) as client,
+                client.stream(method, url, data=form, json=body, headers=sent) as response,
+            ):
+                data = await _read(response, what)
+        except TimeoutError:
+            raise OAuthError(f"{what} {place(url)} did not answer within {self._seconds:g} s") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            if isinstance(error, httpx2.TimeoutException):
+                raise OAuthError(f"{what} {place(url)} did not answer within {self._seconds:g} s") from error
+            reason = str(error) or type(error).__name__
+            raise OAuthError(f"{what} {place(url)} cannot be reached: {reason}") from error
+        try:
+            value: Any = json.loads(data)
+        except (ValueError, RecursionError):
+            value = None
+        return Answer(response.status_code, value)
+
+    def _transport(self) -> "httpx2.AsyncBaseTransport | None":
+        if self._why_not is None:
+            return None
+        from isthmus.ide.checked_transport import CheckedTransport
+
+        return CheckedTransport(self._why_not)
+
+
+async def _read(response: "httpx2.Response", what: str) -> bytes:
+    data = bytearray()
+    async for part in response.aiter_raw():
+        data += part
+        if len(data) > MAXIMUM_ANSWER_BYTES:
+            raise OAuthError(f"{what} answered with more than {MAXIMUM_ANSWER_BYTES} bytes")
+    return bytes(data)
+
+
+def place(url: str) -> str:
+    """An address as it is told: without user and query."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its name or number."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _origin(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)

@@ -1,0 +1,110 @@
+"""The logins to MCP servers in the keyring of the platform: Secret Service, Keychain, or another that is installed.
+
+One secret a server, in the form of an entry of the file. A login that is still in the file moves here when it is first
+looked for. Where there is no keyring the file is used, and that is said. A keyring may bound what it keeps (the one of
+Windows takes 2560 bytes); what it refuses stays in the file. Everything here may block: call it in a thread.
+"""
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any, cast
+
+from isthmus.mcp_host.oauth_store import FileTokenStore, StoredToken, TokenStore, decode, encode
+
+SERVICE = "isthmus-mcp-oauth"
+_LOG = logging.getLogger("isthmus.mcp")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyringTokenStore:
+    """A keyring; `file` is where logins were before, and those go that it does not take."""
+
+    backend: Any
+    file: FileTokenStore
+
+    @property
+    def place(self) -> str:
+        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        return f"the keyring ({self.backend.name})"
+
+    def find(self, server: str, server_url: str) -> StoredToken | None:
+        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        found = self._entry(server)
+        if found is None:
+            in_file = self.file.find(server, server_url)
+            if in_file is not None:
+                self.save(server, in_file)
+            return in_file
+        token = decode(found)
+        return token if token is not None and token.server_url in (None, server_url) else None
+
+    def save(self, server: str, token: StoredToken) -> None:
+        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        from keyring.errors import KeyringError
+
+        text = json.dumps(encode(server, token, self._entry(server) or {}), separators=(",", ":"))
+        try:
+            self.backend.set_password(SERVICE, server, text)
+        except (KeyringError, OSError) as error:
+            _LOG.warning(
+                "the keyring does not take the login to %s (%s); it is in %s", server, _name(error), self.file.path
+            )
+            self._forget(server)  # what it had is older
+            self.file.save(server, token)
+        else:
+            self.file.delete(server)
+
+    def delete(self, server: str) -> None:
+        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        self._forget(server)
+        self.file.delete(server)
+
+    def _forget(self, server: str) -> None:
+        from keyring.errors import KeyringError, PasswordDeleteError
+
+        try:
+            self.backend.delete_password(SERVICE, server)
+        except PasswordDeleteError:
+            pass  # it was not there
+        except KeyringError as error:
+            raise OSError(f"the keyring does not forget the login: {_name(error)}") from error
+
+    def _entry(self, server: str) -> dict[str, Any] | None:
+        from keyring.errors import KeyringError
+
+        try:
+            value: object = json.loads(self.backend.get_password(SERVICE, server) or "null")
+        except (KeyringError, OSError) as error:
+            _LOG.warning("the keyring does not give the login to %s: %s", server, _name(error))
+            return None
+        except (ValueError, RecursionError):
+            return None
+        return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def keyring_or(file: FileTokenStore) -> TokenStore:
+    """The keyring, or `file` where there is none."""
+    try:
+        import keyring
+        from keyring.backends.fail import Keyring as NoKeyring
+    except ImportError:
+        _LOG.warning("isthmus.tokenStore is keyring, and no keyring is installed: pip install 'isthmus[keyring]'")
+        return file
+    backend: Any = keyring.get_keyring()
+    if isinstance(backend, NoKeyring) or not _has_backends(backend):
+        _LOG.warning("isthmus.tokenStore is keyring, and there is none on this machine; logins are in %s", file.path)
+        return file
+    return KeyringTokenStore(backend, file)
+
+
+def _has_backends(backend: Any) -> bool:
+    """Whether one that chains others has any."""
+    try:
+        return bool(getattr(backend, "backends", True))
+    except Exception:
+        return False
+
+
+def _name(error: BaseException) -> str:
+    return type(error).__name__

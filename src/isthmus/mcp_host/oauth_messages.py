@@ -1,0 +1,328 @@
+"""The messages of OAuth 2.1 that a login and its renewal need: URLs, forms, challenges, answers. Sans-I/O.
+
+RFC 6749, 7636 (PKCE), 8707 (resource indicators), 9207 (``iss``), 7591 (registration), 7009 (revocation). Texts of
+errors name what a server said in its error fields, shortened, and never what was sent. Deliberately not here: where
+the endpoints come from (:mod:`isthmus.mcp_host.oauth_discovery`) and sending (:mod:`isthmus.mcp_host.oauth_http`).
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from isthmus.mcp_host.errors import OAuthError
+
+MAXIMUM_WORDS = 300
+"""Characters of a server's own words that are told."""
+FORGOTTEN_CODES = ("invalid_client", "unauthorized_client")
+"""What a server says that does not know, or no longer takes, the client."""
+_PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
+
+_PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """What is known of an authorization server. ``issuer`` None: it was configured, not discovered."""
+
+    authorize: str
+    token: str
+    issuer: str | None = None
+    register: str | None = None
+    revoke: str | None = None
+    scopes: tuple[str, ...] = ()
+    challenge_methods: tuple[str, ...] | None = None
+    token_methods: tuple[str, ...] | None = None
+    takes_metadata_url: bool = False
+    names_itself: bool = False
+    """It promised to send ``iss`` with each redirect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who we are to an authorization server; ``method`` is its ``token_endpoint_auth_method``."""
+
+    id: str
+    secret: str | None = field(default=None, repr=False)
+    method: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a token endpoint gave. ``seconds`` is how long the token holds; None: it is not said."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    seconds: float | None = None
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """What a refusal (WWW-Authenticate) says of how to log in."""
+
+    error: str | None = None
+    scope: str | None = None
+    resource_metadata: str | None = None
+
+    @classmethod
+    def of(cls, header: str | None) -> "Challenge":
+        """Read from a header; what is not there is None."""
+        found: dict[str, str] = {}
+        for name, quoted, plain in _PARAMETER.findall(header or ""):
+            found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) if quoted else plain)
+        return cls(found.get("error"), found.get("scope"), found.get("resource_metadata"))
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """The proof that who redeems a code is who asked for it (PKCE, S256), and the state of one login."""
+
+    secret: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)
+    state: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+    @property
+    def challenge(self) -> str:
+        """What the authorization server is shown of it."""
+        return base64.urlsafe_b64encode(hashlib.sha256(self.secret.encode()).digest()).decode().rstrip("=")
+
+
+class TokenRefusedError(OAuthError):
+    """The token endpoint said no; ``code`` is its error code, as in RFC 6749 section 5.2."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def is_of_client(self) -> bool:
+        """Whether it is the client that is refused, not what it asked for."""
+        return self.code in FORGOTTEN_CODES
+
+
+# --- Asking ----------------------------------------------------------------------------------------------------------
+
+
+def authorization_url(
+    endpoints: Endpoints,
+    client: Client,
+    redirect_uri: str,
+    verifier: Verifier,
+    *,
+    resource: str,
+    scope: str | None,
+    audiences: Sequence[str],
+) -> str:
+    """The page at which the person logs in."""
+    parameters = [
+        ("response_type", "code"),
+        ("client_id", client.id),
+        ("redirect_uri", redirect_uri),
+        ("state", verifier.state),
+        ("code_challenge", verifier.challenge),
+        ("code_challenge_method", "S256"),
+        ("resource", resource),
+    ]
+    if scope:
+        parameters.append(("scope", scope))
+        if "offline_access" in scope.split():
+            parameters.append(("prompt", "consent"))  # OpenID Connect gives no refresh token without
+    if audiences:
+        parameters.append(("audience", " ".join(audiences)))
+    parts = urlsplit(endpoints.authorize)
+    query = urlencode([*parse_qsl(parts.query, keep_blank_values=True), *parameters])
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
+
+
+def code_form(code: str, redirect_uri: str, verifier: Verifier, resource: str, audiences: Sequence[str]) -> "Form":
+    """What redeems a code."""
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": redirect_uri,
+        "code_verifier": verifier.secret,
+        "resource": resource,
+    }
+    return {**form, "audience": " ".join(audiences)} if audiences else form
+
+
+def refresh_form(refresh_token: str, resource: str, audiences: Sequence[str]) -> "Form":
+    """What renews a token."""
+    form = {"grant_type": "refresh_token", "refresh_token": refresh_token, "resource": resource}
+    return {**form, "audience": " ".join(audiences)} if audiences else form
+
+
+Form = dict[str, str]
+
+
+def authenticated(form: Mapping[str, str], client: Client) -> tuple[Form, dict[str, str]]:
+    """A form with what says who we are, and the headers that go with it."""
+    if client.method == "client_secret_basic" and client.secret:
+        pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}"
+        return dict(form), {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+    named = {**form, "client_id": client.id}
+    if client.method == "client_secret_post" and client.secret:
+        named["client_secret"] = client.secret
+    return named, {}
+
+
+def secret_method(endpoints: Endpoints, secret: str | None) -> str:
+    """How a client with this secret says who it is."""
+    if not secret:
+        return "none"
+    known = endpoints.token_methods
+    if known is not None and "client_secret_post" not in known and "client_secret_basic" in known:
+        return "client_secret_basic"
+    return "client_secret_post"
+
+
+def registration(redirect_uri: str, scope: str | None) -> dict[str, Any]:
+    """What asks to be registered as a client."""
+    asked: dict[str, Any] = {
+        "client_name": "Isthmus",
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        "application_type": "native",
+    }
+    return {**asked, "scope": scope} if scope else asked
+
+
+# --- Answers ---------------------------------------------------------------------------------------------------------
+
+
+def registered(value: object) -> Client | None:
+    """The client that a registration gave; None when the answer is none."""
+    if not isinstance(value, Mapping):
+        return None
+    values = cast("Mapping[str, object]", value)
+    found, secret, method = (
+        values.get("client_id"),
+        values.get("client_secret"),
+        values.get("token_endpoint_auth_method"),
+    )
+    if not isinstance(found, str) or not found:
+        return None
+    secret = secret if isinstance(secret, str) and secret else None
+    if not isinstance(method, str) or not method:
+        method = "client_secret_basic" if secret else "none"
+    if method not in ("none", "client_secret_post", "client_secret_basic"):
+        raise OAuthError(f"it registered the client for {_short(method)}, which is not supported; set oauth.clientId")
+    if method != "none" and secret is None:
+        raise OAuthError(f"it registered the client for {method} and gave no secret; set oauth.clientId")
+    return Client(found, secret, method)
+
+
+def granted(status: int, value: object, place: str) -> Grant:
+    """What a token endpoint gave.
+
+    Raises:
+        TokenRefusedError: it said no.
+        OAuthError: it failed, or its answer is none.
+    """
+    values: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+    if status >= 400 or "error" in values:
+        code = values.get("error")
+        if isinstance(code, str) and code and code not in _PASSING_CODES and status < 500 and status != 429:
+            raise TokenRefusedError(f"the token endpoint {place} refused: {said(values)}", code)
+        if status == 401:
+            raise TokenRefusedError(f"the token endpoint {place} refused with HTTP 401", "invalid_client")
+        raise OAuthError(f"the token endpoint {place} answered HTTP {status}")
+    access = values.get("access_token")
+    kind = values.get("token_type")
+    if not isinstance(access, str) or not access or any(not "!" <= character <= "~" for character in access):
+        raise OAuthError(f"the answer of the token endpoint {place} holds no access_token")
+    if isinstance(kind, str) and kind.lower() != "bearer":
+        raise OAuthError(f"the token endpoint {place} gave a token of type {_short(kind)}; expected Bearer")
+    refresh, scope = values.get("refresh_token"), values.get("scope")
+    return Grant(
+        access,
+        refresh if isinstance(refresh, str) and refresh else None,
+        _seconds(values.get("expires_in")),
+        scope if isinstance(scope, str) and scope else None,
+    )
+
+
+def said(values: Mapping[str, object]) -> str:
+    """The error of an answer or a redirect, in its own words."""
+    words = [str(values[name]) for name in ("error", "error_description") if isinstance(values.get(name), str)]
+    return _short(": ".join(words)) or "it gave no reason"
+
+
+def pasted(text: str) -> Mapping[str, str]:
+    """The values of a redirect that the person pasted: its whole address, its query, or the code alone.
+
+    Raises:
+        OAuthError: there is no code in it.
+    """
+    shown = "".join(text.split())  # terminals break long lines
+    query = urlsplit(shown).query if "://" in shown else shown.partition("?")[2] or shown
+    if "=" in query:
+        values = {name: found[0] for name, found in parse_qs(query).items()}
+        if "code" in values or "error" in values:
+            return values
+    elif re.fullmatch(r"[A-Za-z0-9._~+/-]{4,2048}", shown) and "://" not in shown:
+        return {"code": shown}
+    raise OAuthError(
+        "there is no code in that; expected the whole address at which the browser ended, such as "
+        "http://localhost:7777/oauth/callback?code=...&state=..."
+    )
+
+
+def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints) -> str:
+    """The code of a redirect that is the answer to this login.
+
+    A code that was pasted alone has no state; what binds it to this login is then the proof of PKCE.
+
+    Raises:
+        TokenRefusedError: the redirect says that the login was refused.
+        OAuthError: it belongs to another login, or comes from another server.
+    """
+    given = values.get("state")
+    is_code_alone = set(values) == {"code"}
+    if not is_code_alone and (given is None or not secrets.compare_digest(given.encode(), state.encode())):
+        raise OAuthError("that is the answer to another login (its state differs); begin anew")
+    issuer = values.get("iss")
+    if endpoints.issuer is not None and not is_code_alone:
+        if issuer is not None and not is_same_issuer(issuer, endpoints.issuer):
+            raise OAuthError(f"the answer comes from {_short(issuer)}; expected one from {endpoints.issuer} (iss)")
+        if issuer is None and endpoints.names_itself:
+            raise OAuthError("the answer does not say which server it comes from (iss), as that server promised")
+    if "error" in values:
+        raise TokenRefusedError(f"the login was refused: {said(values)}", values["error"])
+    code = values.get("code")
+    if not code:
+        raise OAuthError("the answer of the authorization server holds no code")
+    return code
+
+
+def is_same_issuer(one: str, other: str) -> bool:
+    """Whether two issuers are the same, character by character but for the slash after a bare host."""
+    if one == other:
+        return True
+    shorter, longer = sorted((one, other), key=len)
+    return longer == f"{shorter}/" and urlsplit(longer).path == "/"
+
+
+def union(*scopes: str | None) -> str | None:
+    """All scopes, each once, in the order of their first mention."""
+    words = dict.fromkeys(word for scope in scopes if scope for word in scope.split())
+    return " ".join(words) or None
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 12:
+        value = int(value)  # some servers quote it
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e11:
+        return None
+    return float(value)
+
+
+def _short(text: str) -> str:
+    visible = "".join(character if character.isprintable() else " " for character in text)
+    return visible if len(visible) <= MAXIMUM_WORDS else f"{visible[: MAXIMUM_WORDS - 3]}..."

@@ -1,0 +1,131 @@
+"""A small HTTP server on the loopback that takes the redirect of one login; what the person pastes comes here too.
+
+At ``http://localhost:7777/oauth/callback``, at another port when that one is taken, or where the configuration says.
+Only an answer with the state of this very login counts.
+"""
+
+import asyncio
+import contextlib
+import html
+import secrets
+from collections.abc import AsyncGenerator, Mapping
+from urllib.parse import parse_qs, urlsplit
+
+from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.oauth_messages import pasted, said
+from isthmus.tools.failure import ToolFailure
+
+PORT = 7777
+PATH = "/oauth/callback"
+CATEGORY = "mcp_login"
+MAXIMUM_HEAD_BYTES = 32_768
+
+
+class RedirectReceiver:
+    """Takes the answer to one login, which leads to `uri`; `answer` are the values of its query."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self._path = urlsplit(uri).path or "/"
+        self.state: str | None = None
+        """The state that the redirect must have; until it is known every redirect is refused."""
+        self.answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
+
+    def expect(self, state: str) -> None:
+        """Begin a login: wait for an answer with this state."""
+        if self.answer.done():
+            self.answer = asyncio.get_running_loop().create_future()
+        self.state = state
+
+    def paste(self, text: str) -> None:
+        """Take what the person pasted: the address that the browser ended at, or the code in it.
+
+        Raises:
+            OAuthError: it is neither, or belongs to another login.
+        """
+        values = pasted(text)
+        if "state" in values and not self._is_expected(values["state"]):
+            raise OAuthError(
+                "that is the answer to another login (its state differs); open the page that was told last"
+            )
+        if "state" not in values and set(values) != {"code"}:
+            raise OAuthError("the state is missing in that; copy the whole address that the browser ended at")
+        if self.state is None or self.answer.done():
+            raise OAuthError("this login does not wait for an answer any more")
+        self.answer.set_result(values)
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one connection."""
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            async with asyncio.timeout(10):
+                head = await reader.readuntil(b"\r\n\r\n")
+                status, text = self._take(head.split(b"\r\n", 1)[0].decode("latin-1"))
+                body = f"<!doctype html><meta charset=utf-8><title>Isthmus</title><p>{html.escape(text)}</p>".encode()
+                writer.write(
+                    f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
+                    "Connection: close\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n\r\n".encode()
+                    + body
+                )
+                await writer.drain()
+        writer.close()
+
+    def _take(self, request: str) -> tuple[str, str]:
+        method, _, rest = request.partition(" ")
+        try:
+            target = urlsplit(rest.rpartition(" ")[0])
+        except ValueError:  # such as //[
+            return "400 Bad Request", "This is no address."
+        if method != "GET" or target.path != self._path:
+            return "404 Not Found", "There is nothing here."
+        values = {name: found[0] for name, found in parse_qs(target.query).items()}
+        if not self._is_expected(values.get("state")):
+            return "400 Bad Request", "This is not the answer to the login that is going on."
+        if not self.answer.done():
+            self.answer.set_result(values)
+        if "error" in values:
+            return "200 OK", f"The login was refused: {said(values)}"
+        return "200 OK", "The login has arrived. You can close this page."
+
+    def _is_expected(self, state: str | None) -> bool:
+        return (
+            state is not None and self.state is not None and secrets.compare_digest(state.encode(), self.state.encode())
+        )
+
+
+@contextlib.asynccontextmanager
+async def receiving(redirect_uri: str | None) -> AsyncGenerator[RedirectReceiver]:
+    """What receives the redirect to the configured URI, or to the default one.
+
+    Raises:
+        ToolFailure: the configured redirect URI is not of this machine, or its port is taken.
+    """
+    try:
+        parts = urlsplit(redirect_uri or f"http://localhost:{PORT}{PATH}")
+        port = parts.port or 80
+    except ValueError:
+        parts, port = urlsplit(""), 0
+    if parts.hostname not in ("localhost", "127.0.0.1", "::1") or parts.scheme != "http":
+        raise ToolFailure(f"oauth.redirectUri {redirect_uri}: expected http://localhost and a port", CATEGORY)
+    receiver = RedirectReceiver(redirect_uri or f"http://localhost:{PORT}{PATH}")
+    main = "::1" if parts.hostname == "::1" else "127.0.0.1"
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            server = await _listen(stack, receiver, main, port)
+        except OSError as error:
+            if redirect_uri is not None:
+                raise ToolFailure(
+                    f"the port of oauth.redirectUri {redirect_uri} is taken: {error}", CATEGORY
+                ) from error
+            server = await _listen(stack, receiver, main, 0)
+            port = int(server.sockets[0].getsockname()[1])
+            receiver.uri = f"http://localhost:{port}{PATH}"
+        if parts.hostname == "localhost":
+            with contextlib.suppress(OSError):  # a machine without IPv6; the browser tries the other one
+                await _listen(stack, receiver, "::1", port)
+        yield receiver
+
+
+async def _listen(stack: contextlib.AsyncExitStack, receiver: RedirectReceiver, host: str, port: int) -> asyncio.Server:
+    server = await asyncio.start_server(receiver.handle, host, port, limit=MAXIMUM_HEAD_BYTES)
+    stack.callback(server.close)
+    return server

@@ -1,0 +1,284 @@
+"""The login to one server as it is kept: its token while it holds, and one that is renewed, by one process at a time.
+
+Whoever renews holds a lock; who waited for it finds the new token in the store and asks nobody. A refresh token that
+is refused is forgotten with all that hangs on it. Without a person here: NeedsLoginError says what only a person can
+do. Deliberately not here: HTTP requests to the server itself (:mod:`isthmus.mcp_host.oauth`).
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.errors import NeedsLoginError, OAuthError
+from isthmus.mcp_host.oauth_discovery import canonical
+from isthmus.mcp_host.oauth_http import OAuthHttp, place
+from isthmus.mcp_host.oauth_messages import (
+    Client,
+    Endpoints,
+    Grant,
+    TokenRefusedError,
+    authenticated,
+    granted,
+    refresh_form,
+    secret_method,
+    union,
+)
+from isthmus.mcp_host.oauth_store import Registration, StoredToken, TokenStore, open_store, renewal_lock
+from isthmus.mcp_host.threads import in_thread
+
+SKEW_SECONDS = 30.0
+"""A token that ends within these is renewed before it is used."""
+STORE_SECONDS = 15.0
+LOCK_SECONDS = 25.0
+LOCK_POLL_SECONDS = 0.05
+
+T = TypeVar("T")
+
+
+class KeptLogins:
+    """The store of logins, asked beside the event loop and within a deadline."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._store: TokenStore | None = None
+
+    async def find(self, config: ServerConfig, url: str) -> StoredToken | None:
+        """The login to a server.
+
+        Raises:
+            OAuthError: the store does not answer.
+        """
+        return await self._do(lambda store: store.find(config.name, url))
+
+    async def save(self, config: ServerConfig, token: StoredToken) -> str:
+        """Keep a login; says where.
+
+        Raises:
+            OAuthError: it cannot be kept.
+        """
+        await self._do(lambda store: store.save(config.name, token))
+        return await self._do(lambda store: store.place)
+
+    async def delete(self, config: ServerConfig) -> None:
+        """Forget a login.
+
+        Raises:
+            OAuthError: it cannot be forgotten.
+        """
+        await self._do(lambda store: store.delete(config.name))
+
+    async def _do(self, act: Callable[[TokenStore], T]) -> T:
+        def run() -> T:
+            if self._store is None:
+                self._store = open_store(self.home)
+            return act(self._store)
+
+        try:
+            return await in_thread(run, STORE_SECONDS)
+        except TimeoutError as error:
+            raise OAuthError(f"the store of logins did not answer within {STORE_SECONDS:g} s") from error
+        except OSError as error:
+            raise OAuthError(f"the store of logins cannot be used: {error.strerror or error}") from error
+
+
+class KeptLogin:
+    """See :class:`isthmus.mcp_host.oauth.BearerSource`."""
+
+    def __init__(self, config: ServerConfig, url: str, logins: KeptLogins, http: OAuthHttp) -> None:
+        self._config = config
+        self._url = url
+        self._logins = logins
+        self._http = http
+        self._token: StoredToken | None = None
+        self._renewing: asyncio.Task[StoredToken] | None = None
+
+    async def current(self) -> str | None:
+        """The token to send; None when nobody logged in.
+
+        Raises:
+            NeedsLoginError: it ended, and only a person can get another.
+            OAuthError: it ended, and the renewal failed for now.
+        """
+        token = self._token
+        if token is None:
+            token = self._token = await self._logins.find(self._config, self._url)
+        if token is None:
+            if self._config.oauth.enabled:
+                raise NeedsLoginError(f"it wants a login; use /mcp auth {self._config.name}")
+            return None
+        if not _ends_within(token, SKEW_SECONDS):
+            return token.access_token
+        try:
+            return (await self._renewed(token)).access_token
+        except OAuthError:
+            if _ends_within(token, 0):
+                raise
+            return token.access_token
+
+    async def renewed(self, refused: str) -> str:
+        """Another token than the one that the server refused.
+
+        Raises:
+            NeedsLoginError: there is none without a person.
+            OAuthError: the renewal failed for now.
+        """
+        token = self._token
+        if token is not None and token.access_token != refused and not _ends_within(token, 0):
+            return token.access_token  # renewed since, for another request
+        return (await self._renewed(token or StoredToken(refused))).access_token
+
+    async def refused(self, token: str) -> None:
+        """A renewed token is refused as well: forget it.
+
+        Raises:
+            NeedsLoginError: always.
+        """
+        kept = await self._logins.find(self._config, self._url)
+        if kept is not None and kept.access_token == token:
+            await self._logins.delete(self._config)
+        self._token = None
+        raise NeedsLoginError(self._ended("the server refuses it"))
+
+    async def wants(self, scope: str | None) -> None:
+        """The server wants more rights than the login has: the next one asks for them besides.
+
+        Raises:
+            NeedsLoginError: always; it says so.
+        """
+        token = self._token or await self._logins.find(self._config, self._url)
+        if token is not None:
+            self._token = replace(token, wanted_scope=union(token.wanted_scope, token.scope, scope))
+            await self._logins.save(self._config, self._token)
+        rights = f" ({scope})" if scope else ""
+        raise NeedsLoginError(f"it wants a login with more rights{rights}; use /mcp auth {self._config.name}")
+
+    async def _renewed(self, seen: StoredToken) -> StoredToken:
+        if self._renewing is None or self._renewing.done():
+            # A task of its own: who asked may be cancelled, and what the server gives then must not be lost.
+            self._renewing = asyncio.create_task(self._renew(seen), name=f"renewing the login to {self._config.name}")
+            self._renewing.add_done_callback(_noted)
+        token = await asyncio.shield(self._renewing)
+        self._token = token
+        return token
+
+    async def _renew(self, seen: StoredToken) -> StoredToken:
+        try:
+            lock = await in_thread(lambda: renewal_lock(self._logins.home, self._config.name), STORE_SECONDS)
+            async with _held(lock):
+                return await self._renew_alone(seen)
+        except (OSError, TimeoutError) as error:
+            raise OAuthError(f"the login cannot be renewed now: {error}") from error
+
+    async def _renew_alone(self, seen: StoredToken) -> StoredToken:
+        config = self._config
+        kept = await self._logins.find(config, self._url)
+        if kept is None:
+            self._token = None
+            raise NeedsLoginError(self._ended("it was logged out"))
+        if kept.access_token != seen.access_token and not _ends_within(kept, SKEW_SECONDS):
+            return kept
+        endpoints, client = _endpoints(config, kept), _client(config, kept)
+        if kept.refresh_token is None or endpoints is None or client is None:
+            return await self._forgotten(kept, "it cannot be renewed")
+        try:
+            grant = await self._refresh(kept.refresh_token, endpoints, client, kept.resource)
+        except TokenRefusedError as error:
+            return await self._forgotten(kept, str(error))
+        token = replace(
+            kept,
+            access_token=grant.access_token,
+            refresh_token=grant.refresh_token or kept.refresh_token,
+            expires_at=None if grant.seconds is None else time.time() + grant.seconds,
+            scope=grant.scope or kept.scope,
+        )
+        await self._logins.save(config, token)
+        return token
+
+    async def _refresh(self, refresh_token: str, endpoints: Endpoints, client: Client, resource: str | None) -> Grant:
+        form = refresh_form(refresh_token, resource or canonical(self._url), self._config.oauth.audiences)
+        sent, headers = authenticated(form, client)
+        answer = await self._http.post(endpoints.token, "the token endpoint", form=sent, headers=headers)
+        return granted(answer.status, answer.value, place(endpoints.token))
+
+    async def _forgotten(self, kept: StoredToken, reason: str) -> StoredToken:
+        """Forget a login that is of no use, unless another program has put a better one there meanwhile."""
+        now = await self._logins.find(self._config, self._url)
+        if now is not None and now.access_token != kept.access_token:
+            return now
+        await self._logins.delete(self._config)
+        self._token = None
+        raise NeedsLoginError(self._ended(reason))
+
+    def _ended(self, reason: str) -> str:
+        return f"its login has ended: {reason}; use /mcp auth {self._config.name}"
+
+
+def client_of(config: ServerConfig, endpoints: Endpoints) -> Client | None:
+    """The client that the configuration names."""
+    oauth = config.oauth
+    if oauth.client_id is None:
+        return None
+    return Client(oauth.client_id, oauth.client_secret, secret_method(endpoints, oauth.client_secret))
+
+
+def http_of(config: ServerConfig, url: str) -> OAuthHttp:
+    """What asks the endpoints for a server of this configuration."""
+    written = tuple(address for address in (config.oauth.authorization_url, config.oauth.token_url) if address)
+    return OAuthHttp(url, trusted=written)
+
+
+def _endpoints(config: ServerConfig, kept: StoredToken) -> Endpoints | None:
+    token_url = config.oauth.token_url
+    if token_url is None:
+        return kept.endpoints
+    known = kept.endpoints or Endpoints("", token_url)
+    return replace(known, token=token_url)
+
+
+def _client(config: ServerConfig, kept: StoredToken) -> Client | None:
+    registered: Registration | None = kept.registration
+    if config.oauth.client_id is None:
+        return None if registered is None else registered.client
+    if registered is not None and registered.client.id == config.oauth.client_id:
+        return replace(registered.client, secret=config.oauth.client_secret)
+    return Client(
+        config.oauth.client_id,
+        config.oauth.client_secret,
+        "client_secret_post" if config.oauth.client_secret else "none",
+    )
+
+
+def _ends_within(token: StoredToken, seconds: float) -> bool:
+    return token.expires_at is not None and token.expires_at - time.time() <= seconds
+
+
+def _noted(task: "asyncio.Task[StoredToken]") -> None:
+    """Whoever asked may be gone; an error is then nobody's."""
+    if not task.cancelled():
+        task.exception()
+
+
+@contextlib.asynccontextmanager
+async def _held(path: Path) -> AsyncGenerator[None]:
+    """Hold a lock file without a thread that blocks: who is cancelled leaves nothing locked."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"another process renews it for {LOCK_SECONDS:g} s") from error
+                await asyncio.sleep(LOCK_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,43 @@
+"""Runs what may block for long, such as a keyring behind D-Bus, beside the event loop and with a deadline.
+
+In a thread that the end of the program does not wait for, unlike those of ``asyncio.to_thread``.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[[], T], seconds: float) -> T:
+    """What `function` returns or raises.
+
+    Raises:
+        TimeoutError: it is not done after `seconds`; it goes on, and its result is dropped.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if outcome.done():
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result: T | None = None
+        failure: BaseException | None = None
+        try:
+            result = function()
+        except Exception as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, name="isthmus-mcp-blocking", daemon=True).start()
+    return await asyncio.wait_for(outcome, seconds)
