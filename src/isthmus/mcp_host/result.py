@@ -12,9 +12,7 @@ import base64
 import binascii
 import json
 import mimetypes
-import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any, TypeAlias, cast
 from isthmus.amounts import show_count
 from isthmus.media import Media
 from isthmus.text import without_control_characters
+from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 MAXIMUM_CHARACTERS = 30_000
 """Of a result's text that reach the model and the person, unless the server says how many (`anthropic/...`)."""
@@ -32,8 +31,6 @@ HEAD_SHARE = 2 / 3
 """Of what is left of a text that is cut, how much is its beginning."""
 MAXIMUM_FILE_BYTES = 32 * 1024 * 1024
 """Of one file; what is larger is not kept."""
-MAXIMUM_FILES = 50
-"""How many parts of one result that are no text are kept."""
 MAXIMUM_SIZE_KEY = "anthropic/maxResultSizeChars"
 """What a server says in the ``_meta`` of a tool or a result: how many characters of a result are of use."""
 
@@ -176,7 +173,7 @@ def render(
     `maximum` is how many characters the model gets; `is_marked` puts them in ``<untrusted_context>``, as Gemini CLI
     does. Blocks when there is something to keep.
     """
-    pieces = _Pieces(_Keeper(folder, re.sub(r"[^\w.-]", "_", call_id)[-100:]))
+    pieces = _Pieces(KeptFiles(folder, call_id))
     for part in result.parts:
         pieces.take(part)
     if not pieces.has_text and result.structured is not None:
@@ -197,7 +194,7 @@ def render(
 class _Pieces:
     """The texts of a result, in its order, for each of the two."""
 
-    def __init__(self, keeper: "_Keeper") -> None:
+    def __init__(self, keeper: KeptFiles) -> None:
         self.keeper = keeper
         self.for_model: list[str] = []
         self.for_person: list[str] = []
@@ -251,36 +248,7 @@ class _Pieces:
         return f"kept in {path}"
 
 
-class _Keeper:
-    """Makes the files of one result: new ones, for models use the ids of calls again."""
-
-    def __init__(self, folder: Path, stem: str) -> None:
-        self._folder = folder
-        self._stem = stem
-        self._count = 0
-
-    def keep(self, data: bytes, ending: str) -> Path | None:
-        """The file that has the data; None when there are too many.
-
-        Raises:
-            OSError: it cannot be written; then there is none.
-        """
-        if self._count >= MAXIMUM_FILES:
-            return None
-        self._count += 1
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self._folder / f"{self._stem}-{secrets.token_hex(4)}{ending}"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-        return path
-
-
-def _cut(text: str, maximum: int, keeper: _Keeper) -> tuple[str, str]:
+def _cut(text: str, maximum: int, keeper: KeptFiles) -> tuple[str, str]:
     """A text's beginning and end when it is too long, and where all of it is."""
     if len(text) <= maximum:
         return text, ""

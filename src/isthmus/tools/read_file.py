@@ -1,16 +1,34 @@
-"""read_file: the text of one file, whole or a range of its lines."""
+"""read_file: the text of one file, whole or a range of its lines, or an image.
+
+Files of the workspace, and those that keep what calls of the same task gave. An image is copied beside these: it is
+shown to the model as it was when it was read, also later in the conversation.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from isthmus.amounts import show_size
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.media import Media
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.content import read_bytes, text_of
 from isthmus.tools.excerpt import MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.kept_files import KeptFiles
 
+SHOWN_KINDS = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".pdf": "application/pdf",
+}
+"""What is shown to models that take it."""
+MAXIMUM_SHOWN_BYTES = 10_000_000
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -34,7 +52,7 @@ class ReadFile:
     description = (
         f"Reads a text file of the workspace. At most {MAXIMUM_LINES} lines come at once, and lines of more than "
         f"{MAXIMUM_LINE_CHARACTERS} characters are cut; the result says when something was left out and how to read "
-        "on with start_line and end_line. Images, audio, PDF and other binary files are not read."
+        "on with start_line and end_line. Images and PDF documents are shown; other binary files are not read."
     )
     parameters = PARAMETERS
     kind = ToolKind.READ
@@ -48,16 +66,23 @@ class ReadFile:
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Nothing to confirm."""
-        context.workspace.open_path(self._check(arguments).string("file_path"))
+        context.workspace.open_path(self._check(arguments).string("file_path"), context.output_folder)
         return None
 
     async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
         """The text, with a note in front when it is not the whole file."""
         checked = self._check(arguments)
         shown = checked.string("file_path")
-        path = context.workspace.open_path(shown)
+        path = context.workspace.open_path(shown, context.output_folder)
         data = await asyncio.to_thread(read_bytes, path, shown)
-        text = text_of(data, path, shown).text.replace("\r\n", "\n")
+        try:
+            text = text_of(data, path, shown).text.replace("\r\n", "\n")
+        except ToolFailure:
+            media_type = SHOWN_KINDS.get(path.suffix.lower())
+            if media_type is None or len(data) > MAXIMUM_SHOWN_BYTES:
+                raise
+            yield await asyncio.to_thread(_shown, data, media_type, path, context)
+            return
         start, end = _range(checked)
         excerpt = excerpt_of(text, start, end)
         note = excerpt.note(shown) if excerpt.is_partial else ""
@@ -66,6 +91,20 @@ class ReadFile:
     def _check(self, arguments: Arguments) -> CheckedArguments:
         schema = {**PARAMETERS, "properties": {**PARAMETERS["properties"], **_OLDER}}
         return check_arguments(self.name, schema, arguments, _ALIASES)
+
+
+def _shown(data: bytes, media_type: str, path: Path, context: ToolContext) -> ToolSucceeded:
+    """The result of reading what is no text.
+
+    Raises:
+        ToolFailure: it cannot be kept.
+    """
+    try:
+        kept = KeptFiles(context.output_folder, context.tool_call_id).keep(data, path.suffix.lower())
+    except OSError as error:
+        raise ToolFailure(f"{path} cannot be shown: {error.strerror or error}", "read_content_failure") from error
+    said = f"{path.name}: {media_type}, {show_size(len(data))}"
+    return ToolSucceeded(ToolOutput(text=said), said, () if kept is None else (Media(media_type, kept),))
 
 
 def _range(checked: CheckedArguments) -> tuple[int, int | None]:

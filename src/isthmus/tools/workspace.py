@@ -80,12 +80,14 @@ class Workspace:
             raise ToolFailure(message, OUTSIDE_WORKSPACE)
         return resolved
 
-    def open_path(self, path: str) -> Path:
-        """Like :meth:`resolve`, for a path whose content is to be read.
+    def open_path(self, path: str, outputs: Path | None = None) -> Path:
+        """Like :meth:`resolve`, for a path whose content is to be read. Files below `outputs` may be read, too.
 
         Raises:
             ToolFailure: also when a .geminiignore file names it or a folder around it.
         """
+        if outputs is not None and (kept := _resolved_in(path, outputs)) is not None:
+            return kept
         resolved = self.resolve(path)
         if self._is_closed(resolved):
             message = f"{_shown(path)} is closed to the agent: a .geminiignore file of the workspace names it"
@@ -173,6 +175,15 @@ class Workspace:
             scope = scope.with_file(relative, read_ignore_file(current / ".gitignore"))
             current, relative = current / part, f"{relative}{part}/"
         return relative, scope
+
+
+def _resolved_in(path: str, folder: Path) -> Path | None:
+    """An absolute path without symbolic links when it leads below a folder."""
+    try:
+        resolved = Path(path).resolve() if Path(path).is_absolute() else None
+        return resolved if resolved is not None and folder.resolve() in resolved.parents else None
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def _require_usable(path: Path) -> None:

@@ -16,6 +16,7 @@ from isthmus.mcp_host.result import (
     said_maximum,
 )
 from isthmus.media import Media
+from isthmus.tools import kept_files
 
 IMAGE = {"type": "image", "data": base64.b64encode(b"\x89PNG" + bytes(3000)).decode(), "mimeType": "image/png"}
 
@@ -186,6 +187,7 @@ def test_what_is_no_base64_is_said_and_not_guessed(tmp_path: Path, data: str) ->
 def test_media_beyond_the_caps_are_said_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "MAXIMUM_FILE_BYTES", 3000)
     monkeypatch.setattr(results, "MAXIMUM_FILES", 2)
+    monkeypatch.setattr(kept_files, "MAXIMUM_FILES", 2)
     small = {"type": "audio", "data": "AAEC", "mimeType": "audio/wav"}
     found = rendered(tmp_path, IMAGE, small, small, small)
     assert len(found.media) == len(list(tmp_path.iterdir())) == 2

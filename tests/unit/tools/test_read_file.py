@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,8 @@ async def test_many_long_lines_are_cut_by_characters(workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("a.png", b"\x89PNG\r\n\x1a\n\0\0\0", "a.png is an image of 11 bytes, not text"),
-        ("a.pdf", b"%PDF-1.7\n\0", "a.pdf is a PDF document of 10 bytes"),
+        ("a.mp3", b"ID3\0\0", "a.mp3 is audio of 5 bytes, not text"),
+        ("a.png", b"\x89PNG" + bytes(10_000_000), "a.png is an image of 10000004 bytes, not text"),
         ("prog", b"\x7fELF\0\0", "prog is a binary file of 6 bytes"),
     ],
 )
@@ -157,3 +158,49 @@ async def test_names_beyond_ascii_are_read(workspace: Path) -> None:
 async def test_arguments_of_other_agents_tools_do_no_harm(workspace: Path) -> None:
     (workspace / "a").write_text("x", encoding="utf-8")
     assert await text_of(workspace, file_path="a", wait_for_previous=True, start_line=None) == "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "media_type"),
+    [("a.PNG", b"\x89PNG\r\n\x1a\n\0\0\0", "image/png"), ("a.pdf", b"%PDF-1.7\n\0", "application/pdf")],
+)
+async def test_an_image_or_document_is_shown_as_it_was_when_it_was_read(
+    workspace: Path, name: str, data: bytes, media_type: str
+) -> None:
+    (workspace / name).write_bytes(data)
+    context = tool_context(workspace)
+    result = await success_of(ReadFile(), context, file_path=name)
+    (workspace / name).write_bytes(b"another")
+    (media,) = result.media
+    assert media.media_type == media_type
+    assert media.path.parent == context.output_folder
+    assert media.path.read_bytes() == data
+    assert result.for_model == f"{name}: {media_type}, {len(data)} B"
+
+
+async def test_what_a_call_of_the_same_task_kept_can_be_read_and_nothing_else_outside_the_workspace(
+    workspace: Path,
+) -> None:
+    context = tool_context(workspace)
+    kept = context.output_folder / "call-1.txt"
+    kept.parent.mkdir()
+    kept.write_text("all of it")
+    other = context.output_folder.with_name("outputs-of-another-task") / "call-1.txt"
+    other.parent.mkdir()
+    other.write_text("secret")
+    (context.output_folder / "link").symlink_to(other)
+    (context.output_folder / "folder").symlink_to(other.parent)
+    assert (await success_of(ReadFile(), context, file_path=str(kept))).for_model == "all of it"
+    for path in (other, kept.parent / "link", kept.parent / "folder" / "call-1.txt", kept.parent / ".." / other):
+        failure = await failure_of(workspace, file_path=str(path))
+        assert failure.category == "outside_workspace", path
+    assert (await failure_of(workspace, file_path=str(kept.parent))).category == "outside_workspace"
+
+
+async def test_what_a_call_kept_is_read_in_a_workspace_that_holds_the_outputs(workspace: Path) -> None:
+    context = replace(tool_context(workspace), output_folder=workspace / ".outputs")
+    (workspace / ".outputs").mkdir()
+    (workspace / ".outputs" / "a.txt").write_text("x")
+    (workspace / ".geminiignore").write_text(".outputs\n")
+    path = str(workspace / ".outputs" / "a.txt")
+    assert (await success_of(ReadFile(), context, file_path=path)).for_model == "x"
