@@ -1,0 +1,241 @@
+"""What the agent keeps of its servers from one start to the next, and what it does when they are not what they were."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.mcp_host.host import McpHost
+from isthmus.tools.base import Approved, ToolScope, version_of
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import DiscoveryState, ServerState
+from support.mcp_hosting import hostile, hosting, status_when
+from support.tool_calls import items_of, success_of, tool_context
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {}}}
+
+
+class Listed:
+    """A server that lists what stands in a file, and keeps whoever connects waiting while another file is there."""
+
+    def __init__(self, folder: Path, name: str = "listed") -> None:
+        self.file = folder / f"{name}.json"
+        self.hold = Path(f"{self.file}.hold")
+        self.starts = folder / f"{name}.starts"
+        self.lists(TOOL)
+
+    def lists(self, *tools: dict[str, Any]) -> None:
+        self.file.write_text(json.dumps(tools))
+
+    def settings(self, **settings: Any) -> dict[str, Any]:
+        return hostile("listed", str(self.starts), str(self.file), **settings)
+
+    @property
+    def started(self) -> int:
+        return len(self.starts.read_text().split()) if self.starts.exists() else 0
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "person"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def scope(workspace: Path) -> ToolScope:
+    return ToolScope(workspace)
+
+
+async def names_of(host: McpHost, scope: ToolScope) -> list[str]:
+    return list((await host.tools(scope)).tools)
+
+
+async def once(home: Path, scope: ToolScope, cache: Path, servers: dict[str, Any]) -> list[str]:
+    """A first start, after which something is kept of each server that can be used."""
+    async with hosting(home, servers, cache=cache) as host:
+        names = await names_of(host, scope)
+        files = len(servers)
+        await eventually_async(lambda: len(list(cache.glob("*.json"))) == files, 20)
+        return names
+
+
+@pytest.mark.requirement("MCP-077", "MCP-125", "MCP-126")
+async def test_tools_are_there_at_once_at_the_next_start_and_a_call_waits_for_the_connection(
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path
+) -> None:
+    listed = Listed(tmp_path)
+    servers = {"s": listed.settings()}
+    assert await once(home, scope, cache, servers) == ["ok"]
+    listed.hold.touch()
+    async with hosting(home, servers, cache=cache, patience=1000) as host:
+        tool = (await asyncio.wait_for(host.tools(scope), 60)).tools["ok"]
+        (status,) = await host.servers(scope)
+        assert status.state is ServerState.CONNECTING
+        assert "Listed: when it was last connected" in status.notes
+        assert await host.discovery(scope) is DiscoveryState.IN_PROGRESS
+        calling = asyncio.create_task(success_of(tool, tool_context(scope.workspace)))
+        await eventually_async(lambda: listed.started == 2, 20)
+        assert not calling.done()
+        listed.hold.unlink()
+        assert "ok" in (await asyncio.wait_for(calling, 60)).for_model
+        status = await status_when(host, scope, "s", ServerState.CONNECTED)
+        assert "Listed: when it was last connected" not in status.notes
+
+
+async def test_a_call_of_a_tool_that_changed_since_it_was_kept_is_not_made_until_it_is_written_anew(
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path
+) -> None:
+    listed = Listed(tmp_path)
+    servers = {"s": listed.settings()}
+    await once(home, scope, cache, servers)
+    listed.lists({**TOOL, "description": "Deletes everything."}, {**TOOL, "name": "new"})
+    listed.hold.touch()
+    async with hosting(home, servers, cache=cache) as host:
+        tool = (await host.tools(scope)).tools["ok"]
+        before = version_of(tool)
+        proposed = Approved(await tool.propose({}, tool_context(scope.workspace)), version=before)
+        calling = asyncio.create_task(items_of(tool, tool_context(scope.workspace), proposed))
+        listed.hold.unlink()
+        with pytest.raises(ToolFailure, match=r"has changed its tool 'ok' since .* nothing was called") as failure:
+            await asyncio.wait_for(calling, 60)
+        assert failure.value.category == "tool_changed"
+        # The same tool, written to as it is now, can be called, and what came with it is there.
+        assert tool.description.startswith("Deletes everything.")
+        assert version_of(tool) != before
+        assert "ok" in (await success_of(tool, tool_context(scope.workspace))).for_model
+        assert await names_of(host, scope) == ["ok", "new"]
+    listed.hold.touch()
+    async with hosting(home, servers, cache=cache) as host:
+        assert await names_of(host, scope) == ["ok", "new"]
+
+
+async def test_a_call_of_a_tool_that_is_gone_says_so(home: Path, scope: ToolScope, cache: Path, tmp_path: Path) -> None:
+    listed = Listed(tmp_path)
+    servers = {"s": listed.settings()}
+    await once(home, scope, cache, servers)
+    listed.lists({**TOOL, "name": "other"})
+    listed.hold.touch()
+    async with hosting(home, servers, cache=cache) as host:
+        tool = (await host.tools(scope)).tools["ok"]
+        listed.hold.unlink()
+        with pytest.raises(ToolFailure, match="'s' does not have the tool 'ok' any more; nothing was called"):
+            await items_of(tool, tool_context(scope.workspace))
+
+
+async def test_a_server_that_fails_keeps_its_tools_out_also_at_the_start_after_and_its_names_for_it(
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path
+) -> None:
+    listed, other = Listed(tmp_path), Listed(tmp_path, "other")
+    servers = {"first": listed.settings(), "second": other.settings()}
+    assert await once(home, scope, cache, servers) == ["ok", "second__ok"]
+    content = listed.file.read_text()
+    listed.file.unlink()
+    async with hosting(home, servers, cache=cache) as host:
+        await host.tools(scope)
+        await status_when(host, scope, "first", ServerState.DISCONNECTED)
+        assert await names_of(host, scope) == ["second__ok"]
+        held = [json.loads(file.read_text())["manifest"].get("is_held") for file in cache.glob("*.json")]
+        assert sorted(map(bool, held)) == [False, True]
+    listed.file.write_text(content)
+    listed.hold.touch()
+    async with hosting(home, servers, cache=cache, patience=0.1) as host:
+        assert await names_of(host, scope) == ["second__ok"]
+        listed.hold.unlink()
+        await status_when(host, scope, "first", ServerState.CONNECTED)
+        assert await names_of(host, scope) == ["ok", "second__ok"]
+
+
+@pytest.mark.requirement("MCP-008")
+async def test_names_are_in_configuration_order_also_when_the_first_server_is_slow(
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path
+) -> None:
+    first, second = Listed(tmp_path, "first"), Listed(tmp_path, "second")
+    servers = {"first": first.settings(), "second": second.settings()}
+    first.hold.touch()
+    async with hosting(home, servers, cache=cache, patience=0.1) as host:
+        await host.tools(scope)
+        await status_when(host, scope, "second", ServerState.CONNECTED)
+        assert await names_of(host, scope) == ["ok"]
+        first.hold.unlink()
+        await status_when(host, scope, "first", ServerState.CONNECTED)
+        # What the model has seen stays what it is, as long as the agent runs.
+        tools = (await host.tools(scope)).tools
+        assert {name: getattr(tool, "server_name", "") for name, tool in tools.items()} == {
+            "first__ok": "first",
+            "ok": "second",
+        }
+        await eventually_async(lambda: len(list(cache.glob("*.json"))) == 2, 20)
+    first.hold.touch()
+    async with hosting(home, servers, cache=cache, patience=0.1) as host:
+        tools = (await host.tools(scope)).tools
+        assert {name: getattr(tool, "server_name", "") for name, tool in tools.items()} == {
+            "ok": "first",
+            "second__ok": "second",
+        }
+
+
+async def test_a_lazy_server_is_started_once_to_learn_what_it_has_and_then_at_its_first_call(
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path
+) -> None:
+    listed = Listed(tmp_path)
+    servers = {"s": listed.settings(lazy=True)}
+    assert await once(home, scope, cache, servers) == ["ok"]
+    assert listed.started == 1
+    async with hosting(home, servers, cache=cache) as host:
+        tool = (await host.tools(scope)).tools["ok"]
+        (status,) = await host.servers(scope)
+        assert status.state is ServerState.DISCONNECTED
+        assert [found.name for found in status.tools] == ["ok"]
+        assert await host.discovery(scope) is DiscoveryState.COMPLETED
+        assert listed.started == 1
+        assert "ok" in (await success_of(tool, tool_context(scope.workspace))).for_model
+        assert listed.started == 2
+        await status_when(host, scope, "s", ServerState.CONNECTED)
+
+
+@pytest.mark.parametrize("hint", ["readOnlyHint", "idempotentHint"])
+async def test_a_call_that_does_no_harm_is_made_once_more_when_its_server_died_in_it(
+    home: Path, scope: ToolScope, tmp_path: Path, hint: str
+) -> None:
+    listed = Listed(tmp_path)
+    listed.lists({**TOOL, "name": "die", "annotations": {hint: True}})
+    async with hosting(home, {"s": listed.settings(trust=True)}) as host:
+        tool = (await host.tools(scope)).tools["die"]
+        assert "lived" in (await success_of(tool, tool_context(scope.workspace))).for_model
+    assert Path(f"{listed.file}.calls").read_text().split() == ["call", "call"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "trust"), [({"readOnlyHint": True}, False), ({}, True), ({"destructiveHint": True}, True)]
+)
+async def test_every_other_call_is_made_once_whatever_becomes_of_it(
+    home: Path, scope: ToolScope, tmp_path: Path, annotations: dict[str, bool], trust: bool
+) -> None:
+    listed = Listed(tmp_path)
+    listed.lists({**TOOL, "name": "die", "annotations": annotations})
+    async with hosting(home, {"s": listed.settings(trust=trust)}) as host:
+        tool = (await host.tools(scope)).tools["die"]
+        with pytest.raises(ToolFailure, match="was not repeated"):
+            await items_of(tool, tool_context(scope.workspace))
+        await status_when(host, scope, "s", ServerState.CONNECTED)
+    assert Path(f"{listed.file}.calls").read_text().split() == ["call"]
+
+
+async def test_no_secret_of_the_configuration_is_kept(
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path
+) -> None:
+    listed = Listed(tmp_path)
+    await once(home, scope, cache, {"s": listed.settings(env={"API_KEY": "tell-nobody"})})
+    for file in cache.iterdir():
+        assert b"tell-nobody" not in file.read_bytes()
