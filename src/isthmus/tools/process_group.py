@@ -35,7 +35,8 @@ class ProcessGroup:
         self, process: Process, mark: str, output: int, on_output: Callable[[bytes], None], *, spares_leader: bool
     ) -> None:
         self._process = process
-        self._spares_leader = spares_leader
+        self.spares_leader = spares_leader
+        """The leader is a program around the real one, and ends with it."""
         self._mark = mark
         self._output = output
         self._on_output = on_output
@@ -76,7 +77,7 @@ class ProcessGroup:
         `also_strays`: also what left the group on purpose, such as daemons, as far as it can be found.
         """
         strays = self._strays() if also_strays else ()
-        asked = signal_followers(self.id, signal.SIGTERM) if self._spares_leader else self._signal(signal.SIGTERM)
+        asked = signal_followers(self.id, signal.SIGTERM) if self.spares_leader else self._signal(signal.SIGTERM)
         if not asked and not strays:
             self.kill()
             return

@@ -177,7 +177,8 @@ async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
             group.changed.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(group.changed.wait(), deadline - time.monotonic())
-        left = group.members() if group.is_alive() else ()
+        # A sandbox ends by itself what is left in it, so that nobody can be named.
+        left = group.members() if group.is_alive() and not group.spares_leader else ()
     await group.terminate(also_strays=not ending.done())
     group.drain()
     if not ending.done():

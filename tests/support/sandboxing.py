@@ -1,0 +1,47 @@
+"""What tests of the sandbox share: the sandbox of this machine, and what every confined program needs of it."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from isthmus.sandbox.confinement import Confinement
+from isthmus.sandbox.finding import SandboxFinder
+from isthmus.sandbox.mounts import PrivatePlaces
+from isthmus.sandbox.policy import SandboxPolicy
+from isthmus.sandbox.support import NoSandbox
+from isthmus.tools.run_shell_command import RunShellCommand
+from isthmus.tools.shell_sandbox import ShellSandbox
+from support.programs import bubblewrap, require
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def with_bubblewrap(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment with bubblewrap on PATH."""
+    return {**environment, "PATH": f"{bubblewrap()}{os.pathsep}{environment['PATH']}"}
+
+
+def confinement(home: Path, *own: Path) -> Confinement:
+    """The sandbox around a person with this home folder, whose agent has folders of its `own`."""
+    found = SandboxFinder(PrivatePlaces(home, own), with_bubblewrap()).find()
+    assert not isinstance(found, NoSandbox)
+    return found
+
+
+def machine_paths() -> list[str]:
+    """What lies in the real home folder on some machines: this checkout, and the interpreters."""
+    node = require("node").resolve().parent.parent
+    folders = {REPOSITORY, Path(sys.prefix), Path(sys.base_prefix), Path(sys.base_prefix).resolve(), node}
+    return [f"{folder}:ro" for folder in sorted(folders) if folder != Path("/usr")]
+
+
+def confined_shell(home: Path, *own: Path, **opened: Any) -> RunShellCommand:
+    """The shell tool in the sandbox of a person; `opened` is what its policy has besides the usual."""
+    return RunShellCommand(sandbox=ShellSandbox(confinement(home, *own), SandboxPolicy(**opened)))
+
+
+def shell_environment(home: Path, **more: str) -> dict[str, str]:
+    """The environment of a task's commands."""
+    return {"PATH": os.environ["PATH"], "HOME": str(home), **more}
