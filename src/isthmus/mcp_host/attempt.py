@@ -13,12 +13,12 @@ import anyio
 import httpx2
 
 from isthmus.mcp_host.asking import ServerAsking
-from isthmus.mcp_host.config import HttpEndpoint, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.failures import causes, explain, is_about_handshake
 from isthmus.mcp_host.listing import Listing
-from isthmus.mcp_host.oauth import stored_login
+from isthmus.mcp_host.oauth import LoginProblem, stored_login
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import server_sandbox
 from isthmus.mcp_host.session import McpSession, open_session
@@ -73,7 +73,7 @@ class Attempt:
         config, surroundings = self._config, self._surroundings
         auth: httpx2.Auth | None = None
         if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
-            auth = stored_login(config, surroundings.home, self.watch.note_login)
+            auth = stored_login(config, surroundings.home, self._note_login)
         access = Access(
             surroundings.environment,
             auth,
@@ -121,6 +121,13 @@ class Attempt:
                 raise AbandonedError("the connection is not wanted any more")
             late = TimeoutError(f"none came within {config.connect_seconds:g} s")
             raise self._failure(late, step, auth)
+
+    def _note_login(self, problem: LoginProblem | None) -> None:
+        self.watch.note_login(problem)
+        # Refused in the middle: what waits for an answer gets none, and over SSE the SDK sends no more.
+        is_of_one_call = self.watch.status == 403 and self.way.kind is not HttpKind.SSE
+        if problem is not None and not self._is_connecting and not is_of_one_call:
+            self._on_end()
 
     def _timer(self) -> asyncio.TimerHandle:
         def expire() -> None:

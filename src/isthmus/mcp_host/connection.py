@@ -228,6 +228,8 @@ class ServerConnection:
         is_lost = self._is_lost or self._session is not session
         watch = None if self._attempt is None else self._attempt.watch
         found = request_failure(error, self.config, self.log, watch, is_lost=is_lost)
+        if watch is not None and watch.login is not None and self.state is ServerState.CONNECTED:
+            self.problem = self.hidden(str(watch.login))  # its other tools still work
         if isinstance(found, ServerLostError):
             self._lose()
             found.args = (self.hidden(str(found)),)
