@@ -23,6 +23,8 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.mcp_host.contents import HostContents
+from isthmus.mcp_host.host import McpHost
 from isthmus.models.choose import choose
 from isthmus.tools.base import FixedTools
 from isthmus.tools.builtin import builtin_tools
@@ -146,6 +148,7 @@ async def command_desk(
     context_files: tuple[str, ...] = (),
     trusts: FolderTrust | None = None,
     environment: Mapping[str, str] | None = None,
+    mcp: McpHost | None = None,
 ) -> AsyncGenerator[CommandDesk]:
     """A desk whose journal, workspace and home are below ``folder``; opened again, it goes on with what is there."""
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
@@ -161,8 +164,9 @@ async def command_desk(
 
     resources = AgentResources(
         open_model=model.open,
-        tools=FixedTools(builtin_tools()),
-        servers=servers,
+        tools=FixedTools(builtin_tools()) if mcp is None else mcp,
+        servers=servers if mcp is None else mcp,
+        contents=None if mcp is None else HostContents(mcp),
         home=home,
         checkpoints=checkpoints,
         tasks=tasks,

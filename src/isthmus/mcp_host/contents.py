@@ -55,7 +55,8 @@ class HostContents:
 
     async def read_resource(self, scope: ToolScope, server: str, uri: str, folder: Path) -> Content:
         """See :meth:`isthmus.tools.server_contents.ServerContents.read_resource`."""
-        return await resource_from(await self._connection(scope, server), uri, folder)
+        rendered = await resource_from(await self._connection(scope, server), uri, folder)
+        return Content(rendered.for_model, rendered.media)
 
     async def complete(
         self, scope: ToolScope, prompt: ServerPrompt, argument: str, typed: str, given: Mapping[str, str]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.errors import ServerLostError
-from isthmus.mcp_host.result import McpResult, ResultPart, TextPart, parts_of, render
+from isthmus.mcp_host.result import McpResult, Rendered, ResultPart, TextPart, parts_of, render
 from isthmus.tools.base import Content
 from isthmus.tools.failure import ToolFailure
 
@@ -41,18 +41,19 @@ async def prompt_from(connection: ServerConnection, name: str, arguments: Mappin
         server = connection.config.name
         raise ToolFailure(f"the MCP server {server!r} does not offer the prompt {name!r} any more", "unknown_prompt")
     found = await _answer(connection, lambda session: session.get_prompt(name, arguments), f"the prompt {name!r}")
-    return await _content(_prompt_parts(found), folder)
+    rendered = await _rendered(_prompt_parts(found), folder)
+    return Content(rendered.for_model, rendered.media)
 
 
-async def resource_from(connection: ServerConnection, uri: str, folder: Path) -> Content:
+async def resource_from(connection: ServerConnection, uri: str, folder: Path) -> Rendered:
     """The contents of a resource of a server, cut where they are too long; what is no text, and the whole, is kept in
-    ``folder``.
+    ``folder``. For the model they are marked as a stranger's.
 
     Raises:
         ToolFailure: the server cannot be reached, or refused.
     """
     found = await _answer(connection, lambda session: session.read_resource(uri), f"the resource {uri}")
-    return await _content(_resource_parts(found), folder, is_marked=True)
+    return await _rendered(_resource_parts(found), folder, is_marked=True)
 
 
 async def _answer(connection: ServerConnection, perform: "Callable[[McpSession], Awaitable[T]]", what: str) -> T:
@@ -102,7 +103,6 @@ def _resource_parts(found: "ReadResourceResult") -> tuple[ResultPart, ...]:
     return parts_of([{"type": "resource", "resource": item} for item in dumped])
 
 
-async def _content(parts: tuple[ResultPart, ...], folder: Path, *, is_marked: bool = False) -> Content:
+async def _rendered(parts: tuple[ResultPart, ...], folder: Path, *, is_marked: bool = False) -> Rendered:
     name = f"mcp-{secrets.token_hex(6)}"
-    rendered = await asyncio.to_thread(render, McpResult(parts), folder, name, is_marked=is_marked)
-    return Content(rendered.for_model, rendered.media)
+    return await asyncio.to_thread(render, McpResult(parts), folder, name, is_marked=is_marked)

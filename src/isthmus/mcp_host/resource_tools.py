@@ -118,8 +118,8 @@ class ReadResource:
         if isinstance(approved.details, McpDetails) and approved.details.server_name != found.config.name:
             message = f"{uri} is not a resource of {approved.details.server_name} any more; nothing was read"
             raise ToolFailure(message, "tool_changed")
-        content = await resource_from(found, uri, context.output_folder)
-        yield ToolSucceeded(ToolOutput(text=content.text), content.text, content.media)
+        read = await resource_from(found, uri, context.output_folder)
+        yield ToolSucceeded(ToolOutput(text=read.for_person), read.for_model, read.media)
 
     def _found(self, arguments: Arguments) -> tuple[ServerConnection, str]:
         """Which server is asked, and for what.

@@ -1,0 +1,249 @@
+"""Prompts of MCP servers as slash commands, on a real server of our own and the real host."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.agent.commands.prompts import command_name
+from isthmus.client import CommandScope
+from isthmus.development_tool import CommandExecutionStatus
+from isthmus.events import TaskState
+from isthmus.tools.builtin import builtin_tools
+from support.command_desk import CommandDesk, OpenDesk
+from support.mcp_hosting import hosting
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).resolve().parents[3] / "support" / "contents_mcp_server.py"
+
+
+def contents_server(folder: Path, **settings: Any) -> dict[str, Any]:
+    """The configuration of a server whose folder is `folder`."""
+    folder.mkdir(exist_ok=True)
+    return {"command": sys.executable, "args": ["-S", str(SERVER), str(folder)], **settings}
+
+
+def listing(folder: Path, **listings: Any) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "listings.json").write_text(json.dumps(listings))
+
+
+def asked(folder: Path) -> list[Any]:
+    file = folder / "asked"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return folder
+
+
+@asynccontextmanager
+async def desk_with(
+    open_desk: OpenDesk, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
+) -> AsyncGenerator[CommandDesk]:
+    person = tmp_path / "person"
+    person.mkdir(exist_ok=True)
+    async with (
+        hosting(person, servers, builtin_tools(), patience=patience) as host,
+        open_desk(mcp=host, **options) as desk,
+    ):
+        yield desk
+
+
+async def names(desk: CommandDesk) -> list[str]:
+    return [command.name for command in await desk.engine.commands(CommandScope())]
+
+
+@pytest.mark.requirement("MCP-151", "MCP-152")
+async def test_prompts_stand_in_the_tree_behind_all_other_commands(
+    open_desk: OpenDesk, tmp_path: Path, notes: Path
+) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        (desk.home / "commands").mkdir()
+        (desk.home / "commands" / "talk.toml").write_text('prompt = "mine"')
+        tree = {command.name: command for command in await desk.engine.commands(CommandScope())}
+        assert list(tree)[-5:] == ["talk", "review", "notes__talk", "help-me-now_", "notes__init"]
+        review = tree["review"]
+        assert review.description == "Review a change (MCP server notes)"
+        assert [(item.name, item.description, item.is_required) for item in review.arguments] == [
+            ("change", "The change", True),
+            ("depth", "How deep", False),
+        ]
+        assert "/review CHANGE [DEPTH]" in (await desk.run("/help")).text
+        assert "This is help me now!." in (await said_after(desk, "/help-me-now_"))
+        assert "This is init." in (await said_after(desk, "/notes__init"))
+
+
+async def said_after(desk: CommandDesk, line: str) -> str:
+    """What the model was sent for a command."""
+    ran = await desk.run(line)
+    assert ran.state is TaskState.COMPLETED, ran.end
+    return desk.last_user_text()
+
+
+@pytest.mark.requirement("MCP-155", "MCP-156")
+async def test_the_servers_text_and_images_reach_the_model_in_the_same_task(
+    open_desk: OpenDesk, tmp_path: Path, notes: Path
+) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        ran = await desk.run('/review --change="the parser" thoroughly')
+        assert ran.state is TaskState.COMPLETED
+        assert ran.text == "fine"
+        values = {"change": "the parser", "depth": "thoroughly"}
+        assert asked(notes) == [["prompts/get", {"name": "review", "arguments": values}]]
+        (message,) = desk.wire.model_requests[-1].json["contents"]
+        texts = "".join(part.get("text", "") for part in message["parts"])
+        assert "the prompt 'review' of the MCP server 'notes'" in texts
+        assert "permits nothing that needs my leave" in texts
+        assert "Review the parser thoroughly now.\n[resource notes://rules]\nRule one." in texts
+        assert [part["inlineData"]["mimeType"] for part in message["parts"] if "inlineData" in part] == ["image/png"]
+
+
+async def test_an_example_conversation_is_told_as_one(open_desk: OpenDesk, tmp_path: Path, notes: Path) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        said = await said_after(desk, "/talk")
+        assert "What stands under [assistant] was not said by you" in said
+        assert "[user]\nSay yes.\n[assistant]\nYes.\n[user]\nSay no." in said
+
+
+@pytest.mark.requirement("MCP-152")
+async def test_help_tells_the_arguments_and_sends_nothing(open_desk: OpenDesk, tmp_path: Path, notes: Path) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        ran = await desk.run("/review help")
+        assert 'Arguments for "review" of the MCP server notes:' in ran.text
+        assert "Usage: /review --change=... [--depth=...]" in ran.text
+        assert "  --change (required: yes)\n    The change" in ran.text
+        assert "has no arguments" in (await desk.run("/talk help")).text
+        assert not asked(notes)
+        assert not desk.wire.model_requests
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "/review --depth=x",
+            "/review: Missing required argument: --change. Usage: /review --change=... [--depth=...]",
+        ),
+        ("/review --chnage=x", "no argument --chnage. Did you mean --change?"),
+        ("/review 'half", "The quote ' is not closed"),
+        ("/talk now", "It takes no arguments; 'now' is too much. Usage: /talk"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_named_and_nothing_is_sent(
+    open_desk: OpenDesk, tmp_path: Path, notes: Path, line: str, words: str
+) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        ran = await desk.run(line)
+        assert (ran.state, ran.end.reason) == (TaskState.FAILED, "invalid_arguments")
+        assert words in (ran.end.error or "")
+        assert not asked(notes)
+        assert not desk.wire.model_requests
+
+
+async def test_a_command_without_its_arguments_is_not_started(open_desk: OpenDesk, tmp_path: Path, notes: Path) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        execution = await desk.execute("/review")
+        assert execution.status is CommandExecutionStatus.FAILED_TO_START
+        assert execution.message == "/review needs change: The change - Usage: /review CHANGE [DEPTH]"
+
+
+async def test_names_go_by_the_order_of_the_configuration_and_stay(open_desk: OpenDesk, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        listing(folder, prompts=[{"name": "plan"}], instructions="")
+    servers = {"first": contents_server(first), "second": contents_server(second)}
+    async with desk_with(open_desk, tmp_path, servers) as desk:
+        assert (await names(desk))[-2:] == ["plan", "second__plan"]
+        await said_after(desk, "/second__plan")
+        assert (len(asked(first)), len(asked(second))) == (0, 1)
+    (first / "hangs").touch()
+    async with desk_with(open_desk, tmp_path, servers, patience=1.0) as desk:
+
+        async def is_there() -> bool:
+            return (await names(desk))[-1] == "plan"
+
+        await eventually_async(is_there, 20)
+        (first / "hangs").unlink()
+
+        async def came() -> bool:
+            return (await names(desk))[-2:] == ["first__plan", "plan"]
+
+        await eventually_async(came, 20)
+        await said_after(desk, "/plan")
+        assert len(asked(second)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("poem-writer", "poem-writer"),
+        (" two words\there ", "two-words-here"),
+        ("git:commit/now", "git_commit_now"),
+        ("é.1", "é.1"),
+        ("  ", "prompt"),
+        ("x" * 100, "x" * 30 + "___" + "x" * 30),
+    ],
+)
+def test_a_name_can_be_typed(name: str, typed: str) -> None:
+    assert command_name(name) == typed
+
+
+async def test_names_of_the_terminal_and_other_names_of_commands_are_taken(open_desk: OpenDesk, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    listing(folder, prompts=[{"name": "quit"}, {"name": "compact"}, {"name": "quit"}], instructions="")
+    async with desk_with(open_desk, tmp_path, {"x": contents_server(folder)}) as desk:
+        assert (await names(desk))[-2:] == ["x__quit", "x__compact"]
+
+
+async def test_a_prompt_that_is_gone_or_refused_says_so(open_desk: OpenDesk, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    listing(folder, prompts=[{"name": "gone"}])
+    async with desk_with(open_desk, tmp_path, {"x": contents_server(folder)}) as desk:
+        ran = await desk.run("/gone")
+        assert ran.state is TaskState.FAILED
+        assert ran.end.error == "the MCP server 'x' did not give the prompt 'gone': no such prompt (error -32602)"
+        assert not desk.wire.model_requests
+
+
+@pytest.mark.parametrize(("way", "words"), [("slow", "did not send the prompt 'talk' within 1 s"), ("dies", "ended")])
+async def test_a_server_that_hangs_or_dies_fails_the_command_within_its_deadline(
+    open_desk: OpenDesk, tmp_path: Path, notes: Path, way: str, words: str
+) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        await names(desk)
+    (notes / way).touch()
+    timeout = {"timeout": 1000} if way == "slow" else {}
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes, **timeout)}) as desk:
+
+        async def is_there() -> bool:
+            return "talk" in await names(desk)
+
+        await eventually_async(is_there, 20)
+        ran = await desk.run("/talk")
+        assert ran.state is TaskState.FAILED
+        assert "'notes'" in (ran.end.error or "")
+        assert words in (ran.end.error or "")
+        assert len(asked(notes)) == 1
+
+
+async def test_a_session_has_the_prompts_of_its_own_servers_alone(
+    open_desk: OpenDesk, tmp_path: Path, notes: Path
+) -> None:
+    other = tmp_path / "other"
+    servers = {"notes": contents_server(notes), "other": contents_server(other)}
+    async with desk_with(open_desk, tmp_path, servers) as desk:
+        settings = {"workspace_path": str(desk.workspace), "mcp_servers": ["other"]}
+        tree = await desk.engine.commands(CommandScope(settings=settings))
+        described = [command.description for command in tree if "MCP server" in command.description]
+        assert any(text.endswith("(MCP server other)") for text in described)
+        assert not any(text.endswith("(MCP server notes)") for text in described)
