@@ -15,7 +15,7 @@ from typing import TypeAlias, cast
 from isthmus.jsonc import JsoncError, parse
 from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, ServerConfigError, decode_server
 from isthmus.mcp_host.enablement import enablement_key, enablement_path, switched_off
-from isthmus.mcp_host.trust import FolderTrust, trusted_folders_path
+from isthmus.mcp_host.trust import FolderTrust
 from isthmus.settings import project_settings_path, user_settings_path
 
 MAXIMUM_SERVERS = 200
@@ -111,7 +111,7 @@ def load_configuration(
         if file.origin.is_of_project and not is_trusted:
             return Hindrance.TRUST, (
                 f"{file.path} configures it, and what a project's files start runs only in a folder that you trust: "
-                f'trust it in your editor, or add "{workspace}": "TRUST_FOLDER" to {trusted_folders_path(home)}'
+                f"trust it in your editor, or with `isthmus trust {workspace}`"
             )
         if enablement_key(name) in off:
             return Hindrance.SWITCH, f"it is switched off; isthmus mcp enable {name} switches it on"

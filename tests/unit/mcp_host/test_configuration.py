@@ -226,7 +226,7 @@ def test_servers_of_the_projects_files_are_not_used_in_a_folder_that_is_not_trus
     assert isinstance(mine, ServerConfig)
     assert isinstance(theirs, UnusableServer)
     assert theirs.is_disabled
-    assert f'"{workspace}": "TRUST_FOLDER"' in theirs.problem
+    assert f"isthmus trust {workspace}" in theirs.problem
 
 
 def test_trust_counts_from_the_users_own_file_alone(

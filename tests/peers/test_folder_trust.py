@@ -1,0 +1,135 @@
+"""What a project's files start runs once the person has said that they trust the folder, and they are asked once."""
+
+import json
+import os
+import re
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.editors import EditorDirectory
+from isthmus.cli.trust import settle_trust
+from isthmus.mcp_host.trust import stated_trust, trusted_folders_path
+from support.isthmus_program import ISTHMUS, isthmus
+from support.mcp_hosting import hostile, write_servers
+from support.pty_program import PtyProgram, pty_program
+from support.surroundings import Surroundings
+from support.vscode_companion import vscode_companion
+from support.waiting import eventually_async
+
+QUESTION = r"answer \(1, 2, 3\):$"
+PROMPT = r"(?m)^\u203a ?$"
+
+
+def project(workspace: Path) -> None:
+    """A project that configures an MCP server and a custom command with a shell command in it."""
+    write_servers(workspace, {"theirs": hostile("plain")})
+    commands = workspace / ".gemini" / "commands"
+    commands.mkdir()
+    (commands / "deploy.toml").write_text('prompt = "Say what came: !{./deploy.sh {{args}}}"', encoding="utf-8")
+
+
+def interactive(workspace: Path) -> AbstractContextManager[PtyProgram]:
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    return pty_program([*ISTHMUS, "-m", "demo"], folder=workspace, environment=environment, columns=150, rows=50)
+
+
+def listed(terminal: PtyProgram, state: str) -> None:
+    terminal.wait_for(PROMPT).press("/mcp\r").wait_for(rf"theirs \({state}\)", 40)
+
+
+@pytest.mark.parametrize(
+    ("key", "rule", "state"),
+    [
+        ("1", "TRUST_FOLDER", "CONNECT(ED|ING)"),
+        ("2", "TRUST_PARENT", "CONNECT(ED|ING)"),
+        ("3", "DO_NOT_TRUST", "DISABLED"),
+    ],
+)
+def test_the_person_is_asked_at_the_start_and_the_answer_is_kept(
+    surroundings: Surroundings, workspace: Path, key: str, rule: str, state: str
+) -> None:
+    project(workspace)
+    with interactive(workspace) as terminal:
+        terminal.wait_for(QUESTION, 40)
+        assert f"Do you trust {workspace}?" in terminal.screen
+        assert f"MCP server theirs: Command: {sys.executable}" in terminal.screen
+        assert "/deploy runs: ./deploy.sh {{args}}" in terminal.screen
+        terminal.press("x\r").wait_for(rf"(?s)answer.*x\n.*{QUESTION}").press(f"{key}\r")
+        listed(terminal, state)
+    rules = json.loads(trusted_folders_path(surroundings.home).read_text("utf-8"))
+    assert rules == {str(workspace): rule}
+    with interactive(workspace) as terminal:
+        listed(terminal, state)
+        assert "Do you trust" not in terminal.screen
+
+
+def test_who_leaves_the_question_is_asked_again(surroundings: Surroundings, workspace: Path) -> None:
+    project(workspace)
+    for _ in range(2):
+        with interactive(workspace) as terminal:
+            terminal.wait_for(QUESTION, 40).press("\x04")
+            listed(terminal, "DISABLED")
+    assert not trusted_folders_path(surroundings.home).exists()
+
+
+def test_nobody_is_asked_where_nothing_would_be_started(surroundings: Surroundings, workspace: Path) -> None:
+    write_servers(surroundings.home, {"mine": hostile("plain")})
+    with interactive(workspace) as terminal:
+        terminal.wait_for(PROMPT, 40)
+        assert "trust" not in terminal.screen
+
+
+def test_without_a_person_it_is_said_what_is_not_started_and_how_to_allow_it(
+    surroundings: Surroundings, workspace: Path
+) -> None:
+    project(workspace)
+    untold = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+    assert f"MCP server theirs: Command: {sys.executable}" in untold.stderr
+    assert f"`isthmus trust {workspace}` allows it" in untold.stderr
+    assert "theirs (DISABLED)" in untold.stdout
+    trusted = isthmus("trust", folder=workspace)
+    assert f"{workspace} is trusted" in trusted.stdout
+    assert "Its files start:\n  - MCP server theirs:" in trusted.stdout
+    told = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+    assert re.search(r"theirs \(CONNECT(ED|ING)\)", told.stdout)
+    assert "trust" not in told.stderr
+    isthmus("trust", "--no", folder=workspace)
+    refused = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+    assert "theirs (DISABLED)" in refused.stdout
+    assert "trust" not in refused.stderr
+
+
+def test_trust_is_shown_without_a_change_and_options_that_exclude_each_other_are_refused(
+    surroundings: Surroundings, workspace: Path
+) -> None:
+    project(workspace)
+    shown = isthmus("trust", "--show", str(workspace), folder=workspace)
+    assert "nothing was said of it" in shown.stdout
+    assert "Its files would start:\n  - MCP server theirs:" in shown.stdout
+    assert isthmus("trust", "--show", "--no", folder=workspace).returncode == 42
+    assert not trusted_folders_path(surroundings.home).exists()
+    isthmus("trust", "--parent", folder=workspace)
+    assert stated_trust(surroundings.home, workspace.parent / "another") is True
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("said", [True, False])
+async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_is_asked(
+    surroundings: Surroundings, workspace: Path, said: bool
+) -> None:
+    project(workspace)
+    editors = EditorDirectory(os.environ)
+
+    async def never(folder: Path, starts: object) -> None:
+        raise AssertionError(f"asked about {folder}: {starts}")
+
+    async with vscode_companion(as_json=True) as window:
+        window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
+        await editors.context(workspace)
+        await window.send("ide/contextUpdate", {"workspaceState": {"openFiles": [], "isTrusted": said}})
+        await eventually_async(lambda: editors.trust(workspace) is said, 20)
+        assert not await settle_trust(never, workspace, os.environ, editors)
+        await editors.aclose()
