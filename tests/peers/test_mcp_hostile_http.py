@@ -12,7 +12,7 @@ from isthmus.tools.base import Tool, ToolScope
 from isthmus.tools.failure import ToolFailure
 from support.hostile_http_mcp_server import hostile_http
 from support.mcp_hosting import hosting
-from support.tool_calls import items_of, success_of, tool_context
+from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +57,7 @@ async def test_no_compressed_answer_is_asked_for(home: Path, workspace: Path) ->
     with hostile_http("plain") as (url, _):
         async with hosting(home, {"s": {"httpUrl": url}}) as host:
             result = await success_of(await tool_of(host, workspace), tool_context(workspace))
-            assert result.for_model == "fine"
+            assert said(result) == "fine"
 
 
 async def test_a_url_that_nobody_listened_at_is_tried_again_when_its_tools_are_wanted_later(

@@ -14,7 +14,7 @@ from isthmus.tools.base import LiveContent, Tool, ToolFailed, ToolKind, ToolScop
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hostile, hosting, status_when
-from support.tool_calls import failure_of, items_of, success_of, tool_context
+from support.tool_calls import failure_of, items_of, said, success_of, tool_context
 from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ async def test_a_server_that_cannot_be_used_says_why_and_the_others_go_on(
         assert problem in (status.problem or "")
         good = await status_when(host, scope, "good", ServerState.CONNECTED)
         assert good.problem is None
-        assert (await success_of(await tool_of(host, workspace), tool_context(workspace), x="1")).for_model == "ok 1"
+        assert said(await success_of(await tool_of(host, workspace), tool_context(workspace), x="1")) == "ok 1"
 
 
 @pytest.mark.requirement("MCP-117", "MCP-120")
@@ -95,7 +95,7 @@ async def test_bad_entries_of_a_listing_are_repaired_or_dropped_and_the_good_one
         for told in ("tools[0]: expected an object", "string_schema: ", "ok: it is listed twice"):
             assert told in (status.problem or ""), told
         result = await success_of(tools["loop"], tool_context(workspace), p={"a": {}})
-        assert result.for_model == "ok"
+        assert said(result) == "ok"
 
 
 async def test_endless_pages_end(home: Path, workspace: Path) -> None:
@@ -106,7 +106,7 @@ async def test_endless_pages_end(home: Path, workspace: Path) -> None:
 async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Path) -> None:
     async with hosting(home, {"s": hostile("junk")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace), x="a")
-        assert result.for_model == "ok a"
+        assert said(result) == "ok a"
 
 
 @pytest.mark.requirement("MCP-012", "MCP-132")
@@ -143,7 +143,7 @@ async def test_a_huge_answer_is_not_kept_in_memory(home: Path, workspace: Path) 
 async def test_bytes_that_are_no_utf_8_are_replaced(home: Path, workspace: Path) -> None:
     async with hosting(home, {"s": hostile("invalid-utf8")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace))
-        assert result.for_model == "a��b"
+        assert said(result) == "a��b"
 
 
 async def test_half_characters_are_replaced_wherever_they_stand_so_that_all_of_it_can_be_written(
@@ -153,20 +153,20 @@ async def test_half_characters_are_replaced_wherever_they_stand_so_that_all_of_i
         tool = await tool_of(host, workspace)
         json.dumps([tool.description, dict(tool.parameters)], ensure_ascii=False).encode()
         assert tool.description.startswith("half ?")
-        assert (await success_of(tool, tool_context(workspace))).for_model == "half ?"
+        assert said(await success_of(tool, tool_context(workspace))) == "half ?"
 
 
 async def test_content_that_mcp_does_not_have_is_described_and_the_rest_is_kept(home: Path, workspace: Path) -> None:
     async with hosting(home, {"s": hostile("unknown-content")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace))
-        assert "'hologram'" in result.for_model
-        assert "\nfine\nbare\n[1, 2]" in result.for_model
+        assert "'hologram'" in said(result)
+        assert "\nfine\nbare\n[1, 2]" in said(result)
 
 
 async def test_a_flood_of_notifications_does_not_hide_the_result(home: Path, workspace: Path) -> None:
     async with hosting(home, {"s": hostile("flood")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace))
-        assert result.for_model == "after the flood"
+        assert said(result) == "after the flood"
 
 
 async def test_an_error_that_the_tool_reports_is_a_failed_call_that_the_model_reads(
@@ -182,11 +182,11 @@ async def test_a_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(home:
     async with hosting(home, {"s": hostile("long")}) as host:
         context = tool_context(workspace)
         result = await success_of(await tool_of(host, workspace), context)
-        assert result.for_model.startswith("line 0\n")
-        assert "line 19999" in result.for_model
-        assert len(result.for_model) < 40_000
+        assert said(result).startswith("line 0\n")
+        assert "line 19999" in said(result)
+        assert len(said(result)) < 40_000
         (file,) = context.output_folder.iterdir()
-        assert str(file) in result.for_model
+        assert str(file) in said(result)
         assert len(file.read_text().splitlines()) == 20_000
 
 
@@ -199,7 +199,7 @@ async def test_progress_is_shown_and_puts_off_the_deadline_of_silence(home: Path
         assert len(shown) >= 2
         assert all(re.fullmatch(r"\d+% \((\d) of 8\) step \1", text) for text in shown)
         assert isinstance(items[-1], ToolSucceeded)
-        assert items[-1].for_model == "done"
+        assert said(items[-1]) == "done"
 
 
 async def test_leaving_a_call_tells_the_server_that_it_is_cancelled(
@@ -251,7 +251,7 @@ async def test_a_server_that_was_killed_between_calls_answers_the_next_one(
 
         async def answers() -> bool:
             with contextlib.suppress(ToolFailure):
-                return (await success_of(tool, tool_context(workspace), x="b")).for_model == "ok b"
+                return said(await success_of(tool, tool_context(workspace), x="b")) == "ok b"
             return False
 
         await eventually_async(answers)
@@ -299,7 +299,7 @@ async def test_a_pattern_of_a_server_that_takes_for_ever_to_match_is_left_to_the
     async with hosting(home, {"s": hostile("slow-pattern")}) as host:
         tool = await tool_of(host, workspace)
         value = "a" * 60 + "!"
-        assert (await success_of(tool, tool_context(workspace), x=value)).for_model == f"ok {value}"
+        assert said(await success_of(tool, tool_context(workspace), x=value)) == f"ok {value}"
         with pytest.raises(ToolFailure, match="5 is not of type 'string'"):
             await items_of(tool, tool_context(workspace), x=5)
 

@@ -12,7 +12,7 @@ from isthmus.tools.base import Approved, ToolScope, version_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
 from support.mcp_hosting import hostile, hosting, status_when
-from support.tool_calls import items_of, success_of, tool_context
+from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +88,7 @@ async def test_tools_are_there_at_once_at_the_next_start_and_a_call_waits_for_th
         await eventually_async(lambda: listed.started == 2, 20)
         assert not calling.done()
         listed.hold.unlink()
-        assert "ok" in (await asyncio.wait_for(calling, 60)).for_model
+        assert "ok" in said(await asyncio.wait_for(calling, 60))
         status = await status_when(host, scope, "s", ServerState.CONNECTED)
         assert "Listed: when it was last connected" not in status.notes
 
@@ -113,7 +113,7 @@ async def test_a_call_of_a_tool_that_changed_since_it_was_kept_is_not_made_until
         # The same tool, written to as it is now, can be called, and what came with it is there.
         assert tool.description.startswith("Deletes everything.")
         assert version_of(tool) != before
-        assert "ok" in (await success_of(tool, tool_context(scope.workspace))).for_model
+        assert "ok" in said(await success_of(tool, tool_context(scope.workspace)))
         assert await names_of(host, scope) == ["ok", "new"]
     listed.hold.touch()
     async with hosting(home, servers, cache=cache) as host:
@@ -199,7 +199,7 @@ async def test_a_lazy_server_is_started_once_to_learn_what_it_has_and_then_at_it
         assert [found.name for found in status.tools] == ["ok"]
         assert await host.discovery(scope) is DiscoveryState.COMPLETED
         assert listed.started == 1
-        assert "ok" in (await success_of(tool, tool_context(scope.workspace))).for_model
+        assert "ok" in said(await success_of(tool, tool_context(scope.workspace)))
         assert listed.started == 2
         await status_when(host, scope, "s", ServerState.CONNECTED)
 
@@ -212,7 +212,7 @@ async def test_a_call_that_does_no_harm_is_made_once_more_when_its_server_died_i
     listed.lists({**TOOL, "name": "die", "annotations": {hint: True}})
     async with hosting(home, {"s": listed.settings(trust=True)}) as host:
         tool = (await host.tools(scope)).tools["die"]
-        assert "lived" in (await success_of(tool, tool_context(scope.workspace))).for_model
+        assert "lived" in said(await success_of(tool, tool_context(scope.workspace)))
     assert Path(f"{listed.file}.calls").read_text().split() == ["call", "call"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
-from support.tool_calls import success_of, tool_context
+from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -27,11 +27,11 @@ async def test_a_server_without_a_handshake_is_used_and_its_changes_are_heard_of
         tools = (await host.tools(scope)).tools
         await status_when(host, scope, "modern", ServerState.CONNECTED)
         assert list(tools) == ["grow"]
-        assert (await success_of(tools["grow"], tool_context(workspace))).for_model == "grown"
+        assert said(await success_of(tools["grow"], tool_context(workspace))) == "grown"
 
         async def has_grown() -> bool:
             return "grown" in (await host.tools(scope)).tools
 
         await eventually_async(has_grown, 20)
         grown = (await host.tools(scope)).tools["grown"]
-        assert (await success_of(grown, tool_context(workspace))).for_model == "I am new"
+        assert said(await success_of(grown, tool_context(workspace))) == "I am new"

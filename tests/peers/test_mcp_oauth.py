@@ -13,8 +13,9 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
+from support.oauth_authorization import Issued
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.tool_calls import success_of, tool_context
+from support.tool_calls import said, success_of, tool_context
 
 pytestmark = pytest.mark.anyio
 
@@ -36,6 +37,11 @@ def tokens_path(home: Path) -> Path:
     return home / ".gemini" / "mcp-oauth-tokens.json"
 
 
+def shows(url: str) -> bool:
+    """The person has a browser at hand, and the test is it."""
+    return True
+
+
 async def log_in(host: McpHost, scope: ToolScope) -> list[str]:
     """Log in as a person with a browser does; gives what was told."""
     told: list[str] = []
@@ -44,7 +50,7 @@ async def log_in(host: McpHost, scope: ToolScope) -> list[str]:
             told.append(line)
             if (url := re.search(r"http://\S+/authorize\S+", line)) is not None:
                 page = await browser.get(url[0])
-                assert "You are logged in" in page.text
+                assert "The login has arrived" in page.text
     return told
 
 
@@ -52,7 +58,7 @@ async def log_in(host: McpHost, scope: ToolScope) -> list[str]:
 async def test_a_server_that_answers_401_needs_a_login_and_registers_nobody(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
+    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         assert (await host.tools(ToolScope(workspace))).tools == {}
         status = await status_when(host, ToolScope(workspace), "s", ServerState.NEEDS_LOGIN)
         assert "/mcp auth s" in (status.problem or "")
@@ -65,15 +71,19 @@ async def test_a_login_registers_shows_the_page_takes_the_redirect_and_keeps_the
 ) -> None:
     other = {"serverName": "another", "token": {"accessToken": "a", "tokenType": "Bearer"}, "theirs": 1}
     tokens_path(home).write_text(json.dumps([other]))
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
+    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         scope = ToolScope(workspace)
         told = await log_in(host, scope)
         assert told[-1] == "s is connected; it has 1 tool."
         tools = (await host.tools(scope)).tools
-        assert (await success_of(tools["whoami"], tool_context(workspace))).for_model == "the person"
+        assert said(await success_of(tools["whoami"], tool_context(workspace))) == "the person"
     first, kept = json.loads(tokens_path(home).read_text())
     assert first == other
-    assert (kept["serverName"], kept["mcpServerUrl"], kept["clientId"]) == ("s", server.url, "client-0")
+    assert (kept["serverName"], kept["mcpServerUrl"], kept["clientId"]) == (
+        "s",
+        server.url,
+        next(iter(server.authorization.clients)),
+    )
     assert tokens_path(home).stat().st_mode & 0o777 == 0o600
 
 
@@ -81,36 +91,36 @@ async def test_a_login_registers_shows_the_page_takes_the_redirect_and_keeps_the
 async def test_a_token_that_ended_is_renewed_after_a_restart_without_a_person(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
+    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         await log_in(host, ToolScope(workspace))
     entries = json.loads(tokens_path(home).read_text())
     entries[0]["token"]["expiresAt"] = 1000
     tokens_path(home).write_text(json.dumps(entries))
-    server.tokens.clear()
+    server.authorization.tokens.clear()
     server.log.clear()
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
+    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         assert list((await host.tools(ToolScope(workspace))).tools) == ["whoami"]
     assert server.log == ["refresh_token"]
-    assert json.loads(tokens_path(home).read_text())[0]["token"]["accessToken"] in server.tokens
+    assert json.loads(tokens_path(home).read_text())[0]["token"]["accessToken"] in server.authorization.tokens
 
 
 @pytest.mark.requirement("MCP-066", "MCP-053")
 async def test_a_token_that_is_not_renewed_is_forgotten_and_the_server_needs_a_login(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
+    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         await log_in(host, ToolScope(workspace))
     entries = json.loads(tokens_path(home).read_text())
     entries[0]["token"]["expiresAt"] = 1000
     tokens_path(home).write_text(json.dumps(entries))
-    server.tokens.clear()
-    server.renews = False
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
+    server.authorization.tokens.clear()
+    server.authorization.renews = False
+    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         scope = ToolScope(workspace)
         await host.tools(scope)
         await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
         assert json.loads(tokens_path(home).read_text()) == []
-        server.renews = True
+        server.authorization.renews = True
         assert (await log_in(host, scope))[-1] == "s is connected; it has 1 tool."
 
 
@@ -118,7 +128,7 @@ async def test_a_token_that_is_not_renewed_is_forgotten_and_the_server_needs_a_l
 async def test_the_redirect_comes_to_port_7777_or_to_another_when_that_is_taken(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host:
+    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -136,7 +146,10 @@ async def test_the_redirect_comes_to_port_7777_or_to_another_when_that_is_taken(
 
 
 async def test_a_redirect_with_another_state_is_refused(home: Path, workspace: Path, server: OAuthMcpServer) -> None:
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host, httpx2.AsyncClient() as browser:
+    async with (
+        hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host,
+        httpx2.AsyncClient() as browser,
+    ):
         lines = host.login(ToolScope(workspace), "s")
         url = re.search(r"http://\S+/authorize\S+", await anext(lines))
         assert url is not None
@@ -158,11 +171,11 @@ async def test_configured_headers_go_with_every_request(
     home: Path, workspace: Path, server: OAuthMcpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", "fixed")
-    server.tokens["fixed"] = float("inf")
+    server.authorization.tokens["fixed"] = Issued(float("inf"))
     headers = {"Authorization": "Bearer $MY_TOKEN", "X-Custom-Header": "custom", "Content-Type": "application/json"}
     async with hosting(home, {"s": {"httpUrl": server.url, "headers": headers}}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
-        assert (await success_of(tools["whoami"], tool_context(workspace))).for_model == "the person"
+        assert said(await success_of(tools["whoami"], tool_context(workspace))) == "the person"
     assert "401" not in server.log
     assert len(server.headers) >= 4
     for sent in server.headers:

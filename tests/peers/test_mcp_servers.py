@@ -18,7 +18,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
 from support.programs import node_package, require
-from support.tool_calls import items_of, success_of, tool_context
+from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
@@ -90,14 +90,14 @@ async def test_servers_of_node_and_python_run_together_and_their_tools_are_the_a
         # Built-in tools of these names were there first.
         assert {"files__read_file", "files__write_file", "files__list_directory"} <= set(tools)
         context = tool_context(workspace)
-        assert (await success_of(tools["echo"], context, message="hi")).for_model == "Echo: hi"
+        assert said(await success_of(tools["echo"], context, message="hi")) == "Echo: hi"
         read = await success_of(tools["files__read_file"], context, path=str(workspace / "a.txt"))
-        assert read.for_model == "content of a"
+        assert said(read) == "content of a"
         entity = {"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}
         await success_of(tools["create_entities"], context, entities=[entity])
-        assert "wrote programs" in (await success_of(tools["read_graph"], context)).for_model
-        assert "a.txt" in (await success_of(tools["git_status"], context, repo_path=str(workspace))).for_model
-        assert "UTC" in (await success_of(tools["get_current_time"], context, timezone="UTC")).for_model
+        assert "wrote programs" in said(await success_of(tools["read_graph"], context))
+        assert "a.txt" in said(await success_of(tools["git_status"], context, repo_path=str(workspace)))
+        assert "UTC" in said(await success_of(tools["get_current_time"], context, timezone="UTC"))
 
 
 @pytest.mark.requirement("MCP-015", "MCP-022", "MCP-074")
@@ -106,7 +106,7 @@ async def test_streamable_http_works_by_http_url(home: Path, workspace: Path) ->
         servers = {"http": {"httpUrl": f"http://127.0.0.1:{port}/mcp", "timeout": 20_000}}
         async with hosting(home, servers) as host:
             tools = (await host.tools(ToolScope(workspace))).tools
-            assert (await success_of(tools["echo"], tool_context(workspace), message="hi")).for_model == "Echo: hi"
+            assert said(await success_of(tools["echo"], tool_context(workspace), message="hi")) == "Echo: hi"
 
 
 @pytest.mark.requirement("MCP-014", "MCP-021")
@@ -115,9 +115,9 @@ async def test_sse_works_by_url_whether_the_type_says_so_or_it_is_found_out(home
         url = f"http://127.0.0.1:{port}/sse"
         async with hosting(home, {"said": {"url": url, "type": "sse"}, "probed": {"url": url}}) as host:
             tools = (await host.tools(ToolScope(workspace))).tools
-            assert (await success_of(tools["echo"], tool_context(workspace), message="hi")).for_model == "Echo: hi"
+            assert said(await success_of(tools["echo"], tool_context(workspace), message="hi")) == "Echo: hi"
             again = await success_of(tools["probed__echo"], tool_context(workspace), message="you")
-            assert again.for_model == "Echo: you"
+            assert said(again) == "Echo: you"
 
 
 async def test_a_server_that_is_not_there_says_that_the_connection_was_refused(home: Path, workspace: Path) -> None:
@@ -144,7 +144,7 @@ async def test_an_image_is_kept_in_a_file_and_the_person_reads_that_text_and_ima
         (file,) = context.output_folder.iterdir()
         assert file.suffix == ".png"
         assert file.read_bytes().startswith(b"\x89PNG")
-        assert f"kept in {file}" in result.for_model
+        assert f"kept in {file}" in said(result)
         assert (result.output.text or "").splitlines()[0].startswith("text (2 lines) + image/png (")
 
 
@@ -153,11 +153,11 @@ async def test_embedded_resources_and_links_are_told_to_the_model(home: Path, wo
     async with hosting(home, {"everything": node_server("server-everything", "stdio")}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
         links = await success_of(tools["get-resource-links"], tool_context(workspace), count=2)
-        assert links.for_model.count("[link to the resource ") == 2
+        assert said(links).count("[link to the resource ") == 2
         embedded = await success_of(
             tools["get-resource-reference"], tool_context(workspace), resourceType="Text", resourceId=1
         )
-        assert "[resource demo://resource/dynamic/text/1]" in embedded.for_model
+        assert "[resource demo://resource/dynamic/text/1]" in said(embedded)
 
 
 @pytest.mark.requirement("MCP-010", "MCP-099", "MCP-109")
@@ -167,7 +167,7 @@ async def test_a_call_is_proposed_and_made_by_the_servers_own_name_for_the_tool(
         tool = (await host.tools(ToolScope(workspace))).tools["two__echo"]
         context = tool_context(workspace)
         assert await tool.propose({"message": "x"}, context) == McpDetails("two", "echo")
-        assert (await success_of(tool, context, message="x")).for_model == "Echo: x"
+        assert said(await success_of(tool, context, message="x")) == "Echo: x"
 
 
 @pytest.mark.requirement("MCP-025")
@@ -179,7 +179,7 @@ async def test_a_server_sees_little_of_the_environment_besides_its_own(
     server = {**node_server("server-everything", "stdio"), "env": {"API_KEY": "$TOKEN"}}
     async with hosting(home, {"everything": server}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
-        shown = json.loads((await success_of(tools["get-env"], tool_context(workspace))).for_model)
+        shown = json.loads(said(await success_of(tools["get-env"], tool_context(workspace))))
         assert shown["API_KEY"] == "t"
         inherited = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
         # The mark is ours; LC_CTYPE is what the wrapper around this node, a Python program, adds.
@@ -206,14 +206,14 @@ async def test_a_server_over_http_that_is_started_again_is_connected_again(home:
     try:
         async with hosting(home, {"http": {"httpUrl": f"http://127.0.0.1:{port}/mcp"}}) as host:
             tool = (await host.tools(ToolScope(workspace))).tools["add"]
-            assert (await success_of(tool, tool_context(workspace), a=1, b=2)).for_model == "3"
+            assert said(await success_of(tool, tool_context(workspace), a=1, b=2)) == "3"
             process.kill()
             process.wait()
             process = await asyncio.to_thread(start)
             # The new process refuses the session that it does not know, and is asked again in one of its own.
-            assert (await success_of(tool, tool_context(workspace), a=1, b=3)).for_model == "4"
+            assert said(await success_of(tool, tool_context(workspace), a=1, b=3)) == "4"
             await status_when(host, ToolScope(workspace), "http", ServerState.CONNECTED)
-            assert (await success_of(tool, tool_context(workspace), a=1, b=4)).for_model == "5"
+            assert said(await success_of(tool, tool_context(workspace), a=1, b=4)) == "5"
     finally:
         process.kill()
         process.wait()
@@ -225,7 +225,7 @@ async def test_a_clients_own_server_is_connected_for_one_segment_of_its_task(hom
         async with hosting(home, {}) as host:
             scope = ToolScope(workspace, "c", "t", (McpServerSettings("mine", url),))
             tools = (await host.tools(scope)).tools
-            assert (await success_of(tools["echo"], tool_context(workspace), message="hi")).for_model == "Echo: hi"
+            assert said(await success_of(tools["echo"], tool_context(workspace), message="hi")) == "Echo: hi"
             assert (await host.tools(ToolScope(workspace, "c", "other"))).tools == {}
             await host.release(scope)
             with pytest.raises(ToolFailure, match="is not connected"):
@@ -238,7 +238,7 @@ async def test_servers_are_limited_to_those_that_the_settings_name_and_unknown_n
     everything = node_server("server-everything", "stdio")
     async with hosting(home, {"one": everything, "two": everything}) as host:
         tools = (await host.tools(ToolScope(workspace, mcp_servers=(McpServerSettings("two"),)))).tools
-        assert all(getattr(tool, "server_name", "") == "two" for tool in tools.values())
+        assert {getattr(tool, "server_name", "two") for tool in tools.values()} == {"two"}
         with pytest.raises(ToolFailure, match=r"no MCP server is named 'three' here; configured are: one, two"):
             await host.tools(ToolScope(workspace, mcp_servers=(McpServerSettings("three"),)))
 

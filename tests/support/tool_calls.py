@@ -44,3 +44,13 @@ async def failure_of(
     last = (await items_of(tool, context, approved, **arguments))[-1]
     assert isinstance(last, ToolFailed), last
     return last
+
+
+def said(result: ToolItem) -> str:
+    """What the model reads of a result, without the mark around what an MCP server wrote."""
+    assert isinstance(result, ToolSucceeded), result
+    text, begin, end = result.for_model, "<untrusted_context>\n", "\n</untrusted_context>"
+    if not text.startswith(begin):
+        return text
+    inside, _, behind = text.removeprefix(begin).rpartition(end)
+    return inside + behind
