@@ -138,10 +138,12 @@ class ParkedCalls:
 
 
 async def _close(parked: ParkedCall) -> None:
-    parked.ask.withdraw("The call was cancelled")
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await parked.running.items.aclose()
     except Exception:
         log.exception("the call %s did not end well", parked.running.call.tool_call_id)
+    finally:
+        # Not before: whoever asked must hear of the end of the call, not of an answer.
+        parked.ask.withdraw("The call was cancelled")
