@@ -245,7 +245,7 @@ def test_what_keeps_a_new_server_from_being_used_is_noted(
     assert f"{file_of('project')} configures a server of that name, too" in capsys.readouterr().err
     (Path.home() / ".gemini" / "trustedFolders.json").unlink()
     assert mcp("add z server") == 0
-    assert f'add "{here}": "TRUST_FOLDER"' in capsys.readouterr().err
+    assert f"isthmus trust {here}" in capsys.readouterr().err
 
 
 @pytest.mark.requirement("MCP-180", "MCP-181")

@@ -2,7 +2,7 @@
 
 import click
 
-from isthmus.cli import mcp_add, mcp_change, mcp_doctor, mcp_list
+from isthmus.cli import mcp_add, mcp_change, mcp_doctor, mcp_list, mcp_login
 from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.mcp_servers import HELP
 
@@ -30,3 +30,5 @@ command.add_command(mcp_change.remove)
 command.add_command(mcp_change.enable)
 command.add_command(mcp_change.disable)
 command.add_command(mcp_doctor.command)
+command.add_command(mcp_login.login)
+command.add_command(mcp_login.logout)

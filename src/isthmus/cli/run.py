@@ -1,12 +1,12 @@
 """``isthmus`` itself: a conversation in this terminal, or one prompt without a person."""
 
 import asyncio
-import os
 import shutil
 import sys
 import time
 from pathlib import Path
 
+from isthmus.cli.browser import open_browser
 from isthmus.cli.local_agent import McpUse, local_agent, rule_for
 from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt
 from isthmus.cli.sandbox import say_warnings
@@ -50,15 +50,6 @@ HEADLESS_PATIENCE = 20.0
 """Seconds that a turn without a person waits for MCP servers that are still connecting."""
 
 
-def _open_browser(url: str) -> bool:
-    """Show a page, where there are windows: a browser for terminals would take this one over."""
-    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        import webbrowser
-
-        return webbrowser.open(url)
-    return False
-
-
 async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
@@ -82,7 +73,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
 async def _interactive(setup: Setup, resume: str | None) -> int:
     from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
-    use = McpUse(open_browser=_open_browser, on_unknown_trust=ask)
+    use = McpUse(open_browser=open_browser, on_unknown_trust=ask)
     async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         options = InteractiveOptions(
             settings={"workspace_path": str(setup.workspace)},

@@ -1,0 +1,153 @@
+"""``isthmus mcp login`` and ``logout``: at a terminal, with the address of the last page pasted where it must be."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.cli.mcp_servers import HELP, find, load
+from isthmus.errors import IsthmusError
+
+if TYPE_CHECKING:
+    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.login import Logins
+
+LONGEST_PASTE = 16_384
+"""Bytes of a line that are taken."""
+
+
+class LoginCommandError(IsthmusError):
+    """The login or logout was not done; the text says why."""
+
+
+@click.command("login", context_settings=HELP)
+@click.argument("name")
+def login(name: str) -> None:
+    """Log in to the MCP server NAME, which shows `Needs login` in `isthmus mcp list`.
+
+    A page opens in your browser, or is named to be opened. When you have agreed there, it leads back to this command.
+    Should the browser be on another machine and end at a page that cannot be reached, paste that page's whole address
+    here and press Enter. The login is kept for all sessions; `isthmus mcp logout NAME` forgets it.
+    """
+    import asyncio
+
+    asyncio.run(_login(name))
+
+
+@click.command("logout", context_settings=HELP)
+@click.argument("name")
+def logout(name: str) -> None:
+    """Log out of the MCP server NAME: its login is forgotten here, and the server told where it takes that."""
+    import asyncio
+
+    asyncio.run(_logout(name))
+
+
+async def _login(name: str) -> None:
+    from isthmus.tools.failure import ToolFailure
+
+    async with _logins(name) as (connection, logins), _pasted_lines() as pasted:
+        try:
+            async for line in logins.begin(connection, pasted.line):
+                _say(line)
+        except ToolFailure as error:
+            raise LoginCommandError(str(error)) from error
+
+
+async def _logout(name: str) -> None:
+    from isthmus.tools.failure import ToolFailure
+
+    async with _logins(name) as (connection, logins):
+        try:
+            _say(await logins.end(connection))
+        except ToolFailure as error:
+            raise LoginCommandError(str(error)) from error
+
+
+@asynccontextmanager
+async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins], None]":
+    """The connection of a server, not begun, and its logins."""
+    import os
+    from pathlib import Path
+
+    from isthmus.cli.browser import open_browser
+    from isthmus.mcp_host.configuration import Hindrance, UnusableServer
+    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.login import Logins
+    from isthmus.mcp_host.surroundings import Surroundings
+
+    found = find(load(), name)
+    if isinstance(found, UnusableServer):
+        if found.config is None or found.hindrance is Hindrance.TRUST:
+            raise LoginCommandError(f"{name} is not in use: {found.problem}")
+        found = found.config
+    home = Path.home()
+    connection = ServerConnection(found, Surroundings(dict(os.environ), Path.cwd().resolve(), home))
+    logins = Logins(home, open_browser)
+    try:
+        yield connection, logins
+    finally:
+        await logins.aclose()
+        await connection.aclose()
+
+
+class _PastedLines:
+    """The lines of standard input, as they come. No thread: one that reads could not be ended."""
+
+    def __init__(self) -> None:
+        import asyncio
+
+        self._buffer = b""
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+
+    async def line(self) -> str:
+        """The next line; EOFError at the end."""
+        found = await self._lines.get()
+        if found is None:
+            self._lines.put_nowait(None)
+            raise EOFError
+        return found
+
+    def read(self) -> None:
+        """Take what is there."""
+        import asyncio
+        import os
+
+        try:
+            data = os.read(0, LONGEST_PASTE)
+        except OSError:
+            data = b""
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        for line in lines:
+            if text := line[:LONGEST_PASTE].decode("utf-8", "replace").strip():
+                self._lines.put_nowait(text)
+        self._buffer = self._buffer[:LONGEST_PASTE]
+        if not data:
+            asyncio.get_running_loop().remove_reader(0)
+            self.end()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self._lines.put_nowait(None)
+
+
+@asynccontextmanager
+async def _pasted_lines() -> AsyncGenerator[_PastedLines, None]:
+    import asyncio
+
+    lines, loop = _PastedLines(), asyncio.get_running_loop()
+    try:
+        loop.add_reader(0, lines.read)
+    except OSError:  # a file, /dev/null, or nothing at all
+        lines.end()
+    try:
+        yield lines
+    finally:
+        loop.remove_reader(0)
+
+
+def _say(text: str) -> None:
+    from isthmus.terminal.sanitize import visible
+
+    click.echo(visible(text))

@@ -1,0 +1,292 @@
+"""``isthmus mcp list``, ``doctor``, ``login`` and ``logout`` as programs, with real servers."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from support.isthmus_program import ISTHMUS, isthmus, process_ends
+from support.mcp_hosting import HOSTILE, hostile, write_servers
+from support.oauth_mcp_server import oauth_mcp_server
+from support.waiting import eventually, eventually_async
+
+SUPPORT = HOSTILE.parent
+
+
+@pytest.fixture(autouse=True)
+def home() -> Path:
+    return Path.home()
+
+
+@contextmanager
+def http_server() -> Generator[str]:
+    """The URL of an MCP server with one tool."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    command = [sys.executable, str(SUPPORT / "http_mcp_server.py"), str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+
+            def listens() -> bool:
+                with socket.socket() as connection:
+                    return connection.connect_ex(("127.0.0.1", port)) == 0
+
+            eventually(listens, 60, what="the server listens")
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.kill()
+
+
+def pids_in(file: Path) -> list[int]:
+    return [int(line) for line in file.read_text("utf-8").split()] if file.exists() else []
+
+
+@pytest.mark.requirement("MCP-176", "MCP-177", "MCP-178", "MCP-179")
+def test_the_list_has_a_line_for_each_server_in_the_documents_form(home: Path, workspace: Path) -> None:
+    with http_server() as url:
+        write_servers(
+            home,
+            {
+                "stdio-server": hostile("plain"),
+                "http-server": {"httpUrl": url, "headers": {"Authorization": "Bearer hunter22"}},
+                "sse-server": {"url": "http://127.0.0.1:1/sse?key=hunter22", "type": "sse"},
+                "dead": hostile("dies"),
+            },
+        )
+        listed = isthmus("mcp", "list", folder=workspace)
+    assert listed.returncode == 0, listed.stderr
+    command = f"{sys.executable} -S {HOSTILE}"
+    assert listed.stdout.splitlines() == [
+        f"✓ stdio-server: command: {command} plain (stdio) - Connected",
+        f"✓ http-server: {url} (http) - Connected",
+        "✗ sse-server: http://127.0.0.1:1/sse?key=*** (sse) - Disconnected",
+        "    Connection refused (http://127.0.0.1:1/sse)",
+        f"✗ dead: command: {command} dies (stdio) - Disconnected",
+        "    it ended with exit code 3 before it answered initialize; its last output: ImportError: no module named "
+        "nothing",
+    ]
+
+
+def test_the_list_says_what_keeps_a_server_from_being_used_and_where_it_is_configured(
+    home: Path, workspace: Path
+) -> None:
+    write_servers(home, {"off": {"command": "x"}, "wrong": {"args": []}})
+    (workspace / ".mcp.json").write_text('{"mcpServers": {"shared": {"command": "y"}}}', "utf-8")
+    (workspace / ".gemini").mkdir()
+    (workspace / ".gemini" / "settings.json").write_text("{", "utf-8")
+    assert isthmus("mcp", "disable", "off", folder=workspace).returncode == 0
+    listed = isthmus("mcp", "list", "--no-connect", folder=workspace)
+    assert listed.returncode == 0
+    assert "○ off: command: x (stdio) - Disabled\n    it is switched off; isthmus mcp enable off" in listed.stdout
+    assert "✗ wrong: - Disconnected\n" in listed.stdout
+    assert "expected one of command (a program), url" in listed.stdout
+    assert "○ shared [.mcp.json]: command: y (stdio) - Not trusted\n" in listed.stdout
+    assert f"isthmus trust {workspace}" in listed.stdout
+    assert f"Problem: {workspace}/.gemini/settings.json, line 1, column 2" in listed.stderr
+    as_json = json.loads(isthmus("mcp", "list", "--no-connect", "--json", folder=workspace).stdout)
+    assert [(row["name"], row["status"]) for row in as_json["servers"]] == [
+        ("off", "disabled"),
+        ("wrong", "disconnected"),
+        ("shared", "not trusted"),
+    ]
+    assert as_json["servers"][2]["file"] == str(workspace / ".mcp.json")
+    assert len(as_json["problems"]) == 1
+
+
+def test_servers_are_tried_at_the_same_time_and_the_slow_ones_are_named(home: Path, workspace: Path) -> None:
+    servers = {f"hangs-{number}": hostile("hangs") for number in range(8)}
+    write_servers(home, {**servers, "works": hostile("plain")})
+    with subprocess.Popen(
+        [*ISTHMUS, "mcp", "list", "--timeout", "6000", "--json"],
+        cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+    ) as listing:  # fmt: skip
+        # One after the other they would take 48 seconds.
+        out, err = listing.communicate(timeout=40)
+    rows = json.loads(out)["servers"]
+    assert [row["status"] for row in rows] == ["disconnected"] * 8 + ["connected"]
+    assert rows[0]["details"] == ["no answer to initialize: none came within 6 s"]
+    assert rows[8]["tools"] == 1
+    assert "Waiting for hangs-0, hangs-1" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_however_the_list_ends_nothing_of_the_servers_is_left(
+    number: signal.Signals, home: Path, workspace: Path
+) -> None:
+    pids = workspace / "pids"
+    write_servers(home, {"hangs": hostile("hangs", str(pids)), "stays": hostile("ignores-end", str(pids))})
+    with subprocess.Popen(
+        [*ISTHMUS, "mcp", "list", "--timeout", "60000"],
+        cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as listing:  # fmt: skip
+        eventually(lambda: len(pids_in(pids)) == 2, 60)
+        listing.send_signal(number)
+        _, err = listing.communicate(timeout=60)
+    assert listing.returncode == (130 if number is signal.SIGINT else -number)
+    assert b"Traceback" not in err
+    for pid in pids_in(pids):
+        process_ends(pid)
+
+
+def test_nothing_is_left_when_the_list_ends_by_itself(home: Path, workspace: Path) -> None:
+    pids = workspace / "pids"
+    write_servers(home, {"stays": hostile("ignores-end", str(pids)), "parent": hostile("grandchild", str(pids))})
+    assert isthmus("mcp", "list", folder=workspace).returncode == 0
+    assert len(pids_in(pids)) == 2
+    for pid in pids_in(pids):
+        process_ends(pid)
+
+
+@pytest.mark.requirement("MCP-020", "MCP-023", "MCP-028")
+def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(home: Path, workspace: Path) -> None:
+    (workspace / ".gemini").mkdir()
+    (workspace / "servers").mkdir()
+    program = workspace / "servers" / "serve me"
+    program.write_text(
+        f"#!/bin/sh\npwd > here\nprintf '%s\\n' \"$@\" > given\nexec {sys.executable} -S {HOSTILE} plain\n", "utf-8"
+    )
+    program.chmod(0o755)
+    entry = {"command": "./serve me", "args": ["--port", "8080", "two words", ""], "cwd": "./servers"}
+    settings = json.dumps({"mcpServers": {"own": entry}})
+    (workspace / ".gemini" / "settings.json").write_text(settings, "utf-8")
+    (home / ".gemini").mkdir(exist_ok=True)
+    (home / ".gemini" / "trustedFolders.json").write_text(json.dumps({str(workspace): "TRUST_FOLDER"}), "utf-8")
+    listed = isthmus("mcp", "list", folder=workspace)
+    assert "✓ own: " in listed.stdout, listed.stdout
+    assert (workspace / "servers" / "here").read_text("utf-8") == f"{workspace}/servers\n"
+    assert (workspace / "servers" / "given").read_text("utf-8") == "--port\n8080\ntwo words\n\n"
+
+
+# --- doctor ----------------------------------------------------------------------------------------------------------
+
+
+def doctor(folder: Path, *arguments: str) -> "tuple[int, str]":
+    result = isthmus("mcp", "doctor", *arguments, folder=folder)
+    assert "Traceback" not in result.stderr
+    return result.returncode, result.stdout
+
+
+def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: Path, workspace: Path) -> None:
+    write_servers(home, {"good": hostile("bad-entries", env={"API_TOKEN": "hunter22"})})
+    status, said = doctor(workspace, "good")
+    assert status == 0, said
+    assert re.search(r"Steps\n  start the program +\d+\.\d{3} s\n  initialize +\d+\.\d{3} s\n  tools/list +\d", said)
+    assert "Server: bad-entries 1\n  Protocol: 2025-06-18\n  Capabilities: tools (listChanged)\n" in said
+    assert re.search(r"Offers: \d+ tools?, 0 prompts, 0 resources\n  Its tools take about [\d,]+ tokens", said)
+    assert "  Left out: " in said
+    assert re.search(r"    0\.0\d\d s → initialize #1, \d+ B\n +\{\"jsonrpc\"", said)
+    assert re.search(r"s ← answer to initialize #1, \d+ B\n", said)
+    assert "Environment: API_TOKEN=***" in said
+    assert "hunter22" not in said
+    assert said.endswith("Result: it works.\n")
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        ({"command": "no-such-program", "args": []}, ["start the program              no answer", "is installed"]),
+        (
+            hostile("dies"),
+            [
+                "Its output\n  ImportError: no module named nothing",
+                "It ended with exit code 3.",
+                "Run the command by hand",
+            ],
+        ),
+        (
+            hostile("hangs", timeout=3000),
+            ["initialize                     no answer", "It runs and says nothing.", "none came within 3 s"],
+        ),
+        (hostile("hangs-at-list", timeout=3000), ["tools/list                     no answer", "runs and answers"]),
+        ({"httpUrl": "http://127.0.0.1:1/mcp"}, ["Connection refused", "Check that something serves MCP"]),
+        ({"args": []}, ["Result: it is not used (disconnected)", "expected one of command"]),
+    ],
+)
+def test_the_doctor_says_where_a_server_fails_and_what_to_do(
+    server: dict[str, Any], expected: list[str], home: Path, workspace: Path
+) -> None:
+    write_servers(home, {"bad": server})
+    status, said = doctor(workspace, "bad")
+    assert status == 1
+    for text in expected:
+        assert text in said
+
+
+def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, workspace: Path) -> None:
+    write_servers(home, {"good": hostile("plain")})
+    assert doctor(workspace) == (
+        0,
+        f"✓ good: command: {sys.executable} -S {HOSTILE} plain (stdio) - Connected\n    1 tool\n",
+    )
+    write_servers(home, {"good": hostile("plain"), "bad": hostile("dies")})
+    status, said = doctor(workspace)
+    assert status == 1
+    assert "✗ bad: " in said
+    assert doctor(workspace, "god") == (1, "")
+
+
+# --- login -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("way", ["redirected", "pasted"])
+async def test_a_person_logs_in_at_a_terminal_and_out_again(way: str, home: Path, workspace: Path) -> None:
+    async with oauth_mcp_server() as server, httpx2.AsyncClient() as browser:
+        write_servers(home, {"notes": {"httpUrl": server.url}})
+        listed = await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)
+        assert (
+            f"! notes: {server.url} (http) - Needs login\n    it wants a login: isthmus mcp login notes"
+            in listed.stdout
+        )
+        login = await asyncio.create_subprocess_exec(
+            *ISTHMUS, "mcp", "login", "notes",
+            cwd=workspace, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert login.stdout is not None
+        assert login.stdin is not None
+        said = ""
+        async with asyncio.timeout(60):
+            while (page := re.search(r"^http\S+/authorize\?\S+$", said, re.MULTILINE)) is None:
+                line = await login.stdout.readline()
+                assert line, said
+                said += line.decode()
+            answer = await browser.get(page[0])
+            if way == "redirected":
+                assert (await browser.get(answer.headers["location"])).status_code == 200
+            else:
+                address = answer.headers["location"]
+                login.stdin.write(f"{address.partition('state=')[0]}state=another\n{address}\n".encode())
+            said += (await login.stdout.read()).decode()
+            assert await login.wait() == 0, said
+        assert "notes is connected" in said
+        listed = await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)
+        assert f"✓ notes: {server.url} (http) - Connected" in listed.stdout
+        out = await asyncio.to_thread(isthmus, "mcp", "logout", "notes", folder=workspace)
+        assert (out.returncode, out.stdout.startswith("Logged out of notes")) == (0, True), out.stderr
+
+        async def asks_again() -> bool:
+            found = await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)
+            return "Needs login" in found.stdout
+
+        await eventually_async(asks_again, 60)
+
+
+def test_a_program_has_no_login_and_that_is_said(home: Path, workspace: Path) -> None:
+    write_servers(home, {"program": hostile("plain")})
+    for command in ("login", "logout"):
+        result = isthmus("mcp", command, "program", folder=workspace)
+        assert result.returncode == 1
+        assert "is a program here; there is nothing to log in to" in result.stderr
