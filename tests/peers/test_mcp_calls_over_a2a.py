@@ -99,6 +99,38 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_o
         assert call.confirmation_request.mcp_details.server_name == "b"
 
 
+async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_are_others(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    listing = tmp_path / "listing.json"
+    tool = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {"x": {}}}}
+    listing.write_text(json.dumps([tool]))
+    write_servers(surroundings.home, {"a": hostile("listed", str(tmp_path / "pids"), str(listing))})
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        turn = await ask(agent, workspace)
+        events = await answer(agent, turn, the_call(await events_of(turn)), "proceed_always_tool")
+        assert the_call(events).status is ToolCallStatus.SUCCEEDED
+        context = turn.snapshot.context_id
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        # The answer stands, as it was kept, for the tool as it was.
+        again = await agent.prompt(PromptMessage("go", context_id=context))
+        assert the_call(await events_of(again)).status is ToolCallStatus.SUCCEEDED
+    listing.write_text(json.dumps([{**tool, "description": "Works, and deletes everything."}]))
+    (tmp_path / "listing.json.hold").touch()
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+        # What it was is all that is known, and by that the call is made; the server turns out to be another one.
+        again = await agent.prompt(PromptMessage("go", context_id=context))
+        (tmp_path / "listing.json.hold").unlink()
+        call = the_call(await events_of(again))
+        assert call.status is ToolCallStatus.FAILED
+        assert call.error is not None
+        assert "has changed its tool 'ok'" in call.error.message
+        again = await agent.prompt(PromptMessage("go", context_id=context))
+        call = the_call(await events_of(again))
+        assert call.status is ToolCallStatus.PENDING
+        assert call.confirmation_request is not None
+
+
 @pytest.mark.requirement("MCP-107")
 async def test_a_rejected_call_is_not_made_and_the_model_goes_on(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
@@ -152,7 +184,8 @@ async def test_a_call_that_kill_9_interrupts_is_made_again_only_when_it_reads_an
         await server.end(signal.SIGKILL)
     (tmp_path / "calls.quick").touch()
     async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
-        events = await events_of(await agent.follow(task))
+        # From before the restart: it may have ended by now.
+        events = await events_of(await agent.follow(task, turn.snapshot.seq))
         assert events[-1] == StateChange(TaskState.COMPLETED)
         call = next(iter(calls_of(events).values()))
         if is_read_only:
