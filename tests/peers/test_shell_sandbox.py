@@ -198,7 +198,7 @@ async def test_what_would_run_outside_later_cannot_be_written(home: Path, worksp
     said = await ran(
         home,
         workspace,
-        "git config user.name me; git config user.email m@e; touch a; git add a; git commit -qm a; git log --format=%an",
+        "git config user.name me; git config user.email e; touch a; git add a; git commit -qm a; git log --format=%an",
         paths=(OpenPath(".git/config", is_writable=True),),
     )
     assert said == "Output: me"

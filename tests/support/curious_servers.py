@@ -1,0 +1,42 @@
+"""The curious MCP server in a sandbox: its configuration, the environment of its host, and asking it things."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from isthmus.mcp_host.host import McpHost
+from isthmus.tools.base import ToolScope
+from isthmus.tools.servers import ServerState
+from support.mcp_hosting import status_when
+from support.sandboxing import machine_paths, with_bubblewrap
+from support.tool_calls import success_of, tool_context
+
+CURIOUS = Path(__file__).resolve().parent / "curious_mcp_server.py"
+
+
+def curious(*arguments: str, paths: tuple[str, ...] = (), **sandbox: Any) -> dict[str, Any]:
+    """The configuration of the curious server in a sandbox."""
+    opened = {"paths": [*machine_paths(), *paths], **sandbox}
+    return {"command": sys.executable, "args": [str(CURIOUS), *arguments], "sandbox": opened}
+
+
+def surrounding(home: Path, **more: str) -> dict[str, str]:
+    """The environment of a person's host, with bubblewrap."""
+    return {**with_bubblewrap(), "HOME": str(home), **more}
+
+
+class Asked:
+    """Calls tools of one server."""
+
+    def __init__(self, host: McpHost, workspace: Path, server: str = "curious") -> None:
+        self._host = host
+        self._workspace = workspace
+        self._server = server
+
+    async def __call__(self, tool: str, **arguments: Any) -> str:
+        """What the model gets of a call that has to succeed, without the marks around it."""
+        scope = ToolScope(self._workspace)
+        await status_when(self._host, scope, self._server, ServerState.CONNECTED, 40)
+        tools = (await self._host.tools(scope)).tools
+        result = await success_of(tools[tool], tool_context(self._workspace), **arguments)
+        return result.for_model.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
