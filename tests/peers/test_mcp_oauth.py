@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -8,13 +9,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
 from support.oauth_authorization import Issued
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
+from support.oauth_person import let_end, log_in, shows, tokens_path
 from support.tool_calls import said, success_of, tool_context
 
 pytestmark = pytest.mark.anyio
@@ -31,27 +32,6 @@ def home(tmp_path: Path) -> Path:
 async def server() -> AsyncGenerator[OAuthMcpServer]:
     async with oauth_mcp_server() as found:
         yield found
-
-
-def tokens_path(home: Path) -> Path:
-    return home / ".gemini" / "mcp-oauth-tokens.json"
-
-
-def shows(url: str) -> bool:
-    """The person has a browser at hand, and the test is it."""
-    return True
-
-
-async def log_in(host: McpHost, scope: ToolScope) -> list[str]:
-    """Log in as a person with a browser does; gives what was told."""
-    told: list[str] = []
-    async with httpx2.AsyncClient(follow_redirects=True) as browser:
-        async for line in host.login(scope, "s"):
-            told.append(line)
-            if (url := re.search(r"http://\S+/authorize\S+", line)) is not None:
-                page = await browser.get(url[0])
-                assert "The login has arrived" in page.text
-    return told
 
 
 @pytest.mark.requirement("MCP-039", "MCP-043", "MCP-124")
@@ -93,9 +73,7 @@ async def test_a_token_that_ended_is_renewed_after_a_restart_without_a_person(
 ) -> None:
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         await log_in(host, ToolScope(workspace))
-    entries = json.loads(tokens_path(home).read_text())
-    entries[0]["token"]["expiresAt"] = 1000
-    tokens_path(home).write_text(json.dumps(entries))
+    let_end(home)
     server.authorization.tokens.clear()
     server.log.clear()
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
@@ -110,9 +88,7 @@ async def test_a_token_that_is_not_renewed_is_forgotten_and_the_server_needs_a_l
 ) -> None:
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         await log_in(host, ToolScope(workspace))
-    entries = json.loads(tokens_path(home).read_text())
-    entries[0]["token"]["expiresAt"] = 1000
-    tokens_path(home).write_text(json.dumps(entries))
+    let_end(home)
     server.authorization.tokens.clear()
     server.authorization.renews = False
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
@@ -131,18 +107,19 @@ async def test_the_redirect_comes_to_port_7777_or_to_another_when_that_is_taken(
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+            with contextlib.suppress(OSError):  # somebody else has it: as well
                 taken.bind(("127.0.0.1", 7777))
-            except OSError:
-                pytest.skip("port 7777 is taken by something else")
-            taken.listen()
+                taken.listen()
             told = await log_in(host, ToolScope(workspace))
         assert "redirect_uri=http%3A%2F%2Flocalhost%3A" in told[0]
         assert "redirect_uri=http%3A%2F%2Flocalhost%3A7777" not in told[0]
-        assert (
-            "redirect_uri=http%3A%2F%2Flocalhost%3A7777%2Foauth%2Fcallback"
-            in (await log_in(host, ToolScope(workspace)))[0]
-        )
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            is_free = probe.connect_ex(("127.0.0.1", 7777)) != 0
+        again = (await log_in(host, ToolScope(workspace)))[0]
+        assert ("redirect_uri=http%3A%2F%2Flocalhost%3A7777%2Foauth%2Fcallback" in again) == is_free
+    registered = [client["redirect_uris"][0] for client in server.authorization.clients.values()]
+    assert registered == [asked["redirect_uri"] for asked in server.authorization.asked if "state" in asked]
 
 
 async def test_a_redirect_with_another_state_is_refused(home: Path, workspace: Path, server: OAuthMcpServer) -> None:

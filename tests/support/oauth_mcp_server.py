@@ -1,27 +1,25 @@
-"""An MCP server over HTTP that wants a login, and its authorization server, in the event loop of the test.
+"""An MCP server over HTTP and over SSE that wants a login, with its authorization server beside it in the same process.
 
-It registers clients, checks PKCE, redirects at once as if the person had agreed, and renews tokens. What it was asked
-is in ``log``; how long tokens hold and whether they are renewed can be set.
+What it was asked is in ``log``, together with what the authorization server was asked.
 """
 
 import asyncio
-import base64
 import contextlib
-import hashlib
-import secrets
+import json
 import socket
-import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-TOOL: dict[str, Any] = {
+from support.oauth_authorization import AuthorizationServer
+
+WHOAMI: dict[str, Any] = {
     "name": "whoami",
     "description": "Says it.",
     "inputSchema": {"type": "object", "properties": {}},
@@ -30,115 +28,143 @@ TOOL: dict[str, Any] = {
 
 @dataclass(slots=True)
 class OAuthMcpServer:
-    """``url`` is the MCP endpoint."""
+    """``url`` is the endpoint over HTTP, ``sse_url`` the one over SSE.
+
+    ``publishes_resource``: there is RFC 9728 metadata. ``wanted_scope``: what tokens must be for. ``call_scope``: what
+    they must be for besides, to call the tool. ``parameter``: where tokens are in URLs; None: in the header.
+    """
 
     origin: str
-    seconds: int = 3600
-    renews: bool = True
-    log: list[str] = field(default_factory=list[str])
-    clients: set[str] = field(default_factory=set[str])
-    codes: dict[str, str] = field(default_factory=dict[str, str])
-    tokens: dict[str, float] = field(default_factory=dict[str, float])
-    refreshing: set[str] = field(default_factory=set[str])
+    authorization: AuthorizationServer
+    publishes_resource: bool = True
+    names_metadata: bool = True
+    wanted_scope: str | None = None
+    call_scope: str | None = None
+    parameter: str | None = None
+    resource: dict[str, Any] = field(default_factory=dict[str, Any])
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     """The headers of each request that was logged in."""
+    sessions: dict[str, asyncio.Queue[str | None]] = field(default_factory=dict[str, "asyncio.Queue[str | None]"])
 
     @property
     def url(self) -> str:
         return f"{self.origin}/mcp"
 
+    @property
+    def sse_url(self) -> str:
+        return f"{self.origin}/sse"
+
+    @property
+    def log(self) -> list[str]:
+        return self.authorization.log
+
     def app(self) -> Starlette:
-        routes = [
-            Route("/mcp", self._mcp, methods=["POST", "GET", "DELETE"]),
-            Route("/.well-known/oauth-protected-resource/mcp", self._resource),
-            Route("/.well-known/oauth-authorization-server", self._metadata),
-            Route("/register", self._register, methods=["POST"]),
-            Route("/authorize", self._authorize),
-            Route("/token", self._token, methods=["POST"]),
-        ]
-        return Starlette(routes=routes)
+        well_known = "/.well-known/oauth-protected-resource"
+        return Starlette(
+            routes=[
+                Route("/mcp", self._mcp, methods=["POST", "GET", "DELETE"]),
+                Route("/sse", self._sse),
+                Route("/messages/{session}", self._messages, methods=["POST"]),
+                Route(f"{well_known}/mcp", self._resource),
+                Route(f"{well_known}/sse", self._resource),
+                *self.authorization.routes(),
+            ]
+        )
+
+    def _refusal(self, request: Request, message: dict[str, Any]) -> Response | None:
+        if self.parameter is None:
+            token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        else:
+            token = request.query_params.get(self.parameter, "")
+        found = self.authorization.holds(token)
+        if found is None:
+            self.log.append("401")
+            said = [f'resource_metadata="{self.origin}/.well-known/oauth-protected-resource{request.url.path}"']
+            said = said if self.publishes_resource and self.names_metadata else []
+            if self.wanted_scope is not None:
+                said.append(f'scope="{self.wanted_scope}"')
+            return Response(status_code=401, headers={"WWW-Authenticate": f"Bearer {', '.join(said)}".strip()})
+        self.headers.append(dict(request.headers))
+        scope = self.call_scope if message.get("method") == "tools/call" else self.wanted_scope
+        if scope is not None and not set(scope.split()) <= set(found.scope.split()):
+            self.log.append("403")
+            said = f'Bearer error="insufficient_scope", scope="{scope}"'
+            return Response(status_code=403, headers={"WWW-Authenticate": said})
+        return None
 
     async def _mcp(self, request: Request) -> Response:
-        token = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if self.tokens.get(token, 0) < time.time():
-            self.log.append("401")
-            metadata = f"{self.origin}/.well-known/oauth-protected-resource/mcp"
-            return Response(status_code=401, headers={"WWW-Authenticate": f'Bearer resource_metadata="{metadata}"'})
-        self.headers.append(dict(request.headers))
+        message: dict[str, Any] = await request.json() if request.method == "POST" else {}
+        if (refusal := self._refusal(request, message)) is not None:
+            return refusal
         if request.method != "POST":
             return Response(status_code=405)
+        answer = self._answer(message)
+        return Response(status_code=202) if answer is None else JSONResponse(answer)
+
+    async def _sse(self, request: Request) -> Response:
+        if (refusal := self._refusal(request, {})) is not None:
+            return refusal
+        session, queue = f"s{len(self.sessions)}", asyncio.Queue[str | None]()
+        self.sessions[session] = queue
+
+        async def events() -> AsyncIterator[str]:
+            yield f"event: endpoint\ndata: /messages/{session}\n\n"
+            while (data := await queue.get()) is not None:
+                yield f"event: message\ndata: {data}\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    async def _messages(self, request: Request) -> Response:
         message: dict[str, Any] = await request.json()
+        if (refusal := self._refusal(request, message)) is not None:
+            return refusal
+        if (answer := self._answer(message)) is not None:
+            self.sessions[request.path_params["session"]].put_nowait(json.dumps(answer))
+        return Response(status_code=202)
+
+    def _answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
         result: dict[str, Any]
         match message.get("method"):
             case "initialize":
                 info = {"name": "oauth", "version": "1"}
                 result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
             case "tools/list":
-                result = {"tools": [TOOL]}
+                result = {"tools": [WHOAMI]}
             case "tools/call":
                 result = {"content": [{"type": "text", "text": "the person"}]}
             case "ping":
                 result = {}
             case _:
-                return Response(status_code=202)
-        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": result})
+                return None
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
     async def _resource(self, request: Request) -> Response:
-        return JSONResponse({"resource": self.url, "authorization_servers": [self.origin]})
+        if not self.publishes_resource:
+            return Response(status_code=404)
+        self.log.append("resource")
+        path = request.url.path.rpartition("/")[2]
+        found = {"resource": f"{self.origin}/{path}", "authorization_servers": [self.authorization.issuer]}
+        return JSONResponse({**found, **self.resource})
 
-    async def _metadata(self, request: Request) -> Response:
-        return JSONResponse(
-            {
-                "issuer": self.origin,
-                "authorization_endpoint": f"{self.origin}/authorize",
-                "token_endpoint": f"{self.origin}/token",
-                "registration_endpoint": f"{self.origin}/register",
-                "response_types_supported": ["code"],
-                "code_challenge_methods_supported": ["S256"],
-                "token_endpoint_auth_methods_supported": ["none"],
-            }
-        )
-
-    async def _register(self, request: Request) -> Response:
-        self.log.append("register")
-        client = f"client-{len(self.clients)}"
-        self.clients.add(client)
-        return JSONResponse({**await request.json(), "client_id": client}, status_code=201)
-
-    async def _authorize(self, request: Request) -> Response:
-        self.log.append("authorize")
-        query = request.query_params
-        code = secrets.token_hex(8)
-        self.codes[code] = query["code_challenge"]
-        return RedirectResponse(f"{query['redirect_uri']}?code={code}&state={query['state']}")
-
-    async def _token(self, request: Request) -> Response:
-        form = await request.form()
-        self.log.append(str(form["grant_type"]))
-        if form["grant_type"] == "refresh_token":
-            if not self.renews or form["refresh_token"] not in self.refreshing:
-                return JSONResponse({"error": "invalid_grant"}, status_code=400)
-        else:
-            digest = hashlib.sha256(str(form["code_verifier"]).encode()).digest()
-            if self.codes.pop(str(form["code"]), None) != base64.urlsafe_b64encode(digest).decode().rstrip("="):
-                return JSONResponse({"error": "invalid_grant"}, status_code=400)
-        token, renewal = secrets.token_hex(8), secrets.token_hex(8)
-        self.tokens[token] = time.time() + self.seconds
-        self.refreshing.add(renewal)
-        answer = {"access_token": token, "token_type": "Bearer", "expires_in": self.seconds, "refresh_token": renewal}
-        return JSONResponse(answer)
+    def close_streams(self) -> None:
+        """End the streams of events."""
+        for queue in self.sessions.values():
+            queue.put_nowait(None)
 
 
 @contextlib.asynccontextmanager
-async def oauth_mcp_server() -> AsyncGenerator[OAuthMcpServer]:
-    """The server, listening."""
+async def oauth_mcp_server(path: str = "") -> AsyncGenerator[OAuthMcpServer]:
+    """The server, listening; the issuer is below `path`."""
     listener = socket.create_server(("127.0.0.1", 0))
-    found = OAuthMcpServer(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    found = OAuthMcpServer(origin, AuthorizationServer(origin, path))
     server = uvicorn.Server(uvicorn.Config(found.app(), log_level="critical", lifespan="off"))
     running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         yield found
     finally:
+        found.close_streams()
         server.should_exit = True
+        server.force_exit = True
         await running
         listener.close()

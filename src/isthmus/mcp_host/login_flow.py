@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
 
 from isthmus.amounts import show_count
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind
@@ -229,7 +230,7 @@ class Login:
 
     async def _show(self, url: str, found: Found, redirect_uri: str) -> None:
         name, browser, paste = self._connection.config.name, self._person.open_browser, self._person.paste
-        where = place(found.endpoints.authorize)
+        where = urlsplit(found.endpoints.authorize).netloc
         opens = "your browser opens" if browser is not None else "open"
         way = "paste it here" if paste is not None else f"give it with /mcp auth {name} ADDRESS"
         await self._told(

@@ -45,12 +45,12 @@ class OAuthHttp:
         server_url: str,
         why_not: "WhyNot | None" = None,
         trusted: tuple[str, ...] = (),
-        seconds: float = ANSWER_SECONDS,
+        seconds: float | None = None,
     ) -> None:
         self._server = urlsplit(server_url)
         self._why_not = why_not
         self._trusted = {_origin(url) for url in trusted}
-        self._seconds = seconds
+        self._seconds = ANSWER_SECONDS if seconds is None else seconds
 
     async def get(self, url: str, what: str) -> Answer:
         """Read a document. ``what`` names it in errors.
