@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ async def ended_at(url: str) -> str:
     async with httpx2.AsyncClient() as browser:
         answer = await browser.get(url)
     return answer.headers["location"]
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def tokens_path(home: Path) -> Path:

@@ -218,6 +218,8 @@ class Login:
         token_url = found.endpoints.token
         answer = await self._http.post(token_url, "the token endpoint", form=form, headers=headers)
         grant = granted(answer.status, answer.value, place(token_url))
+        if self._connection.config.oauth.client_id is not None:
+            registration = replace(registration, client=replace(client, secret=None))  # stands in the settings
         return StoredToken(
             grant.access_token,
             grant.refresh_token,
