@@ -1,11 +1,6 @@
 """Prompts of MCP servers as slash commands, on a real server of our own and the real host."""
 
-import json
-import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,30 +8,11 @@ from isthmus.agent.commands.prompts import command_name
 from isthmus.client import CommandScope
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
-from isthmus.tools.builtin import builtin_tools
 from support.command_desk import CommandDesk, OpenDesk
-from support.mcp_hosting import hosting
+from support.contents_desk import asked, contents_server, desk_with, write_listing
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
-
-SERVER = Path(__file__).resolve().parents[3] / "support" / "contents_mcp_server.py"
-
-
-def contents_server(folder: Path, **settings: Any) -> dict[str, Any]:
-    """The configuration of a server whose folder is `folder`."""
-    folder.mkdir(exist_ok=True)
-    return {"command": sys.executable, "args": ["-S", str(SERVER), str(folder)], **settings}
-
-
-def listing(folder: Path, **listings: Any) -> None:
-    folder.mkdir(exist_ok=True)
-    (folder / "listings.json").write_text(json.dumps(listings))
-
-
-def asked(folder: Path) -> list[Any]:
-    file = folder / "asked"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 @pytest.fixture
@@ -44,19 +20,6 @@ def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     folder.mkdir()
     return folder
-
-
-@asynccontextmanager
-async def desk_with(
-    open_desk: OpenDesk, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
-) -> AsyncGenerator[CommandDesk]:
-    person = tmp_path / "person"
-    person.mkdir(exist_ok=True)
-    async with (
-        hosting(person, servers, builtin_tools(), patience=patience) as host,
-        open_desk(mcp=host, **options) as desk,
-    ):
-        yield desk
 
 
 async def names(desk: CommandDesk) -> list[str]:
@@ -160,7 +123,7 @@ async def test_a_command_without_its_arguments_is_not_started(open_desk: OpenDes
 async def test_names_go_by_the_order_of_the_configuration_and_stay(open_desk: OpenDesk, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
-        listing(folder, prompts=[{"name": "plan"}], instructions="")
+        write_listing(folder, prompts=[{"name": "plan"}], instructions="")
     servers = {"first": contents_server(first), "second": contents_server(second)}
     async with desk_with(open_desk, tmp_path, servers) as desk:
         assert (await names(desk))[-2:] == ["plan", "second__plan"]
@@ -200,14 +163,14 @@ def test_a_name_can_be_typed(name: str, typed: str) -> None:
 
 async def test_names_of_the_terminal_and_other_names_of_commands_are_taken(open_desk: OpenDesk, tmp_path: Path) -> None:
     folder = tmp_path / "x"
-    listing(folder, prompts=[{"name": "quit"}, {"name": "compact"}, {"name": "quit"}], instructions="")
+    write_listing(folder, prompts=[{"name": "quit"}, {"name": "compact"}, {"name": "quit"}], instructions="")
     async with desk_with(open_desk, tmp_path, {"x": contents_server(folder)}) as desk:
         assert (await names(desk))[-2:] == ["x__quit", "x__compact"]
 
 
 async def test_a_prompt_that_is_gone_or_refused_says_so(open_desk: OpenDesk, tmp_path: Path) -> None:
     folder = tmp_path / "x"
-    listing(folder, prompts=[{"name": "gone"}])
+    write_listing(folder, prompts=[{"name": "gone"}])
     async with desk_with(open_desk, tmp_path, {"x": contents_server(folder)}) as desk:
         ran = await desk.run("/gone")
         assert ran.state is TaskState.FAILED

@@ -1,0 +1,46 @@
+"""A desk with the real MCP host and servers of our own that have prompts, resources and instructions."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from isthmus.tools.builtin import builtin_tools
+from support.command_desk import CommandDesk, OpenDesk
+from support.mcp_hosting import hosting
+
+SERVER = Path(__file__).resolve().parent / "contents_mcp_server.py"
+
+
+def contents_server(folder: Path, **settings: Any) -> dict[str, Any]:
+    """The configuration of a server whose folder is `folder`."""
+    folder.mkdir(exist_ok=True)
+    return {"command": sys.executable, "args": ["-S", str(SERVER), str(folder)], **settings}
+
+
+def write_listing(folder: Path, **listings: Any) -> None:
+    """What the server of `folder` lists instead of its own."""
+    folder.mkdir(exist_ok=True)
+    (folder / "listings.json").write_text(json.dumps(listings))
+
+
+def asked(folder: Path) -> list[Any]:
+    """What the server of `folder` was asked for: methods and parameters."""
+    file = folder / "asked"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@asynccontextmanager
+async def desk_with(
+    open_desk: OpenDesk, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
+) -> AsyncGenerator[CommandDesk]:
+    """A desk whose person has these servers."""
+    person = tmp_path / "person"
+    person.mkdir(exist_ok=True)
+    async with (
+        hosting(person, servers, builtin_tools(), patience=patience) as host,
+        open_desk(mcp=host, **options) as desk,
+    ):
+        yield desk
