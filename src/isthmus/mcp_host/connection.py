@@ -86,6 +86,11 @@ class ServerConnection:
         self._ways.remember(self.known.recall())
 
     @property
+    def reads_freely(self) -> bool:
+        """Whether its tools that say that they only read run without asking."""
+        return self.config.trust or self._surroundings.reads_freely
+
+    @property
     def offer(self) -> Offer:
         """What it offers; what it offered when it was last connected, while it is not known whether it can be."""
         return self.known.offer
@@ -104,6 +109,15 @@ class ServerConnection:
         if self._owner is None:
             self.state = ServerState.CONNECTING
             self._owner = asyncio.create_task(self._own(), name=f"mcp {self.config.name}")
+            self._owner.add_done_callback(self._ended)
+
+    def _ended(self, owner: "asyncio.Task[None]") -> None:
+        """Whoever waits does not wait for ever for a task that a fault of ours ended."""
+        if not owner.cancelled() and (error := owner.exception()) is not None:
+            _LOG.error("MCP server %s: the task that owns it failed", self.config.name, exc_info=error)
+            self.state = ServerState.DISCONNECTED
+            self.problem = self.hidden(f"it was given up for a fault of isthmus: {type(error).__name__}: {error}")
+        self._settled.set()
 
     @property
     def is_settled(self) -> bool:
