@@ -1,0 +1,213 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.sandbox.bubblewrap import command_line
+from isthmus.sandbox.mounts import Kind, PrivatePlaces, View, view_of
+from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
+from isthmus.sandbox.support import Bubblewrap
+
+HOME = Path("/home/me")
+WORKSPACE = Path("/home/me/project")
+SYSTEM = ("/", "/home", "/root", "/run", "/tmp", "/var/tmp", "/etc", "/usr", "/home/me", "/home/me/project")
+
+
+class Disk:
+    """A file system of these folders, files and links, all of which can be written."""
+
+    def __init__(self, *paths: str, links: dict[str, str] | None = None, read_only: tuple[str, ...] = ()) -> None:
+        self._folders = {Path(path) for path in (*SYSTEM, *(path for path in paths if path.endswith("/")))}
+        self._files = {Path(path) for path in paths if not path.endswith("/")}
+        self._links = {Path(path): Path(target) for path, target in (links or {}).items()}
+        self._read_only = {Path(path) for path in read_only}
+
+    def resolve(self, path: Path) -> Path:
+        for link, target in self._links.items():
+            if path == link or link in path.parents:
+                return self.resolve(target / path.relative_to(link))
+        return path
+
+    def is_folder(self, path: Path) -> bool | None:
+        return True if path in self._folders else False if path in self._files else None
+
+    def can_write(self, folder: Path) -> bool:
+        return folder not in self._read_only
+
+
+def view(disk: Disk, *paths: OpenPath, workspace: Path = WORKSPACE, **more: Any) -> View:
+    return view_of(SandboxPolicy(paths=paths), PrivatePlaces(HOME), workspace, disk, **more)
+
+
+def kinds(found: View) -> dict[str, Kind]:
+    return {str(mount.path): mount.kind for mount in found.mounts}
+
+
+def opened(path: str, *, read_only: bool = False) -> OpenPath:
+    return OpenPath(path, is_writable=not read_only)
+
+
+def test_homes_and_temporary_folders_are_empty_and_the_workspace_is_writable() -> None:
+    assert kinds(view(Disk())) == {
+        "/home": Kind.EMPTY,
+        "/root": Kind.EMPTY,
+        "/run": Kind.EMPTY,
+        "/tmp": Kind.EMPTY,
+        "/var/tmp": Kind.EMPTY,
+        "/home/me": Kind.EMPTY,
+        "/home/me/project": Kind.WRITABLE,
+        "/home/me/project/.gemini": Kind.CLOSED,
+    }
+
+
+def test_parents_come_before_what_is_in_them() -> None:
+    found = view(Disk("/home/me/.ssh/", "/home/me/.ssh/known_hosts"), opened("~/.ssh/known_hosts"), workspace=HOME)
+    paths = [mount.path for mount in found.mounts]
+    assert all(paths.index(path) > paths.index(above) for path in paths for above in path.parents if above in paths)
+    assert kinds(found)["/home/me/.ssh"] is Kind.CLOSED
+    assert kinds(found)["/home/me/.ssh/known_hosts"] is Kind.LISTED_WRITABLE
+
+
+def test_what_is_in_an_empty_folder_is_not_seen_and_what_is_opened_in_it_is() -> None:
+    found = view(Disk("/home/me/.cargo/", "/home/me/.cargo/credentials"))
+    assert found.shows(Path("/usr/bin/env"))
+    assert found.shows(WORKSPACE / "a" / "b")
+    assert found.shows(HOME / ".cargo" / "bin")
+    assert not found.shows(HOME / "notes")
+    assert not found.shows(HOME / ".cargo" / "credentials")
+    assert not found.shows(Path("/run/docker.sock"))
+
+
+@pytest.mark.parametrize("secret", [".ssh/", ".netrc", ".gemini/"])
+def test_a_secret_is_closed_wherever_it_would_be_seen(secret: str) -> None:
+    disk = Disk(f"/home/me/{secret}")
+    path = str(HOME / secret)
+    assert path not in kinds(view(disk))
+    assert kinds(view(disk, workspace=HOME))[path] in (Kind.CLOSED, Kind.PROTECTED)
+    assert kinds(view(disk, opened("~", read_only=True)))[path] is Kind.CLOSED
+    assert kinds(view(disk, opened(f"~/{secret}")))[path] is Kind.LISTED_WRITABLE
+
+
+def test_the_persons_own_gemini_folder_is_closed_also_in_a_workspace_that_is_home() -> None:
+    assert kinds(view(Disk("/home/me/.gemini/"), workspace=HOME))["/home/me/.gemini"] is Kind.CLOSED
+
+
+def test_a_secret_that_is_a_link_is_closed_where_it_leads() -> None:
+    disk = Disk("/etc/keys/", links={"/home/me/.ssh": "/etc/keys"})
+    assert kinds(view(disk))["/etc/keys"] is Kind.CLOSED
+
+
+def test_our_own_folders_are_closed_but_for_what_is_readable_in_them() -> None:
+    disk = Disk("/data/", "/data/outputs/")
+    found = view_of(
+        SandboxPolicy(), PrivatePlaces(HOME, (Path("/data"),)), WORKSPACE, disk, readable=[Path("/data/outputs")]
+    )
+    assert kinds(found)["/data"] is Kind.CLOSED
+    assert kinds(found)["/data/outputs"] is Kind.LISTED_READ_ONLY
+    assert not found.shows(Path("/data/journal"))
+
+
+def test_what_runs_outside_later_is_protected_and_git_cannot_be_renamed() -> None:
+    disk = Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/hooks/", f"{WORKSPACE}/.git/config", f"{WORKSPACE}/.mcp.json")
+    found = kinds(view(disk))
+    assert found[f"{WORKSPACE}/.git"] is Kind.WRITABLE
+    for name in (".git/hooks", ".git/config", ".mcp.json"):
+        assert found[f"{WORKSPACE}/{name}"] is Kind.PROTECTED
+    found = kinds(view(Disk(f"{WORKSPACE}/.git/")))
+    assert found[f"{WORKSPACE}/.git/hooks"] is Kind.CLOSED
+    assert f"{WORKSPACE}/.mcp.json" not in found
+
+
+def test_a_git_file_of_a_worktree_cannot_be_pointed_elsewhere() -> None:
+    found = kinds(view(Disk(f"{WORKSPACE}/.git")))
+    assert found[f"{WORKSPACE}/.git"] is Kind.PROTECTED
+    assert f"{WORKSPACE}/.git/hooks" not in found
+
+
+def test_a_protected_file_that_is_listed_is_no_mount_so_that_it_can_be_replaced() -> None:
+    disk = Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/config")
+    assert f"{WORKSPACE}/.git/config" not in kinds(view(disk, opened(".git/config")))
+
+
+def test_nothing_is_made_in_a_workspace_that_cannot_be_written() -> None:
+    found = kinds(view(Disk(f"{WORKSPACE}/.git/", read_only=(str(WORKSPACE), f"{WORKSPACE}/.git"))))
+    assert f"{WORKSPACE}/.gemini" not in found
+    assert f"{WORKSPACE}/.git/hooks" not in found
+
+
+def test_startup_files_are_protected_where_the_home_folder_can_be_written() -> None:
+    disk = Disk("/home/me/.bashrc", "/home/me/.local/bin/")
+    found = kinds(view(disk, workspace=HOME))
+    assert found["/home/me/.bashrc"] is Kind.PROTECTED
+    assert found["/home/me/.local/bin"] is Kind.READ_ONLY
+    found = kinds(view(disk))
+    assert "/home/me/.bashrc" not in found
+    assert found["/home/me/.local/bin"] is Kind.READ_ONLY
+
+
+def test_programs_in_the_home_folder_can_be_read() -> None:
+    disk = Disk("/home/me/tools/bin/", "/usr/bin/")
+    found = kinds(view(disk, programs=[HOME / "tools" / "bin", Path("/usr/bin"), HOME]))
+    assert found["/home/me/tools/bin"] is Kind.READ_ONLY
+    assert "/usr/bin" not in found
+    assert found["/home/me"] is Kind.EMPTY
+
+
+def test_a_listed_link_leads_to_what_is_opened() -> None:
+    disk = Disk("/big/cache/", links={"/home/me/.cache": "/big/cache"})
+    found = view(disk, opened("~/.cache"))
+    assert kinds(found)["/big/cache"] is Kind.LISTED_WRITABLE
+    link = next(mount for mount in found.mounts if mount.kind is Kind.LINK)
+    assert (link.path, link.target) == (HOME / ".cache", Path("/big/cache"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "workspace", "said"),
+    [
+        ((opened("~/gone"),), WORKSPACE, "~/gone does not exist"),
+        ((opened("/"),), WORKSPACE, "would open everything"),
+        ((), Path("/"), "the workspace is /"),
+    ],
+)
+def test_what_cannot_be_held_is_refused(paths: tuple[OpenPath, ...], workspace: Path, said: str) -> None:
+    with pytest.raises(SandboxError, match=said):
+        view(Disk(), *paths, workspace=workspace)
+
+
+def test_reading_everything_opens_no_home_and_no_secret() -> None:
+    found = view(Disk("/etc/shadow"), opened("/", read_only=True))
+    assert found.mounts[0].kind is Kind.LISTED_READ_ONLY
+    assert not found.shows(HOME / "notes")
+    assert not found.shows(Path("/etc/shadow"))
+
+
+def words(found: View, version: tuple[int, int, int] = (0, 8, 0), *, has_network: bool = False) -> list[str]:
+    bubblewrap = Bubblewrap(Path("/usr/bin/bwrap"), version)
+    return list(command_line(bubblewrap, found, ("run", "--it"), folder=WORKSPACE, has_network=has_network))
+
+
+def test_everything_is_isolated_and_the_command_comes_last() -> None:
+    line = words(view(Disk()))
+    assert line[0] == "/usr/bin/bwrap"
+    assert line[-5:] == ["--chdir", str(WORKSPACE), "--", "run", "--it"]
+    for option in ("user", "pid", "ipc", "uts", "net"):
+        assert f"--unshare-{option}" in line
+    assert {"--die-with-parent", "--disable-userns"} <= set(line)
+    assert line[line.index("--cap-drop") + 1] == "ALL"
+    assert "--unshare-net" not in words(view(Disk()), has_network=True)
+
+
+def test_an_older_bubblewrap_is_not_asked_for_what_it_lacks() -> None:
+    line = words(view(Disk()), (0, 6, 1))
+    assert "--disable-userns" not in line
+    assert "--size" not in line
+    assert "--size" in words(view(Disk()))
+
+
+def test_closed_folders_are_sealed_after_everything_is_in_place() -> None:
+    line = words(view(Disk("/home/me/.ssh/", "/home/me/.netrc"), workspace=HOME))
+    assert line[line.index("/home/me/.netrc") - 1] == "/dev/null"
+    sealed = [line[index + 1] for index, word in enumerate(line) if word == "--remount-ro"]
+    assert "/home/me/.ssh" in sealed
+    last_mount = max(index for index, word in enumerate(line) if word in ("--tmpfs", "--bind", "--ro-bind"))
+    assert line.index("--remount-ro") > last_mount
