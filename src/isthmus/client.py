@@ -6,13 +6,16 @@ this and the events, nothing else. Deliberately not here: any wire, any storage,
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from isthmus.codec import JsonObject
 from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall, ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ArtifactUpdate, TaskState
+from isthmus.slash_commands import Completion
 
+ELICITATION = "elicitation"
+"""The tool name of a call that is a question of an MCP server's, to be answered with what it wants to know."""
 MISSED_EVENTS = (
     "missed-events"
     """The reason of a state change after which events may be missing: the connection
@@ -242,6 +245,15 @@ class TaskNotResumable(TaskError):
 
 class TaskNotCancelable(TaskError):
     """The task has already ended."""
+
+
+@runtime_checkable
+class LineCompleter(Protocol):
+    """An agent that can say how what somebody types may go on; one that is far may not."""
+
+    async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
+        """How the line may go on, behind a command's name or in a prompt: whole lines. Empty when nobody knows."""
+        ...
 
 
 class AgentClient(Protocol):

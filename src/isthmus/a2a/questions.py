@@ -5,6 +5,7 @@ Deliberately not here: the DataPart that carries the same question whole.
 
 from collections.abc import Sequence
 
+from isthmus.client import ELICITATION
 from isthmus.development_tool import (
     ConfirmationRequest,
     ExecuteDetails,
@@ -44,10 +45,14 @@ def _action(call: ToolCall, request: ConfirmationRequest | None) -> str:
     match request.details if request is not None else None:
         case ExecuteDetails(command, directory):
             return f"May {call.tool_name} run this command{f' in {directory}' if directory else ''}?\n{command}"
+        case FileDiff() as document if call.tool_name == ELICITATION:
+            return f"{call.description or call.tool_name}\n{document.new_content}"
         case FileDiff() as diff:
             return f"May {call.tool_name} change {diff.file_path}?\n{diff.formatted_diff or diff.new_content}"
         case McpDetails(server, tool):
             return f"May the tool {tool} of the MCP server {server} run?"
+        case GenericDetails(description) if call.tool_name == ELICITATION:
+            return description
         case GenericDetails(description):
             return f"May {call.tool_name} go on? {description}"
         case None:

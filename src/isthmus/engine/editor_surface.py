@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
 from isthmus.client import AgentClient, TaskError
-from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCallConfirmation
+from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine.questions import QuestionBoard, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 
@@ -98,7 +98,7 @@ class EditorSurface:
             answer = ToolCallConfirmation(call_id, "cancel")
         else:
             modified = None if content == edit.new_content else ModifiedFileDetails(content)
-            answer = ToolCallConfirmation(call_id, "proceed_once", modified)
+            answer = ToolCallConfirmation(call_id, _accepting(question.tool_call), modified)
         key = (question.task_id, call_id)
         self._answering.add(key)
         try:
@@ -107,3 +107,10 @@ class EditorSurface:
             log.info("the answer from %s came too late: %s", editor.name, error)
         finally:
             self._answering.discard(key)
+
+
+def _accepting(call: ToolCall) -> str:
+    """The option that lets a proposal stand: an edit goes on, and what a server asked is sent to it."""
+    request = call.confirmation_request
+    offered = [option.id for option in request.options] if request is not None else []
+    return "accept" if "accept" in offered and "proceed_once" not in offered else "proceed_once"

@@ -114,8 +114,7 @@ class Form:
         for number, field in enumerate(self.fields, 1):
             comma = "," if number < len(self.fields) else ""
             lines += [f"  // {text}" for text in _explained(field)]
-            value = json.dumps(field.default, ensure_ascii=False)
-            lines += [f"  {json.dumps(field.name, ensure_ascii=False)}: {value}{comma}", ""]
+            lines += [f"  {_json(field.name)}: {_json(field.default)}{comma}", ""]
         return "\n".join([*lines[:-1], "}", ""])
 
     def read(self, document: str) -> Content:
@@ -198,7 +197,7 @@ def _field(name: str, value: object, *, is_required: bool) -> FormField:
     for key in _KEPT[kind]:
         bound: object = described.get(key)
         is_number = isinstance(bound, (int, float)) and not isinstance(bound, bool)
-        if (key == "format" and bound in FORMATS) or (key != "format" and is_number):
+        if (key == "format" and isinstance(bound, str) and bound in FORMATS) or (key != "format" and is_number):
             schema[key] = bound
     field = FormField(
         name,
@@ -296,10 +295,15 @@ def _bounds(schema: Mapping[str, Any], low: str, high: str, unit: str) -> list[s
 
 def _listed(field: FormField) -> str:
     shown = [
-        json.dumps(choice.value, ensure_ascii=False) + (f" ({choice.title})" if choice.title != choice.value else "")
-        for choice in field.choices
+        _json(choice.value) + (f" ({choice.title})" if choice.title != choice.value else "") for choice in field.choices
     ]
     return ", ".join(shown)
+
+
+def _json(value: object) -> str:
+    """JSON that is safe to show: what cannot be seen is escaped."""
+    text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in text)
 
 
 def _line(text: str) -> str:

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from isthmus.client import ELICITATION
 from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.elicitation_form import Form, quoted
 from isthmus.tools.asking import PersonQuestion
 
-ELICITATION = "elicitation"
-"""The tool name of a call by which a server asks a person."""
 SAMPLING = "sampling"
 """The tool name of a call by which a server asks the model."""
 ACCEPT = "accept"

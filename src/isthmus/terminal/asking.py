@@ -15,7 +15,7 @@ from isthmus.client import Delivery, InvalidRequest
 from isthmus.errors import IsthmusError
 from isthmus.terminal.editing import edit_text
 from isthmus.terminal.interruption import Interrupted
-from isthmus.terminal.questions import CANCEL, Choice, Question, question_of
+from isthmus.terminal.questions import REFUSALS, Choice, Question, question_of
 from isthmus.terminal.streaming import TaskStream
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Asking:
             self.renderer.error(str(error))
             return Outcome.GOES_ON
         edits = ", with your edits" if confirmation.file_details is not None else ""
-        self.renderer.chosen(choice.name + edits, is_refusal=choice.option_id == CANCEL)
+        self.renderer.chosen(choice.name + edits, is_refusal=choice.option_id in REFUSALS)
         return Outcome.ANSWERED
 
     async def catch_up(self, stream: TaskStream) -> None:

@@ -8,6 +8,7 @@ import json
 from rich.cells import cell_len
 from rich.text import Text
 
+from isthmus.client import ELICITATION
 from isthmus.codec import JsonObject
 from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall, ToolCallStatus
 from isthmus.task_view import CallView
@@ -158,6 +159,11 @@ def question_block(question: Question, workspace: str, width: int, glyphs: Glyph
     details = request.details if request is not None else None
     body: list[Text] = []
     match details:
+        case FileDiff() if call.tool_name == ELICITATION:
+            document = (question.file_diff or details).new_content
+            if question.edited is not None:
+                head.append("  with your edits", "notice")
+            body = [Text(INDENT + line) for line in visible(document).rstrip("\n").split("\n")]
         case FileDiff():
             diff = question.file_diff or details
             added, removed = changed_lines(diff)

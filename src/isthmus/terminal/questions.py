@@ -6,6 +6,9 @@ from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileD
 
 CANCEL = "cancel"
 PROCEED_ONCE = "proceed_once"
+REFUSALS = frozenset({CANCEL, "decline"})
+_SHORT = {"y": (PROCEED_ONCE, "accept", "yes"), "n": ("no", "decline", CANCEL)}
+"""The options that a letter may mean, the first of them that is offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +52,14 @@ class Question:
         for choice in self.choices:
             if word and word in (choice.key, (choice.option_id or "").casefold(), choice.name.casefold()):
                 return choice
-        wanted = {"y": PROCEED_ONCE, "yes": PROCEED_ONCE, "n": CANCEL, "no": CANCEL}.get(word)
-        return next((choice for choice in self.choices if wanted and choice.option_id == wanted), None)
+        wanted = _SHORT.get({"yes": "y", "no": "n"}.get(word, word), ())
+        by_id = {choice.option_id: choice for choice in self.choices}
+        return next((by_id[option_id] for option_id in wanted if option_id in by_id), None)
 
     def confirmation(self, choice: Choice) -> ToolCallConfirmation:
         """The answer that a choice stands for; the person's edits go along unless the call is refused."""
         option_id = choice.option_id or PROCEED_ONCE
-        keeps_edits = self.edited is not None and option_id != CANCEL
+        keeps_edits = self.edited is not None and option_id not in REFUSALS
         details = ModifiedFileDetails(self.edited) if keeps_edits and self.edited is not None else None
         return ToolCallConfirmation(self.call.tool_call_id, option_id, details)
 

@@ -40,7 +40,7 @@ from isthmus.terminal.blocks import (
     tail_lines,
 )
 from isthmus.terminal.headless_output import retry_text
-from isthmus.terminal.questions import CANCEL, Question
+from isthmus.terminal.questions import REFUSALS, Question
 from isthmus.terminal.sanitize import visible, visible_line
 from isthmus.terminal.screen import Screen
 
@@ -228,7 +228,7 @@ class TaskRenderer:
         if confirmation.file_details is not None:
             chosen += ", with changes"
         who = visible_line(accepted.answered_by) or "another client"
-        is_refusal = confirmation.selected_option_id == CANCEL
+        is_refusal = confirmation.selected_option_id in REFUSALS
         self.chosen(chosen, is_refusal=is_refusal, where=f"  answered in {who}")
 
     def _state(self, change: StateChange) -> None:

@@ -106,8 +106,16 @@ OFFERED: Mapping[DetailsType, tuple[Outcome, ...]] = MappingProxyType(
 
 _FALLBACKS: Mapping[Outcome, tuple[str, ...]] = MappingProxyType(
     {
-        Outcome.PROCEED_ONCE: ("proceed_once",),
-        Outcome.PROCEED_ALWAYS: ("proceed_always", "proceed_always_prefix", "proceed_always_tool", "proceed_once"),
+        Outcome.PROCEED_ONCE: ("proceed_once", "accept", "yes"),
+        Outcome.PROCEED_ALWAYS: (
+            "proceed_always",
+            "proceed_always_prefix",
+            "proceed_always_tool",
+            "proceed_always_sampling",
+            "proceed_once",
+            "accept",
+            "yes",
+        ),
         Outcome.PROCEED_ALWAYS_SERVER: ("proceed_always_server", "proceed_always_tool", "proceed_once"),
         Outcome.PROCEED_ALWAYS_TOOL: ("proceed_always_tool", "proceed_always_prefix", "proceed_once"),
         Outcome.MODIFY_WITH_EDITOR: ("modify_with_editor",),
