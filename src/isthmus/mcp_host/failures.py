@@ -47,7 +47,7 @@ def request_failure(
     more. `is_lost`: that was known before."""
     server, status = f"the MCP server {config.name!r}", None if watch is None else watch.status
     if watch is not None and watch.login is not None and status in (401, 403):
-        return MCPError(error.code, f"{server} refused it: {watch.login}")
+        return MCPError(error.code, str(watch.login))
     if status in (400, 404) and "session" in error.message.lower():
         return SessionForgottenError(f"{server} does not know the session any more")
     if error.code == CONNECTION_CLOSED and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
