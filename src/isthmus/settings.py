@@ -24,13 +24,28 @@ class SettingsError(IsthmusError):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOnlyTools:
+    """Which MCP servers' tools run without asking where they say that they only read; ``servers`` counts first."""
+
+    everywhere: bool = False
+    servers: Mapping[str, bool] = field(default_factory=dict[str, bool])
+
+    def are_free(self, server: str) -> bool:
+        """Whether those of a server are not asked about."""
+        return self.servers.get(server, self.everywhere)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What the files say; None where they say nothing.
 
     ``model`` is ``isthmus.model`` or ``model.name``. ``approval_mode`` is ``general.defaultApprovalMode``,
     ``allowed_tools`` is ``tools.allowed``, ``max_model_turns`` is ``model.maxSessionTurns`` (-1 there: no limit),
     ``compaction_share`` is ``model.compressionThreshold``, a share of the model's context window,
-    ``sandbox`` is ``tools.sandbox`` of the user's own file,
+    ``tool_search`` and ``tool_search_share`` are ``isthmus.toolSearch`` (auto, always, never) and
+    ``isthmus.toolSearchShare``. ``read_only_tools`` is ``isthmus.approval.readOnlyTools``, "allow" or "ask", or one of
+    them for each server, and ``keeps_approvals`` is ``security.enablePermanentToolApproval``, both of the user's own
+    file. ``sandbox`` is ``tools.sandbox`` of the user's own file,
     ``ide_enabled`` is ``ide.enabled``, ``context_files`` is ``context.fileName`` (one name or several).
     ``journal_maximum_size`` is ``isthmus.journal.maxSize`` in bytes, 0 for none; only the user's own file counts,
     since a project's would delete what belongs to others. ``token_store`` is ``isthmus.tokenStore`` there: where the
@@ -46,6 +61,10 @@ class Settings:
     context_files: tuple[str, ...] = ()
     journal_maximum_size: int | None = None
     token_store: str | None = None
+    tool_search: str | None = None
+    tool_search_share: float | None = None
+    read_only_tools: ReadOnlyTools = field(default_factory=ReadOnlyTools)
+    keeps_approvals: bool = False
     sandbox: CommandSandbox = field(default_factory=CommandSandbox)
     files: tuple[Path, ...] = ()
 
@@ -82,6 +101,10 @@ def load_settings(project: Path, home: Path) -> Settings:
         context_files=_file_names(both, "context.fileName"),
         journal_maximum_size=_size(personal, "isthmus.journal.maxSize"),
         token_store=_choice(personal, "isthmus.tokenStore", ("file", "keyring")),
+        tool_search=_choice(both, "isthmus.toolSearch", ("auto", "always", "never")),
+        tool_search_share=_share(both, "isthmus.toolSearchShare"),
+        read_only_tools=_read_only(personal, "isthmus.approval.readOnlyTools"),
+        keeps_approvals=bool(_first(personal, "security.enablePermanentToolApproval", bool)),
         sandbox=_sandbox(personal),
         files=tuple(source.path for source in both),
     )
@@ -151,6 +174,23 @@ def _share(sources: Sequence[_Source], key: str) -> float | None:
             raise SettingsError(f"{source.path}: {key} is {value!r}; expected a number above 0, at most 1")
         return float(value)
     return None
+
+
+def _read_only(sources: Sequence[_Source], key: str) -> ReadOnlyTools:
+    words = {"allow": True, "ask": False}
+    for source in sources:
+        value = source.get(key)
+        if value is None:
+            continue
+        rules = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": value}
+        for name, rule in rules.items():
+            if not isinstance(rule, str) or rule not in words:
+                where = f"{key}.{name}" if name else key
+                raise SettingsError(f'{source.path}: {where} is {rule!r}; expected "allow" or "ask"')
+        if isinstance(value, Mapping):
+            return ReadOnlyTools(servers={name: words[str(rule)] for name, rule in rules.items()})
+        return ReadOnlyTools(everywhere=words[str(value)])
+    return ReadOnlyTools()
 
 
 def _size(sources: Sequence[_Source], key: str) -> int | None:

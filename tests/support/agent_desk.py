@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from isthmus.agent.approval import Policy
+from isthmus.agent.kept_approvals import KeptApprovals
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
@@ -47,6 +48,8 @@ class Desk:
     share: float = COMPACTION_SHARE
     tools: ToolSet = field(default_factory=builtin_tools)
     search: SearchOptions = field(default_factory=SearchOptions)
+    approvals: KeptApprovals | None = None
+    user: str = ""
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -60,7 +63,7 @@ class Desk:
 
     async def segment(self) -> StateChange:
         """Run one segment in a process that knows only what was kept."""
-        session = Session("c")
+        session = Session("c", user=self.user)
         for event in self.events:
             session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
         model = await self._model()
@@ -83,7 +86,13 @@ class Desk:
         try:
             async with asyncio.timeout(20):
                 async for event in CodingAgent(
-                    AgentResources(opened, FixedTools(self.tools), editor_context=shown, checkpoints=self.checkpoints),
+                    AgentResources(
+                        opened,
+                        FixedTools(self.tools),
+                        editor_context=shown,
+                        checkpoints=self.checkpoints,
+                        approvals=self.approvals,
+                    ),
                     options,
                 ).run(session):
                     self.events.append(event)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.jsonc import JsoncError, parse
-from isthmus.settings import Settings, SettingsError, load_settings
+from isthmus.settings import ReadOnlyTools, Settings, SettingsError, load_settings
 
 
 @pytest.fixture
@@ -64,6 +64,29 @@ def test_a_project_cannot_widen_what_runs_without_being_asked(tmp_path: Path) ->
     assert (settings.approval_mode, settings.allowed_tools) == (None, ("write_file",))
 
 
+def test_what_is_not_asked_about_is_the_users_own_to_say(tmp_path: Path) -> None:
+    freely = """{
+      "isthmus": {"approval": {"readOnlyTools": {"files": "allow", "mail": "ask"}}, "toolSearch": "always"},
+      "security": {"enablePermanentToolApproval": true}
+    }"""
+    project = folder_with_settings(tmp_path / "p", freely)
+    settings = load_settings(project, folder_with_settings(tmp_path / "h", "{}"))
+    assert (settings.read_only_tools, settings.keeps_approvals) == (ReadOnlyTools(), False)
+    assert settings.tool_search == "always"
+    settings = load_settings(tmp_path, folder_with_settings(tmp_path / "mine", freely))
+    assert [settings.read_only_tools.are_free(name) for name in ("files", "mail", "other")] == [True, False, False]
+    assert settings.keeps_approvals
+    everywhere = folder_with_settings(tmp_path / "all", '{"isthmus": {"approval": {"readOnlyTools": "allow"}}}')
+    assert load_settings(tmp_path, everywhere).read_only_tools.are_free("any")
+
+
+@pytest.mark.parametrize("value", ['"yes"', "true", '{"files": 1}', '{"files": ["allow"]}', "[]"])
+def test_a_rule_for_tools_that_only_read_is_allow_or_ask(tmp_path: Path, value: str) -> None:
+    home = folder_with_settings(tmp_path / "h", f'{{"isthmus": {{"approval": {{"readOnlyTools": {value}}}}}}}')
+    with pytest.raises(SettingsError, match=r'readOnlyTools.* is .*; expected "allow" or "ask"'):
+        load_settings(tmp_path, home)
+
+
 def test_in_the_home_folder_the_file_is_the_users_own(tmp_path: Path) -> None:
     home = folder_with_settings(tmp_path / "h", '{"general": {"defaultApprovalMode": "auto_edit"}}')
     assert load_settings(home, home).approval_mode == "auto_edit"
@@ -95,6 +118,11 @@ def test_a_syntax_error_names_file_line_and_column(tmp_path: Path, home: Path, t
         ('{"context": {"fileName": 7}}', r"context\.fileName is 7; expected a file's name"),
         ('{"context": {"fileName": ["../GEMINI.md"]}}', r"expected a file's name without folders"),
         ('{"ide": {"enabled": "yes"}}', r"ide\.enabled is 'yes'; expected true or false"),
+        (
+            '{"isthmus": {"toolSearch": "maybe"}}',
+            r"toolSearch is 'maybe'; expected \"auto\" or \"always\" or \"never\"",
+        ),
+        ('{"isthmus": {"toolSearchShare": 0}}', r"toolSearchShare is 0; expected a number above 0, at most 1"),
     ],
 )
 def test_a_value_of_another_type_names_its_key(tmp_path: Path, home: Path, text: str, message: str) -> None:

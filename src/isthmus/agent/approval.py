@@ -97,14 +97,17 @@ Decision: TypeAlias = Allow | Ask | Deny
 PROCEED_ONCE = "proceed_once"
 PROCEED_ALWAYS_TOOL = "proceed_always_tool"
 PROCEED_ALWAYS_SERVER = "proceed_always_server"
+PROCEED_ALWAYS_AND_SAVE = "proceed_always_and_save"
 PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
 CANCEL = "cancel"
 
 _ONCE = ConfirmationOption(PROCEED_ONCE, "Allow once")
 _REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told")
 
+KEPT_APPROVALS_NAME = "mcp-approvals.json"
+"""The file of what is allowed in all sessions, whatever folder it is in."""
 _GUARDED_FOLDERS = frozenset({".gemini", ".claude", ".vscode"})
-_GUARDED_NAMES = frozenset({".geminiignore", ".mcp.json", ".env", ".envrc"})
+_GUARDED_NAMES = frozenset({".geminiignore", ".mcp.json", ".env", ".envrc", KEPT_APPROVALS_NAME})
 
 SHELL_NAMES = ("run_shell_command", "ShellTool")
 """The shell's name, and the one that older allow-lists of Gemini CLI have for it."""
@@ -118,10 +121,11 @@ def decide(
     *,
     is_guarded: bool = False,
     server: str | None = None,
+    may_keep: bool = False,
 ) -> Decision:
     """Whether the call may run now. ``is_guarded``: it edits what rules agents, so a person is asked each time.
 
-    ``server`` is the MCP server whose tool it is.
+    ``server`` is the MCP server whose tool it is; ``may_keep``: it may be allowed for all sessions to come.
     """
     if kind is ToolKind.READ:
         return Allow()
@@ -139,7 +143,7 @@ def decide(
     if not policy.may_ask:
         missing = _missing_prefixes(analysis, policy.grants)
         return Deny(_how_to_allow(tool_name, kind, missing, is_guarded=is_guarded))
-    options = _options(tool_name, kind, analysis, server)
+    options = _options(tool_name, kind, analysis, server, may_keep=may_keep)
     return Ask(tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL)))
 
 
@@ -190,6 +194,7 @@ def grants_of(
         always: dict[str, Grant] = {
             PROCEED_ALWAYS_SERVER: ServerGrant(mcp.server_name),
             PROCEED_ALWAYS_TOOL: ServerToolGrant(mcp.server_name, mcp.tool_name, version),
+            PROCEED_ALWAYS_AND_SAVE: ServerToolGrant(mcp.server_name, mcp.tool_name, version),
         }
         return frozenset({always[option_id]}) if option_id in always else frozenset()
     if option_id == PROCEED_ALWAYS_TOOL:
@@ -258,7 +263,7 @@ def _how_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str
 
 
 def _options(
-    tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None, server: str | None
+    tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None, server: str | None, *, may_keep: bool
 ) -> tuple[ConfirmationOption, ...]:
     always: tuple[ConfirmationOption, ...] = ()
     if kind is ToolKind.EXECUTE:
@@ -285,6 +290,14 @@ def _options(
                     PROCEED_ALWAYS_SERVER,
                     f"Always allow all tools of {server}",
                     "For the rest of this session, every tool of this MCP server runs without asking",
+                ),
+            )
+        if may_keep:
+            always += (
+                ConfirmationOption(
+                    PROCEED_ALWAYS_AND_SAVE,
+                    f"Always allow {tool_name}, in all future sessions",
+                    "This tool runs without asking from now on, until the server says something else of it",
                 ),
             )
     return (_ONCE, *always, _REJECT)

@@ -13,6 +13,7 @@ from typing import assert_never, cast
 
 from isthmus.agent.approval import (
     CANCEL,
+    PROCEED_ALWAYS_AND_SAVE,
     Allow,
     Ask,
     AskedEachTime,
@@ -38,6 +39,7 @@ from isthmus.agent.call_events import (
     result_of,
 )
 from isthmus.agent.call_execution import CallExecution
+from isthmus.agent.kept_approvals import SessionApprovals
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.resources import ModelSource
@@ -98,12 +100,15 @@ class CallRunner:
         open_model: ModelSource | None = None,
         is_permitted: bool = False,
         asked_each_time: AskedEachTime | None = None,
+        approvals: SessionApprovals | None = None,
     ) -> None:
         """``parked`` keeps calls that ask in the middle of their work, ``open_model`` is for those that ask a model.
 
         ``is_permitted``: the person asked for just these calls, so the policy is not.
 
         ``asked_each_time``: why a person is asked for each of these calls, whatever the policy allows.
+
+        ``approvals``: what the person allowed for all sessions; None: nothing can be.
         """
         self._tools = tools
         self._options = options
@@ -113,6 +118,7 @@ class CallRunner:
         self._execution = CallExecution(session, policy, self._parked, checkpoints, open_model)
         self._is_permitted = is_permitted
         self._asked_each_time = asked_each_time
+        self._approvals = approvals
         self._granted: frozenset[Grant] = frozenset()
         self._answers_seen = 0
 
@@ -225,6 +231,9 @@ class CallRunner:
             return
         modified = confirmation.file_details if confirmation is not None else None
         version = self._session.tool_versions.get(call.tool_call_id)
+        is_for_good = confirmation is not None and confirmation.selected_option_id == PROCEED_ALWAYS_AND_SAVE
+        if is_for_good and self._approvals is not None and isinstance(item.proposal, McpDetails):
+            await self._approvals.keep(item.proposal, version or "")
         approved = Approved(item.proposal, modified.new_content if modified is not None else None, version)
         ready = _Ready(tool, self._context(item), item.proposal, replace(call, confirmation_request=None))
         async with aclosing(self._execute(ready, approved)) as events:
@@ -257,7 +266,8 @@ class CallRunner:
             return decide_each_time(policy, tool.name, self._asked_each_time)
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path))
         trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
-        now = replace(policy, grants=policy.grants | self._grants() | trusted)
+        kept = self._approvals.grants if self._approvals is not None else frozenset[Grant]()
+        now = replace(policy, grants=policy.grants | self._grants() | trusted | kept)
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
         if isinstance(proposal, McpDetails):
             named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
@@ -266,7 +276,9 @@ class CallRunner:
                 named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
             if not named.isdisjoint(now.grants):
                 now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
-        return decide(now, tool.name, tool.kind, item.request.arguments, is_guarded=guarded, server=server)
+        may_keep = server is not None and self._approvals is not None and self._approvals.may_keep(server)
+        arguments = item.request.arguments
+        return decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
 
     def _grants(self) -> frozenset[Grant]:
         """What the person's answers allow; each answer is looked at once."""

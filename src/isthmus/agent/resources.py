@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from isthmus.agent.kept_approvals import KeptApprovals, SessionApprovals
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
-from isthmus.tools.base import ToolScope, ToolSource
+from isthmus.tools.base import ToolScope, ToolSet, ToolSource
 from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
 
@@ -34,6 +35,7 @@ class AgentResources:
     ``home`` is the folder of the local person's own files (GEMINI.md, commands), ``~/.gemini``; other users of a
     server have none. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
     ``tasks`` is asked by the command that lists them. ``trusts`` tells which projects' files speak for the person.
+    ``approvals`` keeps what the person allows for all sessions; without it, each session asks anew.
     """
 
     open_model: ModelSource
@@ -45,6 +47,13 @@ class AgentResources:
     checkpoints: Checkpoints | None = None
     tasks: TaskSource | None = None
     trusts: FolderTrust | None = None
+    approvals: KeptApprovals | None = None
+
+    async def approvals_of(self, user: str, tools: ToolSet) -> SessionApprovals | None:
+        """What a user allowed of these tools for all sessions: only the local person's is kept."""
+        if user or self.approvals is None:
+            return None
+        return SessionApprovals(self.approvals, await self.approvals.approvals(), tools)
 
     async def trusts_project(self, user: str, workspace: Path) -> bool:
         """Whether a project's files speak for a user: only the local person can have said so."""

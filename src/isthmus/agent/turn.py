@@ -22,7 +22,7 @@ from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.prompt import system_prompt
-from isthmus.agent.referring import read_references
+from isthmus.agent.referring import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import Session
@@ -58,6 +58,7 @@ from isthmus.models.base import (
     requests_of,
 )
 from isthmus.models.message import message_to_json
+from isthmus.slash_commands import Completion
 from isthmus.tools.base import ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
 
@@ -88,6 +89,15 @@ class CodingAgent:
         """See :meth:`isthmus.engine.segment.CommandAgent.commands`."""
         servers = settings.mcp_servers if settings is not None else ()
         return await self._commands.commands(ToolScope(workspace, mcp_servers=servers), self._resources.home_of(user))
+
+    async def complete(
+        self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
+    ) -> Sequence[Completion]:
+        """See :meth:`isthmus.client.LineCompleter.complete`."""
+        scope = ToolScope(workspace, mcp_servers=settings.mcp_servers if settings is not None else ())
+        if line.startswith("/"):
+            return await self._commands.complete(scope, self._resources.home_of(user), line)
+        return await complete_references(line, self._resources.contents, scope)
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         """The next segment of the session's task; ends with a StateChange that ends the stream."""
@@ -124,6 +134,7 @@ class CodingAgent:
             self._resources.checkpoints,
             parked=self.parked,
             open_model=self._resources.open_model,
+            approvals=await self._resources.approvals_of(session.user, tools),
         )
         keeper = ContextKeeper(session, self._options.compaction_share)
         if session.state is TaskState.SUBMITTED:

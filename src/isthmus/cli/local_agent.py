@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from isthmus.agent.approval import KEPT_APPROVALS_NAME
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session_policy import SettingsRule, check_agent_settings, check_settings
+from isthmus.agent.tool_loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.agent.turn import CodingAgent
 from isthmus.checkpoints.store import CheckpointStore
+from isthmus.cli.approvals_file import ApprovalsFile
 from isthmus.cli.editors import EditorDirectory
 from isthmus.cli.models import ModelDirectory
 from isthmus.cli.options import Setup
@@ -30,6 +33,7 @@ from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.places import cache_directory
+from isthmus.settings import Settings
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
@@ -87,6 +91,7 @@ async def local_agent(
         context_files=setup.context_files,
         roots=workspaces.roots,
         sandbox=setup.sandbox.level,
+        tool_search=_tool_search(setup.settings),
     )
 
     async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:
@@ -114,6 +119,7 @@ async def local_agent(
         checkpoints=checkpoints,
         tasks=tasks_of,
         trusts=trusts,
+        approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,
     )
     agent = CodingAgent(resources, options)
     engine = Engine(
@@ -179,8 +185,13 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         use.open_browser,
         cache=cache_directory() / "mcp",
         sandbox=setup.sandbox.finder,
+        reads_freely=setup.settings.read_only_tools.are_free,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
+
+
+def _tool_search(settings: Settings) -> SearchOptions:
+    return SearchOptions(SearchMode(settings.tool_search or "auto"), settings.tool_search_share or SEARCH_SHARE)
 
 
 def _settings_check(

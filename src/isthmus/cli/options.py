@@ -94,6 +94,7 @@ class Setup:
     use_ide: bool
     environment: Mapping[str, str]
     sandbox: "SandboxSetup"
+    settings: "Settings"
     context_files: tuple[str, ...] = ()
     compaction_share: float | None = None
     """Names of the files that instruct the agent; empty for the usual ones."""
@@ -132,6 +133,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
         environment=environment,
         sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=Path.home(), data_dir=data_dir),
+        settings=settings,
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),

@@ -6,15 +6,14 @@ segment of its task and closed with it. A slow, hanging or dying server costs th
 """
 
 import asyncio
-import ipaddress
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from isthmus.development_tool import McpServerSettings
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig
+from isthmus.mcp_host.client_servers import client_config, require_known, require_name
+from isthmus.mcp_host.config import Origin, ServerConfig
 from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.enablement import enablement_path, with_server_off, with_server_on
@@ -39,11 +38,6 @@ if TYPE_CHECKING:
 MAXIMUM_WORKSPACES = 8
 """Workspaces whose servers are kept connected; of more, those that were used last."""
 CLIENT_CONNECT_SECONDS = 15.0
-MAXIMUM_CLIENT_SERVERS = 8
-COMPANION_TOOLS = ("openDiff", "closeDiff")
-"""Tools of an IDE companion that are the agent's own way to show an edit; no model calls them."""
-UNKNOWN_SERVER = "unknown_mcp_server"
-REFUSED_SERVER = "refused_mcp_server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +47,9 @@ class HostOptions:
     ``patience``: seconds that tools are awaited from servers that are still connecting. ``why_not``: the rule for the
     addresses of clients' own servers; None: every address may be reached. ``trusts`` None: as the person's file says.
     ``meet_editor`` waits until the editor of a folder, if there is one, could say whether it is trusted.
-    ``open_browser`` shows a page to the person, where there is one; False says that it cannot. ``cache`` is the folder where
+    ``open_browser`` shows a page to the person; False says that it cannot. ``cache`` is the folder where
     what servers list is kept for the next start; None: nothing is. ``sandbox`` finds the one that servers ask for.
+    ``reads_freely`` says of which servers of the person's own file tools that only read run without asking.
     """
 
     home: Path
@@ -66,6 +61,7 @@ class HostOptions:
     open_browser: OpenBrowser | None = None
     cache: Path | None = None
     sandbox: "SandboxFinder | None" = None
+    reads_freely: Callable[[str], bool] | None = None
 
 
 @dataclass(slots=True)
@@ -114,7 +110,7 @@ class McpHost:
             await asyncio.gather(*(connection.aclose() for connection in client.connections))
 
     async def _tools(self, scope: ToolScope, servers: WorkspaceServers) -> ToolSet:
-        self._require_known(scope.mcp_servers, servers.names)
+        require_known(scope.mcp_servers, servers.names, self._options.why_not)
         named = {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
         connections = servers.connections(named)
         for connection in connections:
@@ -193,7 +189,7 @@ class McpHost:
     async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
         """See :meth:`isthmus.tools.servers.ToolServers.set_enabled`; kept in the person's file, as Gemini CLI does."""
         servers = await self._servers(scope.workspace)
-        self._require_name(name, servers.names)
+        require_name(name, servers.names)
         edit = with_server_on if is_enabled else with_server_off
         try:
             path = enablement_path(self._options.home)
@@ -208,7 +204,7 @@ class McpHost:
         before = servers.connections()
         await servers.configure(self._load(servers.workspace))
         if name is not None:
-            self._require_name(name, servers.names)
+            require_name(name, servers.names)
         wanted = servers.connections(None if name is None else {name})
         fresh = [connection for connection in wanted if connection not in before]
         await asyncio.gather(
@@ -234,7 +230,7 @@ class McpHost:
     async def _in_use(self, scope: ToolScope, name: str) -> ServerConnection:
         """The connection of a server that is configured and used; raises ToolFailure."""
         servers = await self._servers(scope.workspace)
-        self._require_name(name, servers.names)
+        require_name(name, servers.names)
         connection = servers.connection(name)
         if connection is None:
             status = next(status for status in servers.statuses(()) if status.name == name)
@@ -255,7 +251,8 @@ class McpHost:
             ToolFailure: a name is not configured, or a URL may not be connected to.
         """
         if wanted:
-            self._require_known(wanted, tuple(server.name for server in self._load(workspace.resolve()).servers))
+            names = tuple(server.name for server in self._load(workspace.resolve()).servers)
+            require_known(wanted, names, self._options.why_not)
 
     async def aclose(self) -> None:
         """Close everything, in two seconds or little more."""
@@ -316,6 +313,7 @@ class McpHost:
         return load_configuration(workspace, options.home, options.environment, self._trusts)
 
     def _connection(self, config: ServerConfig, workspace: Path) -> ServerConnection:
+        reads_freely = self._options.reads_freely
         surroundings = Surroundings(
             self._options.environment,
             workspace,
@@ -324,6 +322,7 @@ class McpHost:
             gate=self._gate,
             sandbox=self._options.sandbox,
             open_browser=self._options.open_browser,
+            reads_freely=config.origin is Origin.USER and reads_freely is not None and reads_freely(config.name),
         )
         return ServerConnection(config, surroundings)
 
@@ -340,62 +339,11 @@ class McpHost:
         if (before := self._clients.pop(key, None)) is not None:
             await asyncio.gather(*(connection.aclose() for connection in before.connections))
         surroundings = Surroundings({}, servers.workspace, why_not=self._options.why_not)
-        connections = [ServerConnection(_client_config(server), surroundings) for server in wanted]
+        connections = [ServerConnection(client_config(server), surroundings) for server in wanted]
         self._clients[key] = _ClientServers(connections)
         for connection in connections:
             connection.start()
         return connections
-
-    def _require_known(self, wanted: Sequence[McpServerSettings], configured: Sequence[str]) -> None:
-        if sum(server.url is not None for server in wanted) > MAXIMUM_CLIENT_SERVERS:
-            raise ToolFailure(f"a session may bring {MAXIMUM_CLIENT_SERVERS} MCP servers by url", REFUSED_SERVER)
-        for server in wanted:
-            if server.url is None:
-                self._require_name(server.name, configured)
-                continue
-            if server.name in configured:
-                raise ToolFailure(
-                    f"the MCP server {server.name!r} is configured here; give your own, by url, another name",
-                    REFUSED_SERVER,
-                )
-            _require_url(server, self._options.why_not)
-
-    def _require_name(self, name: str, configured: Sequence[str]) -> None:
-        if name not in configured:
-            known = ", ".join(configured) or "none"
-            raise ToolFailure(f"no MCP server is named {name!r} here; configured are: {known}", UNKNOWN_SERVER)
-
-
-def _require_url(server: McpServerSettings, why_not: "WhyNot | None") -> None:
-    """Refuse a URL that is none, and one whose host is an address that the rule refuses; names are held against the
-    rule when they are connected to."""
-    try:
-        parts = urlsplit(server.url or "")
-        host = parts.hostname
-    except ValueError:
-        host = parts = None
-    if parts is None or host is None or parts.scheme not in ("http", "https") or parts.username is not None:
-        raise ToolFailure(f"the url of the MCP server {server.name!r} is no http(s) address", REFUSED_SERVER)
-    if why_not is None:
-        return
-    addresses = ["127.0.0.1"] if host == "localhost" or host.endswith(".localhost") else [host]
-    for address in addresses:
-        try:
-            ipaddress.ip_address(address.partition("%")[0])
-        except ValueError:
-            return
-        if (kind := why_not(host, address)) is not None:
-            raise ToolFailure(
-                f"the url of the MCP server {server.name!r} leads to {kind}; this server connects to public addresses "
-                "only, unless its owner allows more with --allow-client-mcp",
-                REFUSED_SERVER,
-            )
-
-
-def _client_config(server: McpServerSettings) -> ServerConfig:
-    headers = {name: str(value) for name, value in (server.headers or {}).items()}
-    endpoint = HttpEndpoint(server.url or "", HttpKind.PROBE, headers)
-    return ServerConfig(server.name, Origin.CLIENT, endpoint, exclude_tools=COMPANION_TOOLS)
 
 
 def _key(scope: ToolScope) -> tuple[str, str]:

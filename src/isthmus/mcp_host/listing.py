@@ -21,6 +21,7 @@ class ListedTool:
     input_schema: Mapping[str, Any]
     is_read_only: bool = False
     is_idempotent: bool = False
+    is_destructive: bool = False
     result_characters: int | None = None
 
 

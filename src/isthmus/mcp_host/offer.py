@@ -27,6 +27,7 @@ class OfferedTool:
     parameters: Mapping[str, Any]
     is_read_only: bool = False
     is_idempotent: bool = False
+    is_destructive: bool = False
     version: str = ""
     """Stands for all that the server says of the tool: another one, if that changes."""
     result_characters: int | None = None
@@ -89,6 +90,7 @@ def usable_tools(
             parameters,
             tool.is_read_only,
             tool.is_idempotent,
+            tool.is_destructive,
             _version(tool),
             tool.result_characters,
         )
@@ -96,5 +98,6 @@ def usable_tools(
 
 
 def _version(tool: ListedTool) -> str:
-    said = (tool.name, tool.description, tool.input_schema, tool.is_read_only, tool.is_idempotent)
+    hints = (tool.is_read_only, tool.is_idempotent, tool.is_destructive)
+    said = (tool.name, tool.description, tool.input_schema, *hints)
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]

@@ -46,8 +46,10 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
             shown = shlex.join(secrets.hidden(word).replace(HIDDEN, _MARK) for word in words)
             lines = [f"Command: {shown.replace(_MARK, HIDDEN)}"]
             if cwd != workspace:
-                is_inside = workspace is not None and cwd.is_relative_to(workspace)
-                lines.append(f"Working Directory: {f'./{cwd.relative_to(workspace)}' if is_inside else cwd}")
+                way = cwd
+                if workspace is not None and cwd.is_relative_to(workspace):
+                    way = f"./{cwd.relative_to(workspace)}"
+                lines.append(f"Working Directory: {way}")
             if env:
                 lines.append(f"Environment: {', '.join(f'{name}={HIDDEN}' for name in env)}")
         case HttpEndpoint(url, _, headers):

@@ -267,6 +267,7 @@ def _listed(tool: types.Tool) -> ListedTool:
         tool.input_schema,
         is_read_only=hints is not None and hints.read_only_hint is True,
         is_idempotent=hints is not None and hints.idempotent_hint is True,
+        is_destructive=hints is not None and hints.destructive_hint is True,
         result_characters=said_maximum(tool.meta),
     )
 

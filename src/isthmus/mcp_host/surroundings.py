@@ -32,3 +32,5 @@ class Surroundings:
     trace: "Trace | None" = None
     open_browser: Callable[[str], object] | None = None
     """Shows a page to the person, where there is one at this machine."""
+    reads_freely: bool = False
+    """Its tools that say that they only read run without asking."""

@@ -53,6 +53,8 @@ class McpTool:
         self._offered = offered
         self._connection = connection
         self._validator: Any = None
+        self._fits_for: OfferedTool | None = None
+        self._fitting: Arguments | None = None
 
     @property
     def version(self) -> str:
@@ -93,18 +95,22 @@ class McpTool:
 
     @property
     def kind(self) -> ToolKind:
-        """READ where the tool says so of itself and the person trusts its server, else OTHER."""
-        is_trusted = self._connection.config.trust
+        """READ where the tool says so of itself and the person trusts its server in that, else OTHER."""
+        is_trusted = self._connection.reads_freely
         return ToolKind.READ if self._now().is_read_only and is_trusted else ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
-        """The server, the tool and its arguments."""
+        """The server, the tool and its arguments, and whether the tool says that it may destroy something."""
         import json
 
         shown = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
         if len(shown) > SHOWN_ARGUMENTS:
             shown = shown[:SHOWN_ARGUMENTS] + "…"
-        return f"{self.server_tool_name} of the MCP server {self.server_name} {shown}".rstrip()
+        found = self._now()
+        # What is not said is no promise; that it only reads is shown where it does not decide.
+        hint = " (its server says that it can destroy things)" if found.is_destructive else ""
+        hint = " (its server says that it only reads)" if found.is_read_only else hint
+        return f"{self.server_tool_name} of the MCP server {self.server_name}{hint} {shown}".rstrip()
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """The server and its tool.
@@ -125,9 +131,10 @@ class McpTool:
         version = approved.version if approved.version is not None else self.version
         pages: Sequence[Page] = ()
         for number in range(PAGE_ROUNDS + 1):
-            async with aclosing(self._go_to(pages)) as going:
-                async for ask in going:
-                    yield ask
+            if pages:
+                async with aclosing(self._go_to(pages)) as going:
+                    async for ask in going:
+                        yield ask
             try:
                 async with aclosing(self._call(arguments, version, context)) as items:
                     async for item in items:
@@ -148,7 +155,7 @@ class McpTool:
         asks = CallAsks(str(context.output_folder), progress.news)
         try:
             with self._connection.asking.call(asks):
-                calling = asks.start(self._connection.call(self.server_tool_name, arguments, progress, version))
+                calling = asks.start(self._called(arguments, progress, version))
                 try:
                     async with aclosing(self._watch(calling, progress, asks)) as items:
                         async for item in items:
@@ -170,14 +177,19 @@ class McpTool:
             message, category = self._why(error)
             raise ToolFailure(self._connection.hidden(message), category) from error
 
+    async def _called(self, arguments: Arguments, progress: "_Progress", version: str | None) -> "CallToolResult":
+        try:
+            return await self._connection.call(self.server_tool_name, arguments, progress, version)
+        finally:
+            # Not by a callback of the task, which would come a turn of the event loop later.
+            progress.news.set()
+
     async def _go_to(self, pages: "Sequence[Page]") -> AsyncGenerator[AskPerson, None]:
         """Ask the person to visit the pages that the server needs first, and wait until that is done.
 
         Raises:
             ToolFailure: the person does not.
         """
-        if not pages:
-            return
         asking = self._connection.asking
         refused = f"{self.server_tool_name} of the MCP server {self.server_name!r} needs a page that was not visited"
         for page in pages:
@@ -212,15 +224,16 @@ class McpTool:
         silence = self._connection.config.silence_seconds
         longest = max(silence, LONGEST_CALL_SECONDS)
         began = heard = time.monotonic()
+        loop = asyncio.get_running_loop()
         while not calling.done():
-            waiting = asyncio.ensure_future(progress.news.wait())
+            left = min(heard + silence, began + longest) - time.monotonic()
+            timer = loop.call_later(max(left, 0), progress.expire)
             try:
-                left = min(heard + silence, began + longest) - time.monotonic()
-                await asyncio.wait({calling, waiting}, timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
+                await progress.news.wait()
             finally:
-                waiting.cancel()
-            if progress.news.is_set():
-                progress.news.clear()
+                timer.cancel()
+            progress.news.clear()
+            if not progress.has_expired:
                 asked = time.monotonic()
                 while (ask := asks.next()) is not None:
                     yield ask
@@ -231,6 +244,7 @@ class McpTool:
                 continue
             if calling.done():
                 return
+            progress.has_expired = False
             now = time.monotonic()
             if now - began >= longest:
                 raise self._too_long(f"took longer than {longest:g} s")
@@ -278,7 +292,8 @@ class McpTool:
         Raises:
             ToolFailure: they do not fit; the text names which, and what was expected.
         """
-        self._now()
+        if self._now() is self._fits_for and arguments is self._fitting:
+            return  # It is proposed and run with the same.
         if self._validator is None:
             self._validator = _validator(self._offered.parameters)
         try:
@@ -290,6 +305,7 @@ class McpTool:
             place = ".".join(str(part) for part in found.absolute_path)
             message = f"{self.name}: {f'{place}: ' if place else ''}{found.message[:300]}"
             raise ToolFailure(message, INVALID_ARGUMENTS)
+        self._fits_for, self._fitting = self._offered, arguments
 
 
 def _rendered(found: "CallToolResult", context: ToolContext, maximum: int) -> Rendered:
@@ -314,7 +330,15 @@ class _Progress:
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
+        self.has_expired = False
+        """The news is that there was none for long."""
         self._text: str | None = None
+
+    def expire(self) -> None:
+        """Whoever waits for news has waited long enough."""
+        if not self.news.is_set():
+            self.has_expired = True
+            self.news.set()
 
     def take(self) -> str | None:
         """The text, where there is a new one."""
@@ -324,4 +348,5 @@ class _Progress:
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         share = f"{progress:g}" if not total else f"{100 * progress / total:.0f}% ({progress:g} of {total:g})"
         self._text = f"{share} {message or ''}".rstrip()
+        self.has_expired = False
         self.news.set()

@@ -1,0 +1,72 @@
+"""What the person allowed for all sessions to come, in a file of the data folder: a JSON list, for them alone.
+
+A file of our own and not ``tools.allowed`` of settings.json: an entry there is a name, and would mean a project's
+server of that name, too. A file that is broken allows nothing and is not written over.
+"""
+
+import asyncio
+import json
+import logging
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+from isthmus.agent.kept_approvals import ApprovalsError, KeptApproval
+from isthmus.errors import IsthmusError
+from isthmus.jsonc import JsoncError, parse
+from isthmus.settings_file import change_file
+
+MAXIMUM_APPROVALS = 1_000
+_KEYS = ("server", "origin", "tool", "version")
+
+_log = logging.getLogger(__name__)
+
+
+class ApprovalsFile:
+    """See :class:`isthmus.agent.kept_approvals.KeptApprovals`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def approvals(self) -> frozenset[KeptApproval]:
+        """See :meth:`isthmus.agent.kept_approvals.KeptApprovals.approvals`."""
+        try:
+            text = await asyncio.to_thread(self._path.read_text, "utf-8")
+            return frozenset(_decoded(text))
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, UnicodeDecodeError, JsoncError) as error:
+            _log.warning("%s cannot be used, so nothing that it allowed is: %s", self._path, error)
+            return frozenset()
+
+    async def keep(self, approval: KeptApproval) -> None:
+        """See :meth:`isthmus.agent.kept_approvals.KeptApprovals.keep`."""
+
+        def with_it(text: str) -> str:
+            kept = _decoded(text)
+            if approval in kept:
+                return text
+            if len(kept) >= MAXIMUM_APPROVALS:
+                raise ApprovalsError(f"{self._path} has {MAXIMUM_APPROVALS} entries; remove some of them first")
+            return json.dumps([asdict(item) for item in (*kept, approval)], indent=2, ensure_ascii=False) + "\n"
+
+        try:
+            await asyncio.to_thread(change_file, self._path, with_it)
+        except ApprovalsError:
+            raise
+        except IsthmusError as error:
+            raise ApprovalsError(str(error)) from error
+
+
+def _decoded(text: str) -> list[KeptApproval]:
+    """The entries that are whole; raises JsoncError where the text is no JSON list."""
+    value: object = parse(text) if text.strip() else []
+    if not isinstance(value, list):
+        raise JsoncError("expected a list [...]", 1, 1)
+    found: list[KeptApproval] = []
+    for item in cast("list[Any]", value):
+        if isinstance(item, dict):
+            texts = [cast("dict[str, object]", item).get(key) for key in _KEYS]
+            if all(isinstance(text, str) for text in texts):
+                found.append(KeptApproval(*cast("list[str]", texts)))
+    return found
