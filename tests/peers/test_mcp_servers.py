@@ -1,12 +1,8 @@
 import asyncio
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,14 +12,12 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import hosting, status_when
-from support.programs import node_package, require
+from support.mcp_hosting import everything_over, hosting, node_server, status_when
+from support.programs import require
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
-
-PACKAGES = "@modelcontextprotocol"
 
 
 @pytest.fixture
@@ -31,38 +25,6 @@ def home(tmp_path: Path) -> Path:
     folder = tmp_path / "person"
     folder.mkdir()
     return folder
-
-
-def node_server(name: str, *arguments: str) -> dict[str, object]:
-    script = node_package(f"{PACKAGES}/{name}") / "dist" / "index.js"
-    return {"command": str(require("node")), "args": [str(script), *arguments]}
-
-
-@contextmanager
-def everything_over(transport: str) -> Generator[int]:
-    """The everything server over HTTP; gives its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    script = node_package(f"{PACKAGES}/server-everything") / "dist" / "index.js"
-    process = subprocess.Popen(
-        [str(require("node")), str(script), transport],
-        env={**os.environ, "PORT": str(port)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-
-        def listens() -> bool:
-            with socket.socket() as connection:
-                return connection.connect_ex(("127.0.0.1", port)) == 0
-
-        eventually(listens, 30)
-        yield port
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)  # this node is a program around the real one
-        process.wait()
 
 
 @pytest.mark.requirement("MCP-001", "MCP-013", "MCP-084", "MCP-121")
@@ -158,6 +120,27 @@ async def test_embedded_resources_and_links_are_told_to_the_model(home: Path, wo
             tools["get-resource-reference"], tool_context(workspace), resourceType="Text", resourceId=1
         )
         assert "[resource demo://resource/dynamic/text/1]" in said(embedded)
+
+
+@pytest.mark.requirement("MCP-086")
+async def test_tools_are_those_that_are_included_without_those_that_are_excluded(home: Path, workspace: Path) -> None:
+    everything = node_server("server-everything", "stdio")
+    servers = {
+        "included": {**everything, "includeTools": ["echo", "get-sum"]},
+        "excluded": {**everything, "excludeTools": ["echo"]},
+        "both": {**everything, "includeTools": ["echo", "get-sum"], "excludeTools": ["echo"]},
+    }
+    async with hosting(home, servers) as host:
+        scope = ToolScope(workspace)
+        await host.tools(scope)
+        offered: dict[str, set[str]] = {}
+        for name in servers:
+            status = await status_when(host, scope, name, ServerState.CONNECTED)
+            offered[name] = {tool.name.removeprefix(f"{name}__") for tool in status.tools}
+    assert offered["included"] == {"echo", "get-sum"}
+    assert offered["both"] == {"get-sum"}
+    assert "echo" not in offered["excluded"]
+    assert {"get-sum", "get-tiny-image", "get-env"} <= offered["excluded"]
 
 
 @pytest.mark.requirement("MCP-010", "MCP-099", "MCP-109")

@@ -3,16 +3,21 @@
 import contextlib
 import json
 import os
+import signal
+import socket
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.tools.base import ToolScope, ToolSet
 from isthmus.tools.servers import ServerState, ServerStatus
-from support.waiting import eventually_async
+from support.programs import node_package, require
+from support.waiting import eventually, eventually_async
 
+PACKAGES = "@modelcontextprotocol"
 HOSTILE = Path(__file__).resolve().parent / "hostile_mcp_server.py"
 
 
@@ -56,3 +61,36 @@ async def status_when(
 
     await eventually_async(reached, seconds)
     return found[0]
+
+
+def node_server(name: str, *arguments: str) -> dict[str, Any]:
+    """The configuration of a server of the npm packages."""
+    script = node_package(f"{PACKAGES}/{name}") / "dist" / "index.js"
+    return {"command": str(require("node")), "args": [str(script), *arguments]}
+
+
+@contextlib.contextmanager
+def everything_over(transport: str) -> Generator[int]:
+    """The everything server over HTTP; gives its port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    script = node_package(f"{PACKAGES}/server-everything") / "dist" / "index.js"
+    process = subprocess.Popen(
+        [str(require("node")), str(script), transport],
+        env={**os.environ, "PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+
+        def listens() -> bool:
+            with socket.socket() as connection:
+                return connection.connect_ex(("127.0.0.1", port)) == 0
+
+        eventually(listens, 30)
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # this node is a program around the real one
+        process.wait()
