@@ -1,0 +1,201 @@
+"""``isthmus`` with and without a sandbox around its commands, as its users run it: options, settings, what is said."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from support.isthmus_program import ISTHMUS
+from support.openai_wire import OpenAIWire
+from support.sandboxing import with_bubblewrap
+from support.scripted_wire import Call, Reply, Say
+from support.surroundings import Surroundings
+
+COMMAND = "echo x > made; echo x > /etc/isthmus-was-here; ls -A ~; echo done"
+ALLOWED = ("--allowed-tools", "run_shell_command")
+SAID = "shell commands run WITHOUT a sandbox, though one is asked for: bubblewrap (bwrap) is not on PATH"
+
+
+def program(
+    workspace: Path,
+    *arguments: str,
+    command: str = COMMAND,
+    is_installed: bool = True,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> "tuple[subprocess.CompletedProcess[str], str]":
+    """Run one prompt whose model runs a shell command; also what the model got of it."""
+    replies = [Reply.of(Call("run_shell_command", {"command": command})), Reply.of(Say("fine"))]
+    with OpenAIWire(replies) as wire:
+        environment = {**os.environ, "OPENAI_API_KEY": "key", "OPENAI_BASE_URL": wire.base_url, **variables}
+        ended = subprocess.run(
+            [*ISTHMUS, "-m", "openai:test", "-p", "go", *arguments],
+            cwd=workspace,
+            env=with_bubblewrap(environment) if is_installed else environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=100,
+        )
+        requests = wire.model_requests
+        return ended, str(requests[1].json["messages"][-1]["content"]) if len(requests) > 1 else ""
+
+
+def write_settings(folder: Path, tools: dict[str, Any]) -> None:
+    (folder / ".gemini").mkdir(exist_ok=True)
+    (folder / ".gemini" / "settings.json").write_text(json.dumps({"tools": tools}), encoding="utf-8")
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without bubblewrap, whatever is installed: PATH has what a shell command needs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("bash", "ls"):
+        (folder / name).symlink_to(f"/bin/{name}")
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_commands_run_in_the_sandbox_when_that_is_asked_for(workspace: Path, surroundings: Surroundings) -> None:
+    (surroundings.home / "notes").write_text("private")
+    ended, seen = program(workspace, "--sandbox", *ALLOWED)
+    assert ended.returncode == 0, ended.stderr
+    assert "sandbox" not in ended.stderr
+    assert "/etc/isthmus-was-here: Read-only file system" in seen
+    assert "notes" not in seen
+    assert "done" in seen
+    assert (workspace / "made").exists()
+
+
+def test_the_sandbox_allows_nothing_that_was_not_allowed(workspace: Path) -> None:
+    ended, _ = program(workspace, "--sandbox")
+    assert "--allowed-tools" in ended.stdout + ended.stderr
+    assert not (workspace / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("tools", "variables", "arguments", "is_confined"),
+    [
+        ({"sandbox": True}, {}, (), True),
+        ({"sandbox": "docker"}, {}, (), True),
+        ({"sandbox": {"require": True}}, {}, (), True),
+        ({"sandbox": True}, {}, ("--sandbox=off",), False),
+        ({"sandbox": True}, {"GEMINI_SANDBOX": "false"}, (), False),
+        ({}, {"GEMINI_SANDBOX": "true"}, (), True),
+        ({"sandbox": False}, {}, ("-s",), True),
+        ({}, {}, (), False),
+    ],
+)  # fmt: skip
+def test_option_variable_and_settings_decide_in_this_order(
+    tools: dict[str, Any],
+    variables: dict[str, str],
+    arguments: tuple[str, ...],
+    is_confined: bool,
+    workspace: Path,
+    surroundings: Surroundings,
+) -> None:
+    write_settings(surroundings.home, tools)
+    command = "[ -e ~/.gemini ] && echo open || echo confined"
+    ended, seen = program(workspace, *ALLOWED, *arguments, command=command, variables=variables)
+    assert ended.returncode == 0, ended.stderr
+    assert ("confined" in seen, "open" in seen) == (is_confined, not is_confined)
+    assert ("docker" in ended.stderr) == (tools.get("sandbox") == "docker")
+
+
+def test_a_project_can_neither_open_nor_switch_off_the_sandbox(workspace: Path, surroundings: Surroundings) -> None:
+    write_settings(surroundings.home, {"sandbox": True})
+    write_settings(workspace, {"sandbox": {"enabled": False, "paths": ["/etc"], "network": True}})
+    _, seen = program(workspace, *ALLOWED)
+    assert "/etc/isthmus-was-here: Read-only file system" in seen
+
+
+def test_settings_open_paths_for_commands(workspace: Path, surroundings: Surroundings) -> None:
+    (surroundings.home / "cache").mkdir()
+    write_settings(surroundings.home, {"sandbox": {"paths": ["~/cache"], "environment": ["WANTED"]}})
+    command = 'echo "$WANTED" > ~/cache/made; echo "[$OTHER]"'
+    _, seen = program(workspace, *ALLOWED, command=command, variables={"WANTED": "w", "OTHER": "o"})
+    assert (surroundings.home / "cache" / "made").read_text() == "w\n"
+    assert "[]" in seen
+
+
+def test_commands_of_a_custom_command_are_confined_too(workspace: Path, surroundings: Surroundings) -> None:
+    folder = surroundings.home / ".gemini" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "try.toml").write_text('prompt = "It said: !{touch /etc/isthmus-was-here; ls -A ~}"', encoding="utf-8")
+    with OpenAIWire([Reply.of(Say("fine"))]) as wire:
+        variables = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": wire.base_url}
+        ended = subprocess.run(
+            [*ISTHMUS, "-m", "openai:test", "--sandbox", *ALLOWED, "-p", "/try"],
+            cwd=workspace,
+            env={**with_bubblewrap(), **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=100,
+        )
+        assert ended.returncode == 0, ended.stderr
+        prompt = str(wire.model_requests[0].json["messages"][-1]["content"])
+    assert "It said: touch: cannot touch '/etc/isthmus-was-here': Read-only file system" in prompt
+    assert ".gemini" not in prompt.split("Read-only file system")[1]
+
+
+@pytest.mark.usefixtures("without")
+def test_without_bubblewrap_it_goes_on_after_saying_so_once(workspace: Path) -> None:
+    ended, seen = program(workspace, "--sandbox", *ALLOWED, command="echo x > made; echo done", is_installed=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count(SAID) == 1
+    assert "apt install bubblewrap" in ended.stderr
+    assert "done" in seen
+
+
+@pytest.mark.usefixtures("without")
+@pytest.mark.parametrize("asked", ["option", "settings"])
+def test_a_required_sandbox_that_does_not_work_refuses_to_start(
+    asked: str, workspace: Path, surroundings: Surroundings
+) -> None:
+    if asked == "settings":
+        write_settings(surroundings.home, {"sandbox": "require"})
+    arguments = ("--sandbox=require",) if asked == "option" else ()
+    ended, _ = program(workspace, *arguments, *ALLOWED, is_installed=False)
+    assert ended.returncode == 44
+    assert "apt install bubblewrap" in ended.stderr
+    assert "--sandbox=off" in ended.stderr
+    assert not (workspace / "made").exists()
+    ended, _ = program(workspace, *arguments, "-o", "json", is_installed=False)
+    error = json.loads(ended.stdout)["error"]
+    assert (error["type"], error["code"]) == ("FatalSandboxError", 44)
+
+
+@pytest.mark.usefixtures("without")
+def test_a_server_refuses_to_start_without_the_sandbox_that_it_requires(workspace: Path) -> None:
+    ended = subprocess.run(
+        [*ISTHMUS, "serve", "--sandbox=require", "-m", "demo"],
+        cwd=workspace, capture_output=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert ended.returncode == 44
+    assert "bubblewrap (bwrap) is not on PATH" in ended.stderr
+    assert "ready" not in ended.stdout
+
+
+def test_about_tells_what_commands_are_confined_to(workspace: Path) -> None:
+    def about(*arguments: str) -> str:
+        return subprocess.run(
+            [*ISTHMUS, "-m", "demo", "-p", "/about", *arguments],
+            cwd=workspace, env=with_bubblewrap(), capture_output=True, encoding="utf-8", timeout=60, check=True,
+            stdin=subprocess.DEVNULL,
+        ).stdout  # fmt: skip
+
+    assert "Sandbox: bubblewrap 0." in about("--sandbox")
+    assert "writes in the workspace; no network" in about("--sandbox")
+    assert "Sandbox: none; --sandbox confines shell commands" in about()
+
+
+def test_a_broken_setting_names_its_key(workspace: Path, surroundings: Surroundings) -> None:
+    write_settings(surroundings.home, {"sandbox": {"paths": "~/a"}})
+    ended, _ = program(workspace)
+    assert ended.returncode == 42
+    assert "settings.json: tools.sandbox.paths: expected a list, received str '~/a'" in ended.stderr
