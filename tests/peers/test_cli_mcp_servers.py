@@ -19,6 +19,7 @@ import pytest
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
+from support.vscode_companion import vscode_companion
 from support.waiting import eventually, eventually_async
 
 SUPPORT = HOSTILE.parent
@@ -138,6 +139,25 @@ def test_however_the_list_ends_nothing_of_the_servers_is_left(
     assert b"Traceback" not in err
     for pid in pids_in(pids):
         process_ends(pid)
+
+
+@pytest.mark.anyio
+async def test_an_editor_that_trusts_the_folder_is_believed_as_in_a_session(home: Path, workspace: Path) -> None:
+    write_servers(workspace, {"theirs": hostile("plain")})
+
+    async def listed(*options: str) -> str:
+        return (await asyncio.to_thread(isthmus, "mcp", "list", *options, folder=workspace)).stdout
+
+    assert "○ theirs: " in await listed()
+    async with vscode_companion(as_json=True) as window:
+        window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
+        state: dict[str, Any] = {"workspaceState": {"openFiles": [], "isTrusted": True}}
+        listing = asyncio.create_task(listed())
+        while not listing.done():
+            await window.send("ide/contextUpdate", state)
+            await asyncio.wait({listing}, timeout=0.1)
+        assert "✓ theirs: " in listing.result()
+        assert "○ theirs: " in await listed("--no-connect")
 
 
 def test_nothing_is_left_when_the_list_ends_by_itself(home: Path, workspace: Path) -> None:

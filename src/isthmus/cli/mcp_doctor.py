@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.mcp_list import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Row
-from isthmus.cli.mcp_servers import HELP, find, load
+from isthmus.cli.mcp_list import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Row, show, trying
+from isthmus.cli.mcp_servers import HELP, find, load_with_editor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,24 +42,9 @@ def command(context: click.Context, name: str | None, timeout: int | None, full:
     """
     import asyncio
 
-    configuration = load()
-    if name is None:
-        rows = [Row(server) for server in configuration.servers]
-        is_well = asyncio.run(_all(rows, timeout)) and not configuration.problems
-        for problem in configuration.problems:
-            _say(f"Problem: {problem}")
-        if not rows:
-            _say("No MCP servers configured. Add one: isthmus mcp add --help")
-        context.exit(0 if is_well else 1)
-    row = Row(find(configuration, name))
-    _describe(row)
-    if row.is_usable and row.config is not None:
-        context.exit(0 if asyncio.run(_one(row, row.config, timeout, SHOWN_TEXT if not full else None)) else 1)
-    row.note_untried()
-    _say(f"\nResult: it is not used ({row.status.lower()}), and was not tried.")
-    for detail in row.details:
-        _say(f"  {detail}")
-    context.exit(1)
+    shown = None if full else SHOWN_TEXT
+    is_well = asyncio.run(_all(timeout) if name is None else _one(name, timeout, shown))
+    context.exit(0 if is_well else 1)
 
 
 def _describe(row: Row) -> None:
@@ -73,7 +58,20 @@ def _describe(row: Row) -> None:
         _say(f"  Warning: {warning}")
 
 
-async def _one(row: Row, config: "ServerConfig", timeout: int | None, shown: int | None) -> bool:
+async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
+    """Whether the server works."""
+    row = Row(find(await load_with_editor(), name))
+    _describe(row)
+    if row.is_usable and row.config is not None:
+        return await _examine(row, row.config, timeout, shown)
+    row.note_untried()
+    _say(f"\nResult: it is not used ({row.status.lower()}), and was not tried.")
+    for detail in row.details:
+        _say(f"  {detail}")
+    return False
+
+
+async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown: int | None) -> bool:
     from isthmus.cli.mcp_trial import connecting, limited
     from isthmus.mcp_host.examination import advice, ending
     from isthmus.mcp_host.trace import Trace
@@ -155,12 +153,17 @@ def _line(entry: "TraceEntry") -> str:
     return f"{at} {'→' if entry.kind is TraceKind.SENT else '←'} {what}{number}, {show_size(entry.size)}"
 
 
-async def _all(rows: list[Row], timeout: int | None) -> bool:
+async def _all(timeout: int | None) -> bool:
     """Whether all that are to be used can be."""
     from isthmus.amounts import show_count
-    from isthmus.cli.mcp_list import show, trying
 
-    is_well = True
+    configuration = await load_with_editor()
+    rows = [Row(server) for server in configuration.servers]
+    if not rows:
+        _say("No MCP servers configured. Add one: isthmus mcp add --help")
+    for problem in configuration.problems:
+        _say(f"Problem: {problem}")
+    is_well = not configuration.problems
     async for row, connection in trying(rows, timeout, DEFAULT_TIMEOUT):
         show(row)
         is_well = is_well and (row.is_well or row.status in (DISABLED, NOT_TRUSTED))

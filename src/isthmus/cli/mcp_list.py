@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from isthmus.cli.mcp_servers import HELP, load
+from isthmus.cli.mcp_servers import HELP, load, load_with_editor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
     from isthmus.mcp_host.config import ServerConfig
-    from isthmus.mcp_host.configuration import ConfiguredServer
+    from isthmus.mcp_host.configuration import ConfiguredServer, McpConfiguration
     from isthmus.mcp_host.connection import ServerConnection
 
 DEFAULT_TIMEOUT = 15_000
@@ -54,8 +54,8 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
     Secrets are shown as ***. `isthmus mcp doctor NAME` says more of one.
     """
     configuration = load()
-    rows = [Row(server) for server in configuration.servers]
-    if no_connect or not any(row.is_usable for row in rows):
+    if no_connect or not configuration.servers:
+        rows = [Row(server) for server in configuration.servers]
         for row in rows:
             row.note_untried()
             if not as_json:
@@ -63,7 +63,7 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
     else:
         import asyncio
 
-        asyncio.run(_try(rows, timeout, as_json=as_json))
+        configuration, rows = asyncio.run(_try(timeout, as_json=as_json))
     if as_json:
         listed = {"servers": [row.as_json() for row in rows], "problems": list(configuration.problems)}
         click.echo(json.dumps(listed, indent=2))
@@ -170,10 +170,13 @@ def show(row: Row) -> None:
         click.echo(_visible(line))
 
 
-async def _try(rows: list[Row], timeout: int | None, *, as_json: bool) -> None:
+async def _try(timeout: int | None, *, as_json: bool) -> "tuple[McpConfiguration, list[Row]]":
+    configuration = await load_with_editor()
+    rows = [Row(server) for server in configuration.servers]
     async for row, _ in trying(rows, timeout, DEFAULT_TIMEOUT):
         if not as_json:
             show(row)
+    return configuration, rows
 
 
 async def trying(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.mcp_servers import HELP, find, load
+from isthmus.cli.mcp_servers import HELP, find, load_with_editor
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
     from isthmus.mcp_host.login import Logins
     from isthmus.mcp_host.surroundings import Surroundings
 
-    found = find(load(), name)
+    found = find(await load_with_editor(), name)
     if isinstance(found, UnusableServer):
         if found.config is None or found.hindrance is Hindrance.TRUST:
             raise LoginCommandError(f"{name} is not in use: {found.problem}")

@@ -13,6 +13,7 @@ from isthmus.settings import project_settings_path, user_settings_path
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.configuration import ConfiguredServer, McpConfiguration
+    from isthmus.mcp_host.trust import FolderTrust
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 USER = "user"
@@ -50,13 +51,29 @@ def settings_path(scope: str) -> Path:
     return path
 
 
-def load() -> "McpConfiguration":
-    """The servers for work in the current folder."""
+def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
+    """The servers for work in the current folder; trusted as the person's file says, unless `trusts` says it."""
     from isthmus.mcp_host.configuration import load_configuration
     from isthmus.mcp_host.trust import file_trust
 
     home = Path.home()
-    return load_configuration(Path.cwd().resolve(), home, dict(os.environ), file_trust(home))
+    return load_configuration(Path.cwd().resolve(), home, dict(os.environ), trusts or file_trust(home))
+
+
+async def load_with_editor() -> "McpConfiguration":
+    """The same, for who connects: what the editor that has the folder open says of its trust counts first."""
+    configuration = load()
+    if configuration.is_trusted is None:
+        return configuration  # Nothing here depends on it.
+    from isthmus.cli.editors import EditorDirectory
+
+    folder, editors = Path.cwd().resolve(), EditorDirectory(dict(os.environ))
+    try:
+        await editors.context(folder)
+        said = editors.trust(folder)
+    finally:
+        await editors.aclose()
+    return configuration if said in (None, configuration.is_trusted) else load(lambda _folder: bool(said))
 
 
 def find(configuration: "McpConfiguration", name: str) -> "ConfiguredServer":
