@@ -13,11 +13,11 @@ import re
 import secrets
 import signal
 from asyncio.subprocess import PIPE, Process
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any, cast
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -40,8 +40,6 @@ INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 _CHUNK = 256 * 1024
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 
-Streams = tuple["MemoryObjectReceiveStream[SessionMessage | Exception]", "MemoryObjectSendStream[SessionMessage]"]
-
 
 def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """The environment of a server: little of the agent's, and what is configured for it."""
@@ -51,7 +49,7 @@ def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -
 @contextlib.asynccontextmanager
 async def stdio_streams(
     endpoint: StdioEndpoint, environment: Mapping[str, str], log: ServerLog, sandbox: ServerSandbox | None = None
-) -> AsyncGenerator[Streams, None]:
+) -> AsyncGenerator["tuple[Incoming, Outgoing]", None]:
     """The streams to a server that is started for them, in the sandbox where there is one, and ended with them.
 
     Raises:
@@ -65,19 +63,13 @@ async def stdio_streams(
         launch = plain if sandbox is None else await sandbox.launch(plain, environment, log)
         announce = await stack.enter_async_context(group_guard())
         process = await stack.enter_async_context(_started(launch, log, announce))
-        incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
-        outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
-        with incoming_send, incoming, outgoing, outgoing_receive:
-            async with anyio.create_task_group() as group:
-                group.start_soon(_read, process, incoming_send, log)
-                group.start_soon(_read_errors, process, log)
-                group.start_soon(_write, process, outgoing_receive)
-                try:
-                    yield incoming, outgoing
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await _end(process, is_wrapped=launch is not plain)
-                    group.cancel_scope.cancel()
+        reading_errors = asyncio.create_task(_read_errors(process, log))
+        try:
+            yield Incoming(process, log), Outgoing(process)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process, is_wrapped=launch is not plain)
+            reading_errors.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await stack.aclose()
@@ -130,34 +122,80 @@ def _signal(process: Process, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-async def _read(process: Process, send: MemoryObjectSendStream[SessionMessage | Exception], log: ServerLog) -> None:
-    splitter = LineSplitter(MAXIMUM_MESSAGE_BYTES)
-    output = cast("asyncio.StreamReader", process.stdout)
-    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-        async with send:
-            while data := await output.read(_CHUNK):
-                for line in splitter.feed(data):
-                    if (message := _message(line, log)) is not None:
-                        await send.send(message)
-            # So that whoever is told of the end can say why.
-            with anyio.move_on_after(0.3):
-                log.exit_code = await process.wait()
+class Incoming:
+    """The messages of the server, read when they are asked for: no task and no queue between it and the session."""
+
+    def __init__(self, process: Process, log: ServerLog) -> None:
+        self._process = process
+        self._output = cast("asyncio.StreamReader", process.stdout)
+        self._log = log
+        self._splitter = LineSplitter(MAXIMUM_MESSAGE_BYTES)
+        self._messages: deque[SessionMessage] = deque()
+
+    def __aiter__(self) -> "Incoming":
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        while not self._messages:
+            data = await self._output.read(_CHUNK)
+            if not data:
+                # So that whoever is told of the end can say why.
+                with anyio.move_on_after(0.3):
+                    self._log.exit_code = await self._process.wait()
+                raise StopAsyncIteration
+            for line in self._splitter.feed(data):
+                if (message := _message(line, self._log)) is not None:
+                    self._messages.append(message)
+        return self._messages.popleft()
+
+    async def receive(self) -> SessionMessage:
+        """The next message.
+
+        Raises:
+            EndOfStream: there is none.
+        """
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    async def aclose(self) -> None:
+        """Nothing: the process is ended by whoever started it."""
+
+    async def __aenter__(self) -> "Incoming":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class Outgoing:
+    """The messages to the server. One to a server that has ended goes nowhere: the other direction tells of the end."""
+
+    def __init__(self, process: Process) -> None:
+        self._input = cast("asyncio.StreamWriter", process.stdin)
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write a message, and wait as long as the server does not read."""
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        with contextlib.suppress(ConnectionError):
+            self._input.write(text.encode("utf-8", "replace") + b"\n")
+            await self._input.drain()
+
+    async def aclose(self) -> None:
+        """Nothing: the process is ended by whoever started it."""
+
+    async def __aenter__(self) -> "Outgoing":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 async def _read_errors(process: Process, log: ServerLog) -> None:
     errors = cast("asyncio.StreamReader", process.stderr)
     while data := await errors.read(_CHUNK):
         log.feed(data)
-
-
-async def _write(process: Process, receive: MemoryObjectReceiveStream[SessionMessage]) -> None:
-    input_ = cast("asyncio.StreamWriter", process.stdin)
-    with contextlib.suppress(ConnectionError):
-        async with receive:
-            async for item in receive:
-                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                input_.write(text.encode("utf-8", "replace") + b"\n")
-                await input_.drain()
 
 
 def _message(line: Line, log: ServerLog) -> SessionMessage | None:
