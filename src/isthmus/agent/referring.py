@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.agent.calls import CallRunner
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.resource_references import Reference, find_references
+from isthmus.agent.resource_references import Reference, completed, find_references
 from isthmus.agent.session import OpenCall, Session
 from isthmus.development_tool import ConfirmationDetails, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, ReferredContent
 from isthmus.models.base import ToolRequest
+from isthmus.slash_commands import Completion
 from isthmus.tools.base import (
     Approved,
     Arguments,
@@ -78,6 +79,15 @@ async def read_references(
     read = _referred(session, calls)
     if read is not None:
         yield session.apply(read)
+
+
+async def complete_references(line: str, contents: ServerContents | None, scope: ToolScope) -> Sequence[Completion]:
+    """How a reference at the end of a line may go on."""
+    if contents is None or "@" not in line:
+        return ()
+    listed = [(item.server, item.uri) for item in await contents.resources(scope) if not item.is_template]
+    found = completed(line, listed)
+    return () if found is None else [Completion(line[: found[0]] + item, "") for item in found[1]]
 
 
 async def _references(text: str, contents: ServerContents, scope: ToolScope) -> list[Reference]:

@@ -31,6 +31,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
+from isthmus.slash_commands import Completion
 
 TEXT_SECONDS = 0.03
 """How long text is gathered into one row."""
@@ -68,6 +69,17 @@ class ParkingAgent(Agent, Protocol):
 
     @property
     def parked(self) -> ParkedCalls: ...
+
+
+@runtime_checkable
+class CompletingAgent(Agent, Protocol):
+    """An agent that says how what somebody types may go on."""
+
+    async def complete(
+        self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
+    ) -> Sequence[Completion]:
+        """See :meth:`isthmus.client.LineCompleter.complete`."""
+        ...
 
 
 class Segment:

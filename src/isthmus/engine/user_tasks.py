@@ -40,10 +40,11 @@ from isthmus.development_tool import (
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
 from isthmus.engine.commanding import began, settled, typed, why_not
 from isthmus.engine.runner import Runner
-from isthmus.engine.segment import CommandAgent
+from isthmus.engine.segment import CommandAgent, CompletingAgent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, Command, ConfirmationAccepted, ModelReply, Prompt, StateChange, TaskState
 from isthmus.journal.base import NO_LIMITS, NewTask, StaleLease, TaskRow
+from isthmus.slash_commands import Completion
 
 HISTORY_MESSAGES = 50
 """Messages of a snapshot when the asker names no number."""
@@ -160,6 +161,15 @@ class UserTasks:
         """See :meth:`isthmus.client.AgentClient.commands`."""
         _, workspace = await self._place(scope)
         return await self._commands(workspace, scope.settings)
+
+    async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
+        """See :meth:`isthmus.client.LineCompleter.complete`."""
+        agent = self._runner.agent
+        if not isinstance(agent, CompletingAgent):
+            return ()
+        _, workspace = await self._place(scope)
+        told = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
+        return await agent.complete(Path(workspace), told, line, self._user)
 
     async def execute(self, command: CommandMessage) -> Execution:
         """See :meth:`isthmus.client.AgentClient.execute`."""

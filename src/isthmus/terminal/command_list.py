@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from isthmus.client import AgentClient, CommandScope
+from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
 from isthmus.slash_commands import CommandLine, Completion, all_commands, completions, near, read_line
@@ -25,6 +25,8 @@ KEYS = (
 )
 LOAD_SECONDS = 10.0
 """How long a command that was typed waits for the list."""
+ASK_SECONDS = 1.0
+"""How long a person who pressed Tab waits for the agent."""
 
 
 @dataclass(slots=True)
@@ -35,9 +37,11 @@ class CommandList:
     tree: Sequence[SlashCommand] = ()
     problem: str | None = None
     _loading: "asyncio.Task[None] | None" = field(default=None)
+    _scope: CommandScope = field(default_factory=CommandScope)
 
     def load(self, scope: CommandScope) -> None:
         """Ask for the agent's commands, without waiting for them."""
+        self._scope = scope
         if self._loading is None or self._loading.done():
             self._loading = asyncio.ensure_future(self._load(scope))
 
@@ -61,6 +65,16 @@ class CommandList:
         own = (SlashCommand(name.removeprefix("/"), what) for name, what in OWN)
         names = {command.name for command in self.tree}
         return completions(line, [*(command for command in own if command.name not in names), *self.tree])
+
+    async def ask(self, line: str) -> Sequence[Completion]:
+        """How a line may go on as the agent knows it, e.g. an argument's value; nothing when that takes too long."""
+        if not isinstance(self.agent, LineCompleter):
+            return ()
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                return await self.agent.complete(self._scope, line)
+        except (IsthmusError, TimeoutError):
+            return ()
 
     def likely(self, text: str) -> Sequence[str]:
         """Commands whose names are near what was typed."""

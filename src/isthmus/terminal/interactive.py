@@ -73,7 +73,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     asking = Asking(screen, renderer, prompter, options.answered_by)
     turns = Turns(agent, screen, renderer, asking)
     commands = CommandList(agent)
-    prompter.offer(commands.complete)
+    prompter.offer(commands.complete, commands.ask)
     conversation = _Conversation(agent, options, screen, renderer, prompter, turns, commands)
     main = asyncio.ensure_future(conversation.run())
     ended_by: list[int] = []
@@ -196,6 +196,11 @@ class _Conversation:
         """A command of the agent; what is none of any name may be a prompt that begins with a path."""
         await self.commands.ready()
         line = self.commands.read(text)
+        if (line is None and _is_command(text)) or (line is not None and line.command is None):
+            # It may have come since the list was made: MCP servers have commands, too.
+            self.commands.load(self._scope())
+            await self.commands.ready()
+            line = self.commands.read(text)
         if line is not None and line.command is not None:
             await self._execute(CommandMessage(line.path, line.args, self._scope()), text)
         elif line is not None or _is_command(text):

@@ -5,9 +5,10 @@ not every terminal answers them, and all that they give is the height that is le
 """
 
 import os
+import re
 import sys
 import termios
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,20 +21,24 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
 from prompt_toolkit.styles import Style
 
+from isthmus.slash_commands import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.interruption import Interrupted
-from isthmus.terminal.prompting import Complete
+from isthmus.terminal.prompting import AskForCompletions, Complete
 from isthmus.terminal.questions import Choice, Question
 from isthmus.terminal.screen import Glyphs
 
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
 YES_AND_NO = "yn"
+_REFERENCE = re.compile(r"(^|\s|[(\[])@\S*$")
+"""A reference to what an agent knows, at the end of a line."""
 
 
 class PromptToolkitPrompter:
@@ -48,10 +53,11 @@ class PromptToolkitPrompter:
         self._output = _output()
         self._glyph = glyphs.prompt
         self._reading: PromptSession[str] | None = None
+        self._completer: _LineCompleter | None = None
         self._prompt: PromptSession[str] = PromptSession(
             multiline=True,
             history=_history(history_file),
-            key_bindings=_prompt_keys(),
+            key_bindings=_prompt_keys(self._complete),
             prompt_continuation="  ",
             style=STYLE,
             output=self._output,
@@ -62,9 +68,25 @@ class PromptToolkitPrompter:
             complete_style=CompleteStyle.READLINE_LIKE,
         )
 
-    def offer(self, complete: Complete) -> None:
-        """Complete slash commands on Tab."""
-        self._prompt.completer = _CommandCompleter(complete)
+    def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
+        """Complete on Tab: slash commands at once, what the agent knows when it has answered."""
+        self._completer = self._prompt.completer = _LineCompleter(complete, ask)
+
+    def _complete(self, event: KeyPressEvent) -> None:
+        """Tab. Whoever has to be asked is asked beside the typing; what was typed meanwhile makes the answer void."""
+        completer, line = self._completer, event.current_buffer.document.text_before_cursor
+        if completer is None:
+            return
+        if not completer.has_to_ask(line):
+            display_completions_like_readline(event)
+            return
+
+        async def ask() -> None:
+            await completer.ask(line)
+            if event.current_buffer.document.text_before_cursor == line:
+                display_completions_like_readline(event)
+
+        event.app.create_background_task(ask())
 
     async def read_prompt(self) -> str:
         return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")])
@@ -118,19 +140,43 @@ class PromptToolkitPrompter:
             self._reading = None
 
 
-class _CommandCompleter(Completer):
-    """Slash commands, on the first line."""
+class _LineCompleter(Completer):
+    """Slash commands, and what somebody answered about one line."""
 
-    def __init__(self, complete: Complete) -> None:
+    def __init__(self, complete: Complete, ask: AskForCompletions | None) -> None:
         self._complete = complete
+        self._ask = ask
+        self._answered: tuple[str, Sequence[Completion]] = ("", ())
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[ToolkitCompletion]:
         line = document.text_before_cursor
-        if not line.startswith("/") or "\n" in line:
-            return
-        start = line.rfind(" ") + 1
-        for found in self._complete(line):
-            yield ToolkitCompletion(found.line[start:], start_position=start - len(line))
+        found = self._known(line)
+        if not found and line == self._answered[0]:
+            found = self._answered[1]
+        # What is replaced begins with a word, so that words are what is shown.
+        same = min((_common(line, item.line) for item in found), default=0)
+        start = max(line.rfind(" ", 0, same), line.rfind("\n", 0, same)) + 1
+        for item in found:
+            yield ToolkitCompletion(item.line[start:], start_position=start - len(line))
+
+    def has_to_ask(self, line: str) -> bool:
+        """Whether somebody else may know more of the line."""
+        is_argument = line.startswith("/") and " " in line
+        return self._ask is not None and (is_argument or bool(_REFERENCE.search(line))) and not self._known(line)
+
+    async def ask(self, line: str) -> None:
+        """Ask how the line may go on."""
+        if self._ask is not None:
+            self._answered = (line, await self._ask(line))
+
+    def _known(self, line: str) -> Sequence[Completion]:
+        return self._complete(line) if line.startswith("/") and "\n" not in line else ()
+
+
+def _common(one: str, other: str) -> int:
+    """How many letters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _output() -> Vt100_Output:
@@ -147,9 +193,10 @@ def _output() -> Vt100_Output:
     return Vt100_Output(sys.stdout, size, os.environ.get("TERM"), colors, enable_cpr=False)
 
 
-def _prompt_keys() -> KeyBindings:
+def _prompt_keys(complete: Callable[[KeyPressEvent], None]) -> KeyBindings:
     """Enter sends; Alt-Enter, or Enter after a backslash, begins another line; Ctrl-C clears, or interrupts."""
     keys = KeyBindings()
+    keys.add("tab")(complete)
     keys.add("enter")(_send)
     keys.add("escape", "enter")(_begin_line)
     keys.add("c-c")(_clear)

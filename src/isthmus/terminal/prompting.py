@@ -7,7 +7,7 @@ redirected). The form with an editable prompt is in ``prompt_toolkit_input``.
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Complete: TypeAlias = Callable[[str], Sequence[Completion]]
 """How a line may go on: whole lines."""
+AskForCompletions: TypeAlias = Callable[[str], Awaitable[Sequence[Completion]]]
+"""The same, of somebody who takes a moment."""
 
 
 class Prompter(Protocol):
@@ -36,8 +38,8 @@ class Prompter(Protocol):
         """What is typed stands on the screen afterwards."""
         ...
 
-    def offer(self, complete: Complete) -> None:
-        """What a line may go on as, for a person who asks (Tab)."""
+    def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
+        """What a line may go on as, for a person who asks (Tab); ``ask`` is asked where ``complete`` knows nothing."""
         ...
 
     async def read_prompt(self) -> str:

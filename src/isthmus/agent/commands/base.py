@@ -6,7 +6,7 @@ is not said twice, and calls that are settled give their outcome at once. So wha
 on anything that changes, and effects belong into calls. Deliberately not here: how steps are carried out.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -121,6 +121,8 @@ class CommandContext:
 
 
 Body: TypeAlias = Callable[[CommandContext], Steps]
+CompleteArguments: TypeAlias = Callable[[AgentResources, ToolScope, str], Awaitable[Sequence[str]]]
+"""How the text behind a command's name may go on: whole texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class CommandNode:
     body: Body | None = None
     arguments: tuple[SlashCommandArgument, ...] = ()
     sub_commands: "tuple[CommandNode, ...]" = ()
+    complete: CompleteArguments | None = None
 
     def declared(self) -> SlashCommand:
         """The command as clients see it."""

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.agent.commands.base import AskModel, CommandContext, CommandNode, Fail, Say, Steps, argument
-from isthmus.command_arguments import ArgumentError, read_arguments, usage
+from isthmus.agent.resources import AgentResources
+from isthmus.command_arguments import ArgumentError, NamePlace, ValuePlace, place_at_end, read_arguments, usage
 from isthmus.development_tool import SlashCommandArgument
 from isthmus.slash_commands import ALIASES, FRONT_COMMANDS
+from isthmus.tools.base import ToolScope
 from isthmus.tools.server_contents import ServerPrompt
 
 MAXIMUM_NAME = 63
@@ -81,7 +83,8 @@ def node_of(name: str, prompt: ServerPrompt) -> CommandNode:
     """The prompt as a command of this name."""
     told = " ".join(prompt.description.split())[:MAXIMUM_DESCRIPTION] or f"The prompt {prompt.name}"
     description = f"{told} (MCP server {prompt.server})"
-    return CommandNode(name, description, partial(run_prompt, name, prompt), _arguments(prompt))
+    body, complete = partial(run_prompt, name, prompt), partial(complete_prompt, prompt)
+    return CommandNode(name, description, body, _arguments(prompt), complete=complete)
 
 
 def _arguments(prompt: ServerPrompt) -> tuple[SlashCommandArgument, ...]:
@@ -108,6 +111,21 @@ async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -
     folder = context.options.output_folder / context.session.task_id
     content = await contents.get_prompt(context.scope, prompt.server, prompt.name, values, folder)
     yield AskModel(_marked(name, prompt, values, content.text), content.media)
+
+
+async def complete_prompt(prompt: ServerPrompt, resources: AgentResources, scope: ToolScope, args: str) -> list[str]:
+    """How the arguments may go on: names that are left, and values as the server suggests them."""
+    match place_at_end(args, _arguments(prompt)):
+        case NamePlace(names, start):
+            return [args[:start] + name for name in names]
+        case ValuePlace() as place if resources.contents is not None:
+            values = await resources.contents.complete(scope, prompt, place.argument, place.typed, place.given)
+            found = [args[: place.start] + place.completed(value) for value in values]
+            if not found and not place.typed and not place.before:
+                found = [f"{args[: place.start]}--{place.argument}="]
+            return found
+        case _:
+            return []
 
 
 def help_of(name: str, prompt: ServerPrompt) -> str:

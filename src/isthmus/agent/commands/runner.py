@@ -47,6 +47,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.models.base import ModelError, ToolRequest
+from isthmus.slash_commands import Completion
 from isthmus.tools.base import ToolScope, ToolSet
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,15 @@ class CommandRunner:
         """The tree for a scope and a person's own folder: built-in commands, custom ones, prompts of MCP servers."""
         nodes, _ = await self._nodes(scope, home)
         return tuple(node.declared() for node in nodes)
+
+    async def complete(self, scope: ToolScope, home: Path | None, line: str) -> Sequence[Completion]:
+        """How a line may go on behind a command's name, where that is known."""
+        name, blank, args = line.removeprefix("/").partition(" ")
+        nodes, _ = await self._nodes(scope, home) if blank else ((), ())
+        node = find_node((name,), nodes)
+        if node is None or node.complete is None:
+            return ()
+        return [Completion(f"/{name} {text}", "") for text in await node.complete(self._resources, scope, args)]
 
     async def run(
         self, session: Session, tools: ToolSet, scope: ToolScope, options: AgentOptions

@@ -1,0 +1,233 @@
+"""Prompts, resources and instructions of real MCP servers in the whole program: headless, in a terminal, over A2A."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.a2a.client.remote_agent import RemoteAgent
+from isthmus.client import CommandMessage, CommandScope, PromptMessage, Turn
+from isthmus.development_tool import CommandExecutionStatus, McpDetails, ToolCallConfirmation, ToolCallStatus
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from support.contents_desk import asked, contents_server
+from support.isthmus_program import ISTHMUS
+from support.mcp_hosting import write_servers
+from support.programs import NODE_PEERS, node_package, require
+from support.pty_program import PtyProgram, pty_program
+from support.serve_program import ServeProgram, serve_program
+from support.surroundings import Surroundings
+
+pytestmark = pytest.mark.anyio
+
+ECHO = """
+name: echo
+scenarios:
+  - prompt: '.'
+    replies:
+      - text: 'You said: {{prompt}}'
+"""
+READING = """
+name: reading
+scenarios:
+  - prompt: '.'
+    replies:
+      - call: {name: list_mcp_resources, arguments: {serverName: everything}}
+      - call: {name: read_mcp_resource, arguments: {uri: 'demo://resource/dynamic/text/7'}}
+      - text: done
+"""
+PROMPT = r"(?m)^\u203a ?$"
+HAIKU = (
+    "Write a haiku{} called Gemini CLI. Note that a haiku is 5 syllables followed by 7 syllables followed by 5"
+    " syllables"
+)
+
+
+def poems(keep: Path) -> dict[str, Any]:
+    """The example server of spec 4; `keep` is the file that it notes its calls in."""
+    node_package("@modelcontextprotocol/sdk")
+    return {"command": str(require("node")), "args": [str(NODE_PEERS / "poem_server.mjs"), str(keep)]}
+
+
+def everything() -> dict[str, Any]:
+    script = node_package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
+    return {"command": str(require("node")), "args": [str(script), "stdio"]}
+
+
+def run(tmp_path: Path, workspace: Path, prompt: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
+    return subprocess.run(
+        [*ISTHMUS, "-p", prompt, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", *arguments,
+         "--data-dir", str(tmp_path / "data")],
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=120, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def client_of(server: ServeProgram) -> AsyncGenerator[RemoteAgent]:
+    agent = await RemoteAgent.connect(server.url, server.token)
+    try:
+        yield agent
+    finally:
+        await agent.aclose()
+
+
+async def events_of(turn: Turn | None) -> list[AgentEvent]:
+    assert turn is not None
+    return [delivery.event async for delivery in turn.deliveries]
+
+
+def text_of(events: list[AgentEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextContent))
+
+
+@pytest.mark.requirement("MCP-153", "MCP-154", "MCP-155", "MCP-156")
+@pytest.mark.parametrize(
+    ("typed", "mood"),
+    [
+        ('/poem-writer --title="Gemini CLI" --mood="reverent"', "reverent"),
+        ('/poem-writer "Gemini CLI" reverent', "reverent"),
+        ("/poem-writer --title 'Gemini CLI'", None),
+    ],
+)
+def test_the_documents_example_runs_as_it_stands_there(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, typed: str, mood: str | None
+) -> None:
+    write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
+    ended = run(tmp_path, workspace, typed)
+    assert ended.returncode == 0, ended.stderr
+    assert HAIKU.format(f" with the mood {mood}" if mood else "") in ended.stdout
+    call = {"title": "Gemini CLI"} | ({"mood": mood} if mood else {})
+    assert [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()] == [call]
+
+
+@pytest.mark.requirement("MCP-152")
+def test_headless_a_missing_argument_is_bad_input_and_names_the_usage(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
+    ended = run(tmp_path, workspace, "/poem-writer")
+    assert ended.returncode == 42
+    assert "/poem-writer needs title - Usage: /poem-writer TITLE [MOOD]" in ended.stderr
+    assert not (tmp_path / "calls").exists()
+
+
+@pytest.mark.requirement("MCP-003")
+def test_headless_a_resource_stands_behind_the_prompt(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    ended = run(tmp_path, workspace, "Read @everything:demo://resource/static/document/features.md, please.")
+    assert ended.returncode == 0, ended.stderr
+    assert "# Everything Server - Features" in ended.stdout
+
+
+def test_in_a_terminal_tab_completes_prompts_arguments_values_and_resources(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
+    command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
+    with pty_program(command, folder=workspace, environment=dict(os.environ), columns=120) as terminal:
+        terminal.wait_for(PROMPT)
+        terminal.press("/help\r").wait_for("/completable-prompt").wait_for(PROMPT)
+        tab(terminal, "/comple", r"\u203a /completable-prompt")
+        tab(terminal, " --dep", "--department=")
+        tab(terminal, "Eng", "--department=Engineering")
+        tab(terminal, " --name=", "--name=Alice.*--name=Charlie")
+        tab(terminal, "Bo", "--department=Engineering --name=Bob")
+        terminal.press("\r").wait_for("Please promote Bob to the head of the Engineering team").wait_for(PROMPT)
+        tab(terminal, "See @every", "@everything:demo://resource/static/document/")
+        tab(terminal, "fea", "See @everything:demo://resource/static/document/features.md")
+        terminal.press("\r").wait_for("read_mcp_resource").wait_for("end of").wait_for(PROMPT)
+
+
+def tab(terminal: PtyProgram, typed: str, pattern: str) -> None:
+    """Type, and press Tab until what is looked for is there: on a busy machine the server may be asked in vain."""
+    terminal.press(typed)
+    for _ in range(8):
+        with suppress(AssertionError):
+            terminal.press("\t").wait_for(pattern, 3)
+            return
+    terminal.wait_for(pattern)
+
+
+@pytest.mark.requirement("MCP-151", "MCP-152", "MCP-155", "MCP-156")
+async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls"), "everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ECHO) as server, client_of(server) as agent:
+        scope = CommandScope(settings={"workspace_path": str(workspace)})
+        tree = {command.name: command for command in await agent.commands(scope)}
+        assert [(item.name, item.is_required) for item in tree["poem-writer"].arguments] == [
+            ("title", True),
+            ("mood", False),
+        ]
+        assert "Name of the city" in tree["args-prompt"].arguments[0].description
+        run = await agent.execute(CommandMessage(("poem-writer",), '"Gemini CLI" --mood=reverent', scope))
+        assert run.status is CommandExecutionStatus.STARTED
+        events = await events_of(run.turn)
+        assert events[-1] == StateChange(TaskState.COMPLETED)
+        assert HAIKU.format(" with the mood reverent") in text_of(events)
+        refused = await agent.execute(CommandMessage(("poem-writer",), "", scope))
+        assert refused.status is CommandExecutionStatus.FAILED_TO_START
+        assert "Usage: /poem-writer TITLE [MOOD]" in (refused.message or "")
+        run = await agent.execute(CommandMessage(("resource-prompt",), "Text 1", scope))
+        assert "[resource demo://resource/dynamic/text/1]" in text_of(await events_of(run.turn))
+        assert len((tmp_path / "calls").read_text().splitlines()) == 1
+
+
+@pytest.mark.requirement("MCP-003")
+async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_them_again(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    notes = tmp_path / "notes"
+    write_servers(surroundings.home, {"notes": contents_server(notes)})
+    script = ECHO.replace(
+        "- text: 'You said: {{prompt}}'", "- call: {name: run_shell_command, arguments: {command: ls}}"
+    )
+    async with serve_program(tmp_path, workspace, script=script) as server, client_of(server) as agent:
+        message = PromptMessage("See @notes:notes://today", settings={"workspace_path": str(workspace)})
+        turn = await agent.prompt(message)
+        events = await events_of(turn)
+        assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        calls = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)]
+        assert [call.status for call in calls if call.tool_name == "read_mcp_resource"][-1] is ToolCallStatus.SUCCEEDED
+        asking = calls[-1].tool_call_id
+        await server.end(signal.SIGKILL)
+    async with serve_program(tmp_path, workspace, script=script) as server, client_of(server) as agent:
+        answer = [ToolCallConfirmation(asking, "cancel")]
+        events = await events_of(await agent.answer(turn.task_id, answer, answered_by="test"))
+        assert isinstance(events[-1], StateChange)
+        assert events[-1].state.is_terminal
+    assert [method for method, _ in asked(notes)] == ["resources/read"]
+
+
+async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_permission(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=READING) as server, client_of(server) as agent:
+        turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
+        events = await events_of(turn)
+        assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        calls = {e.tool_call.tool_name: e.tool_call for e in events if isinstance(e, ToolCallUpdate)}
+        listed = calls["list_mcp_resources"]
+        assert listed.status is ToolCallStatus.SUCCEEDED
+        assert listed.output is not None
+        assert "- everything: demo://resource/dynamic/text/{resourceId} (template)" in (listed.output.text or "")
+        asks = calls["read_mcp_resource"]
+        assert asks.confirmation_request is not None
+        assert asks.confirmation_request.mcp_details == McpDetails("everything", "read_mcp_resource")
+        answer = [ToolCallConfirmation(asks.tool_call_id, "proceed_always_server")]
+        events = await events_of(await agent.answer(turn.task_id, answer, answered_by="test"))
+        done = [e.tool_call for e in events if isinstance(e, ToolCallUpdate)][-1]
+        assert done.output is not None
+        assert "Resource 7: This is a plaintext resource" in (done.output.text or "")
+        assert events[-1] == StateChange(TaskState.COMPLETED)
