@@ -16,6 +16,7 @@ from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation,
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import hostile, write_servers
+from support.programs import node_package, require
 from support.serve_program import serve_program
 from support.surroundings import Surroundings
 from support.waiting import eventually
@@ -129,6 +130,53 @@ def test_without_trust_a_headless_turn_refuses_the_call_and_says_how_to_allow_it
     assert all("nobody can be asked" in text for text in refused)
     for allowed in ("ok", "helper", "helper.ok"):
         assert outputs("--allowed-tools", allowed) == ["ok one", "ok two"], allowed
+
+
+NODE_SERVER = """
+const { Server } = require(SDK + "/server/index.js");
+const { StdioServerTransport } = require(SDK + "/server/stdio.js");
+const { CallToolRequestSchema, ListToolsRequestSchema } = require(SDK + "/types.js");
+const server = new Server({ name: "node-server", version: "1.0.0" }, { capabilities: { tools: {} } });
+const ok = { name: "ok", description: "Where it runs.", inputSchema: { type: "object", properties: { x: {} } } };
+server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: [ok] }));
+server.setRequestHandler(CallToolRequestSchema, async () => ({
+  content: [{ type: "text", text: `${process.argv.slice(2)} in ${process.cwd()}` }],
+}));
+server.connect(new StdioServerTransport());
+"""
+
+
+@pytest.mark.requirement("MCP-072", "MCP-020", "MCP-023", "MCP-028")
+def test_the_documents_node_server_runs_where_and_as_it_says_and_is_trusted(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    require("node")
+    sdk = node_package("@modelcontextprotocol/sdk") / "dist" / "cjs"
+    program = workspace / "mcp-servers" / "node" / "dist" / "server.js"
+    program.parent.mkdir(parents=True)
+    program.write_text(NODE_SERVER.replace("SDK", json.dumps(str(sdk))), encoding="utf-8")
+    (surroundings.home / ".gemini").mkdir()
+    (surroundings.home / ".gemini" / "settings.json").write_text(
+        """{
+  "mcpServers": {
+    "nodeServer": {
+      "command": "node",
+      "args": ["dist/server.js", "--verbose"],
+      "cwd": "./mcp-servers/node",
+      "trust": true, // as the document has it
+    }
+  }
+}""",
+        encoding="utf-8",
+    )
+    command = [*ISTHMUS, "-p", "go", "-o", "stream-json", "-m", script(tmp_path), "--no-ide"]
+    ended = subprocess.run(
+        [*command, "--data-dir", str(tmp_path / "data")],
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    outputs = [line.get("output") or line.get("error") for line in lines if line["type"] == "tool_result"]
+    assert outputs == [f"--verbose in {program.parent.parent.resolve()}"] * 2, ended.stderr
 
 
 def test_servers_end_with_an_agent_that_is_killed(surroundings: Surroundings, tmp_path: Path, workspace: Path) -> None:
