@@ -74,7 +74,7 @@ class LinePrompter:
         self._reader: threading.Thread | None = None
         self._reading: asyncio.Future[str | None] | None = None
 
-    def offer(self, complete: Complete) -> None:
+    def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
         """Nothing is completed on plain lines."""
 
     async def read_prompt(self) -> str:
