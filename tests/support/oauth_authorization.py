@@ -11,7 +11,7 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -187,8 +187,3 @@ class AuthorizationServer:
         self.tokens.pop(form["token"], None)
         self.refreshing.pop(form["token"], None)
         return Response(status_code=200)
-
-
-def query_of(url: str) -> dict[str, str]:
-    """The parameters of a URL."""
-    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}

@@ -23,6 +23,11 @@ def page_in(text: str) -> str | None:
     return None if found is None else found[0]
 
 
+def query_of_page(page: str) -> dict[str, str]:
+    """The parameters of a page's address."""
+    return dict(httpx2.URL(page).params)
+
+
 async def log_in(host: McpHost, scope: ToolScope, name: str = "s") -> list[str]:
     """Log in as a person with a browser does; gives what was told."""
     told: list[str] = []

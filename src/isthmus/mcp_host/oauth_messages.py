@@ -260,14 +260,16 @@ def pasted(text: str) -> Mapping[str, str]:
     Raises:
         OAuthError: there is no code in it.
     """
-    shown = "".join(text.split())  # terminals break long lines
-    query = urlsplit(shown).query if "://" in shown else shown.partition("?")[2] or shown
-    if "=" in query:
+    address = "".join(text.split())  # terminals break long lines
+    if "=" in address:
+        query = urlsplit(address).query if "://" in address else address.rpartition("?")[2]
         values = {name: found[0] for name, found in parse_qs(query).items()}
         if "code" in values or "error" in values:
+            if "state" not in values:
+                raise OAuthError("the state is missing in that; copy the whole address that the browser ended at")
             return values
-    elif re.fullmatch(r"[A-Za-z0-9._~+/-]{4,2048}", shown) and "://" not in shown:
-        return {"code": shown}
+    elif re.fullmatch(r"[A-Za-z0-9._~+/-]{6,2048}", text.strip()) and "://" not in text:
+        return {"code": text.strip()}
     raise OAuthError(
         "there is no code in that; expected the whole address at which the browser ended, such as "
         "http://localhost:7777/oauth/callback?code=...&state=..."

@@ -48,8 +48,6 @@ class RedirectReceiver:
             raise OAuthError(
                 "that is the answer to another login (its state differs); open the page that was told last"
             )
-        if "state" not in values and set(values) != {"code"}:
-            raise OAuthError("the state is missing in that; copy the whole address that the browser ended at")
         if self.state is None or self.answer.done():
             raise OAuthError("this login does not wait for an answer any more")
         self.answer.set_result(values)
