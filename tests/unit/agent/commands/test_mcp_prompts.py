@@ -53,7 +53,7 @@ async def said_after(desk: CommandDesk, line: str) -> str:
     return desk.last_user_text()
 
 
-@pytest.mark.requirement("MCP-155", "MCP-156")
+@pytest.mark.requirement("MCP-156")
 async def test_the_servers_text_and_images_reach_the_model_in_the_same_task(
     open_desk: OpenDesk, tmp_path: Path, notes: Path
 ) -> None:
