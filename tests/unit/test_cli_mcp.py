@@ -165,7 +165,7 @@ WRONG = [
     ("add -t tcp x y", "'tcp' is not one of"),
     ("add --unknown x y", "No such option '--unknown'"),
     ("add -s system x y", "'system' is not one of"),
-    ("add --timeout 0 x y", "0 is not in the range x>=1"),
+    ("add --timeout 0 x y", "0 is not in the range"),
     ("add --timeout soon x y", "'soon' is not a valid integer"),
     ("add x https://example.com/mcp?token=abc", "'https://example.com/mcp' is a URL"),
     ("add -t http x server.py", "--transport http needs a URL such as https://example.com/mcp"),

@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from isthmus.cli.mcp_entry import STDIO, NewServer, entry, is_url
-from isthmus.cli.mcp_servers import HELP, PROJECT, load, scope_option, settings_path
+from isthmus.cli.mcp_servers import HELP, PROJECT, load, say, scope_option, settings_path
 
 
 class _AddCommand(click.Command):
@@ -73,7 +73,7 @@ class _AddCommand(click.Command):
     "-H", "--header", multiple=True, metavar='"NAME: VALUE"', help="A header of each request to the URL. Repeatable."
 )
 @click.option(
-    "--timeout", type=click.IntRange(min=1), metavar="MS", help="Milliseconds to connect, and of silence in a call."
+    "--timeout", type=click.IntRange(1, 10**12), metavar="MS", help="Milliseconds to connect, and of silence in a call."
 )
 @click.option("--trust", is_flag=True, help="Run its tools without asking; counts in the user scope.")
 @click.option("--description", metavar="TEXT", help="What it is good for.")
@@ -113,7 +113,7 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
     else:
         click.echo(f'MCP server "{name}" added to {scope} settings. ({options["transport"]})')
     for note in _notes(name, path, scope, is_trusted=bool(options["trust"])):
-        click.echo(f"Note: {note}", err=True)
+        say(f"Note: {note}", err=True)
 
 
 def _has(text: str, name: str) -> bool:

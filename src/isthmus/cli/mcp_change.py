@@ -12,6 +12,7 @@ from isthmus.cli.mcp_servers import (
     find,
     load,
     near,
+    say,
     scope_option,
     settings_path,
 )
@@ -85,7 +86,7 @@ def enable(name: str, session: bool) -> None:
         click.echo(f"MCP server '{name}' is enabled already.")
     found = find(load(), name)
     if isinstance(found, UnusableServer) and found.hindrance is not Hindrance.SWITCH:
-        click.echo(f"Note: it is not used nevertheless: {found.problem}", err=True)
+        say(f"Note: it is not used nevertheless: {found.problem}", err=True)
 
 
 def _refuse_session(session: bool) -> None:

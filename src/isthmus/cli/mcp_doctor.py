@@ -1,12 +1,13 @@
 """``isthmus mcp doctor``: connects to a server once and says all that came of it, or how all of them are in short."""
 
+import contextlib
 import json
 from typing import TYPE_CHECKING
 
 import click
 
 from isthmus.cli.mcp_list import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Row, show, trying
-from isthmus.cli.mcp_servers import HELP, find, load_with_editor
+from isthmus.cli.mcp_servers import HELP, find, load_with_editor, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,12 +51,12 @@ def command(context: click.Context, name: str | None, timeout: int | None, full:
 def _describe(row: Row) -> None:
     from isthmus.mcp_host.secrets import summary
 
-    _say(f"{row.server.name}: {row.target} ({row.transport})" if row.config is not None else row.server.name)
-    _say(f"  Configured in: {row.server.source} ({row.server.origin.value})")
+    say(f"{row.server.name}: {row.target} ({row.transport})" if row.config is not None else row.server.name)
+    say(f"  Configured in: {row.server.source} ({row.server.origin.value})")
     for line in summary(row.config)[1:] if row.config is not None else ():
-        _say(f"  {line}")
+        say(f"  {line}")
     for warning in row.config.warnings if row.config is not None else ():
-        _say(f"  Warning: {warning}")
+        say(f"  Warning: {warning}")
 
 
 async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
@@ -65,9 +66,9 @@ async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
     if row.is_usable and row.config is not None:
         return await _examine(row, row.config, timeout, shown)
     row.note_untried()
-    _say(f"\nResult: it is not used ({row.status.lower()}), and was not tried.")
+    say(f"\nResult: it is not used ({row.status.lower()}), and was not tried.")
     for detail in row.details:
-        _say(f"  {detail}")
+        say(f"  {detail}")
     return False
 
 
@@ -84,18 +85,18 @@ async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown:
         state, log = connection.state, connection.log
         row.note(connection)
         for line in (*_steps(trace), *_offer(connection, trace), *_messages(connection, trace, shown)):
-            _say(line)
+            say(line)
     if tail := log.tail(LOG_LINES):
-        _say("\nIts output")
+        say("\nIts output")
         for line in connection.hidden(tail).splitlines():
-            _say(f"  {line}")
+            say(f"  {line}")
     if not row.is_well:
         if how := ending(trace.entries, log):
-            _say(f"\nIt ended{how}.")
-        _say(f"\nResult: it does not work. {connection.problem or 'It did not answer in time.'}")
-        _say(f"What to do: {connection.hidden(advice(config, state, trace.entries, log))}")
+            say(f"\nIt ended{how}.")
+        say(f"\nResult: it does not work. {connection.problem or 'It did not answer in time.'}")
+        say(f"What to do: {connection.hidden(advice(config, state, trace.entries, log))}")
         return False
-    _say("\nResult: it works.")
+    say("\nResult: it works.")
     return True
 
 
@@ -160,22 +161,17 @@ async def _all(timeout: int | None) -> bool:
     configuration = await load_with_editor()
     rows = [Row(server) for server in configuration.servers]
     if not rows:
-        _say("No MCP servers configured. Add one: isthmus mcp add --help")
+        say("No MCP servers configured. Add one: isthmus mcp add --help")
     for problem in configuration.problems:
-        _say(f"Problem: {problem}")
+        say(f"Problem: {problem}")
     is_well = not configuration.problems
-    async for row, connection in trying(rows, timeout, DEFAULT_TIMEOUT):
-        show(row)
-        is_well = is_well and (row.is_well or row.status in (DISABLED, NOT_TRUSTED))
-        if connection is not None and row.is_well:
-            _say(f"    {show_count(len(connection.offer.tools), 'tool')}")
-        if connection is not None:
-            for reason in connection.offer.dropped:
-                _say(f"    left out: {connection.hidden(reason)}")
+    async with contextlib.aclosing(trying(rows, timeout, DEFAULT_TIMEOUT)) as tried:
+        async for row, connection in tried:
+            show(row)
+            is_well = is_well and (row.is_well or row.status in (DISABLED, NOT_TRUSTED))
+            if connection is not None and row.is_well:
+                say(f"    {show_count(len(connection.offer.tools), 'tool')}")
+            if connection is not None:
+                for reason in connection.offer.dropped:
+                    say(f"    left out: {connection.hidden(reason)}")
     return is_well
-
-
-def _say(text: str) -> None:
-    from isthmus.terminal.sanitize import visible
-
-    click.echo(visible(text))

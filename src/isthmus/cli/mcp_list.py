@@ -4,12 +4,13 @@ All are connected to at the same time and closed again; lines come in the order 
 are known.
 """
 
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from isthmus.cli.mcp_servers import HELP, load, load_with_editor
+from isthmus.cli.mcp_servers import HELP, load, load_with_editor, say
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -71,7 +72,7 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
     if not rows:
         click.echo("No MCP servers configured. Add one: isthmus mcp add --help")
     for problem in configuration.problems:
-        click.echo(f"Problem: {_visible(problem)}", err=True)
+        say(f"Problem: {problem}", err=True)
 
 
 class Row:
@@ -167,15 +168,16 @@ class Row:
 def show(row: Row) -> None:
     """Print the lines of a row."""
     for line in row.lines():
-        click.echo(_visible(line))
+        say(line)
 
 
 async def _try(timeout: int | None, *, as_json: bool) -> "tuple[McpConfiguration, list[Row]]":
     configuration = await load_with_editor()
     rows = [Row(server) for server in configuration.servers]
-    async for row, _ in trying(rows, timeout, DEFAULT_TIMEOUT):
-        if not as_json:
-            show(row)
+    async with contextlib.aclosing(trying(rows, timeout, DEFAULT_TIMEOUT)) as tried:
+        async for row, _ in tried:
+            if not as_json:
+                show(row)
     return configuration, rows
 
 
@@ -213,10 +215,4 @@ async def _name_the_slow(connections: "dict[str, ServerConnection]") -> None:
     await asyncio.sleep(PATIENCE_SECONDS)
     slow = [name for name, found in connections.items() if not found.is_settled]
     if slow:
-        click.echo(f"Waiting for {', '.join(slow)} ...", err=True)
-
-
-def _visible(text: str) -> str:
-    from isthmus.terminal.sanitize import visible
-
-    return visible(text)
+        say(f"Waiting for {', '.join(slow)} ...", err=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.mcp_servers import HELP, find, load_with_editor
+from isthmus.cli.mcp_servers import HELP, find, load_with_editor, say
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ async def _login(name: str) -> None:
     async with _logins(name) as (connection, logins), _pasted_lines() as pasted:
         try:
             async for line in logins.begin(connection, pasted.line):
-                _say(line)
+                say(line)
         except ToolFailure as error:
             raise LoginCommandError(str(error)) from error
 
@@ -60,7 +60,7 @@ async def _logout(name: str) -> None:
 
     async with _logins(name) as (connection, logins):
         try:
-            _say(await logins.end(connection))
+            say(await logins.end(connection))
         except ToolFailure as error:
             raise LoginCommandError(str(error)) from error
 
@@ -145,9 +145,3 @@ async def _pasted_lines() -> AsyncGenerator[_PastedLines, None]:
         yield lines
     finally:
         loop.remove_reader(0)
-
-
-def _say(text: str) -> None:
-    from isthmus.terminal.sanitize import visible
-
-    click.echo(visible(text))

@@ -101,3 +101,10 @@ def near(name: str, known: Sequence[str]) -> str:
     if not known:
         return "none is configured. Add one: isthmus mcp add --help"
     return f"configured are: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}"
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text that may quote what a server or a project's file said, without what would control the terminal."""
+    from isthmus.terminal.sanitize import visible
+
+    click.echo(visible(text), err=err)

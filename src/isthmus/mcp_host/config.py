@@ -95,6 +95,8 @@ class OAuthSettings:
     client_metadata_url: str | None = None
 
 
+LONGEST_TIMEOUT = 10**12
+"""Milliseconds."""
 DISCOVERED, GOOGLE_CREDENTIALS, IMPERSONATION = AUTH_PROVIDERS = (
     "dynamic_discovery",
     "google_credentials",
@@ -163,7 +165,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     entry = _Entry(name, value, context)
     endpoint = _endpoint(entry)
     timeout = entry.number("timeout")
-    if timeout is not None and timeout <= 0:
+    if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT:  # also what is no number
         raise entry.error("timeout", "a number of milliseconds above 0", timeout)
     trust = entry.boolean("trust")
     if trust and context.origin is not Origin.USER:
@@ -241,7 +243,9 @@ def _stdio(entry: "_Entry") -> StdioEndpoint:
 def _http(entry: "_Entry", key: str, kind: HttpKind) -> HttpEndpoint:
     url = entry.required(key)
     if not url.lower().startswith(("http://", "https://")):
-        raise entry.error(key, "a URL that begins with http:// or https://", url)
+        # What a variable held may be a secret.
+        received = entry.string(key) or ""
+        raise entry.error(key, "a URL that begins with http:// or https://", received.partition("?")[0])
     headers = {
         name: entry.expanded(f"headers.{name}", item, is_error=True) for name, item in entry.texts("headers").items()
     }

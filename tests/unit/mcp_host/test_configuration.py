@@ -134,6 +134,9 @@ def test_a_server_without_command_and_url_is_an_error_that_names_file_and_server
         ({"command": "x", "env": {"A": {}}}, "env.A: expected a string"),
         ({"command": "x", "timeout": "5"}, "timeout: expected a number"),
         ({"command": "x", "timeout": 0}, "timeout: expected a number of milliseconds above 0"),
+        ({"command": "x", "timeout": float("inf")}, "timeout: expected a number of milliseconds above 0"),
+        ({"command": "x", "timeout": float("nan")}, "timeout: expected a number of milliseconds above 0"),
+        ({"command": "x", "timeout": 10**400}, "timeout: expected a number of milliseconds above 0"),
         ({"command": "x", "trust": "yes"}, "trust: expected true or false"),
         ({"url": "ftp://x"}, "url: expected a URL that begins with http:// or https://"),
         ({"url": "http://x", "headers": {"A": "b\nC: d"}}, "headers.A: expected one line"),
@@ -152,6 +155,11 @@ def test_a_property_that_does_not_fit_is_named_with_what_was_expected(
     workspace: Path, home: Path, user_file: Path, entry: Any, key: str
 ) -> None:
     assert key in problem(workspace, home, user_file, entry)
+
+
+def test_what_a_variable_held_is_not_in_the_error_on_a_url(workspace: Path, home: Path, user_file: Path) -> None:
+    said = problem(workspace, home, user_file, {"httpUrl": "$EXTERNAL_API_KEY?key=secret"})
+    assert "httpUrl: expected a URL that begins with http:// or https://, received str '$EXTERNAL_API_KEY'" in said
 
 
 def test_an_unset_variable_of_env_is_empty_and_a_warning(workspace: Path, home: Path, user_file: Path) -> None:
