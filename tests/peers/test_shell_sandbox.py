@@ -204,6 +204,16 @@ async def test_what_would_run_outside_later_cannot_be_written(home: Path, worksp
     assert said == "Output: me"
 
 
+async def test_a_link_that_a_command_leaves_opens_nothing_to_the_next_one(home: Path, workspace: Path) -> None:
+    await ran(home, workspace, f"ln -s {home}/.ssh .git; ln -s {home}/.ssh .mcp.json; ln -s {home}/.ssh keys")
+    said = await ran(home, workspace, "cat .git/id .mcp.json/id keys/id; touch .git/new")
+    assert "the key" not in said
+    assert said.count("No such file or directory") == 4
+    assert [path.name for path in (home / ".ssh").iterdir()] == ["id"]
+    with pytest.raises(ToolFailure, match="leads out of the workspace"):
+        await ran(home, workspace, "true", paths=(OpenPath("keys", is_writable=True),))
+
+
 async def test_what_a_command_leaves_running_ends_with_it(home: Path, workspace: Path) -> None:
     mark = f"{os.getpid()}.75"
     await ran(home, workspace, f"setsid sleep {mark} & sleep {mark} & echo started")

@@ -5,7 +5,8 @@ but for what is opened in them; secrets are closed wherever they would be seen, 
 deeper path always wins. Deliberately not here: how bubblewrap is told (:mod:`isthmus.sandbox.bubblewrap`).
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -115,15 +116,17 @@ def view_of(
         view.add(Path(folder), Kind.EMPTY)
     for path in known.RUN_READABLE:
         view.add(Path(path), Kind.READ_ONLY)
-    for path in (*(home / name for name in known.HOME_TOOLS), *_below(home, programs, tree)):
-        view.add(path, Kind.READ_ONLY)
+    for path in (*(home / name for name in known.HOME_TOOLS), *programs):
+        view.add(path, Kind.READ_ONLY, within=home)
     view.add(workspace, Kind.WRITABLE)
     for path in readable:
         view.add(path, Kind.LISTED_READ_ONLY)
     for mount in listed:
         view.put(mount)
     _protect(view, workspace, home)
-    for path in (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own):
+    secrets = (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own)
+    view.drop_what_nobody_listed_in({tree.resolve(path) for path in secrets} - {workspace, *workspace.parents})
+    for path in secrets:
         if view.view().shows(tree.resolve(path)):
             view.add(path, Kind.CLOSED)
     view.drop_files_in_writable_folders()
@@ -133,7 +136,11 @@ def view_of(
 
 
 def _listed(wanted: OpenPath, home: Path, workspace: Path, tree: Tree) -> Mount:
-    path = tree.resolve(_absolute(wanted, home, workspace))
+    named = _absolute(wanted, home, workspace)
+    path = tree.resolve(named)
+    if not path.is_relative_to(workspace) and Path(os.path.normpath(named)).is_relative_to(workspace):
+        # A command may have put a link there.
+        raise SandboxError(f"sandbox.paths: {wanted.path} is a link that leads out of the workspace, to {path}")
     is_folder = tree.is_folder(path)
     if is_folder is None:
         raise SandboxError(f"sandbox.paths: {wanted.path} does not exist ({path}); make it, or take it off the list")
@@ -148,23 +155,18 @@ def _absolute(wanted: OpenPath, home: Path, workspace: Path) -> Path:
     return workspace / wanted.path
 
 
-def _below(home: Path, programs: Iterable[Path], tree: Tree) -> Iterator[Path]:
-    """The folders of programs that lie in the home folder and are not all of it."""
-    return (path for path in map(tree.resolve, programs) if home in path.parents)
-
-
 def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
     # What is a mount of its own cannot be renamed, and another one with other hooks be put in its place. A file there
     # names another folder, and could be made to name any.
     git = workspace / ".git"
-    view.add(git, Kind.WRITABLE if view.is_usable_folder(git) else Kind.PROTECTED)
+    view.add(git, Kind.WRITABLE if view.is_usable_folder(git) else Kind.PROTECTED, within=workspace)
     for name in known.WORKSPACE_RULES:
         path = workspace / name
         must_be = name in known.WORKSPACE_RULE_FOLDERS and view.is_usable_folder(path.parent)
-        view.add(path, Kind.PROTECTED, must_be=must_be)
+        view.add(path, Kind.PROTECTED, must_be=must_be, within=workspace)
     for name in known.HOME_STARTUP:
         if view.is_writable(home / name):
-            view.add(home / name, Kind.PROTECTED)
+            view.add(home / name, Kind.PROTECTED, within=home)
 
 
 class _Builder:
@@ -174,9 +176,15 @@ class _Builder:
         self._tree = tree
         self._mounts: dict[Path, Mount] = {}
 
-    def add(self, path: Path, kind: Kind, *, must_be: bool = False) -> None:
-        """Do something with a path, if it is there; what `must_be` is closed when it is not."""
+    def add(self, path: Path, kind: Kind, *, must_be: bool = False, within: Path | None = None) -> None:
+        """Do something with a path, if it is there; what `must_be` is closed when it is not.
+
+        A link that leads to `within` itself or out of it is left alone: what can be written may hold any link, and
+        must not open what it leads to.
+        """
         path = self._tree.resolve(path)
+        if within is not None and within not in path.parents:
+            return
         is_folder = self._tree.is_folder(path)
         if is_folder is not None:
             self.put(Mount(path, kind, is_folder))
@@ -202,6 +210,12 @@ class _Builder:
         """Whether the sandbox would let a path be written, on the machine's own disk."""
         nearest = _nearest(path, self._mounts.values())
         return nearest is not None and nearest.kind in (Kind.WRITABLE, Kind.LISTED_WRITABLE)
+
+    def drop_what_nobody_listed_in(self, secrets: set[Path]) -> None:
+        """A link to what is in a secret folder, under a name that is opened, does not open it."""
+        for path, mount in list(self._mounts.items()):
+            if mount.kind < Kind.CLOSED and not secrets.isdisjoint(path.parents):
+                del self._mounts[path]
 
     def drop_files_in_writable_folders(self) -> None:
         """Programs replace files by renaming others over them, which a mount would not let them."""

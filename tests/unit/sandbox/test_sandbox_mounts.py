@@ -181,6 +181,35 @@ def test_reading_everything_opens_no_home_and_no_secret() -> None:
     assert not found.shows(Path("/etc/shadow"))
 
 
+@pytest.mark.parametrize("name", [".git", ".gemini", ".mcp.json", ".git/hooks"])
+@pytest.mark.parametrize("target", ["/home/me/.ssh", "/run/docker.sock", "/home/me"])
+def test_a_link_that_was_put_into_the_workspace_opens_nothing(name: str, target: str) -> None:
+    disk = Disk("/home/me/.ssh/", "/run/docker.sock", f"{WORKSPACE}/.git/", links={f"{WORKSPACE}/{name}": target})
+    found = view(disk)
+    assert not found.shows(HOME / ".ssh")
+    assert not found.shows(Path("/run/docker.sock"))
+    assert kinds(found)["/home/me"] is Kind.EMPTY
+
+
+@pytest.mark.parametrize("name", [".nvm", ".bashrc", ".cargo"])
+@pytest.mark.parametrize("target", ["/home/me/.ssh", "/home/me/.ssh/id", "/run/docker.sock", "/etc/shadow"])
+def test_a_link_that_was_put_into_the_home_folder_opens_nothing(name: str, target: str) -> None:
+    disk = Disk(
+        "/home/me/.ssh/", "/home/me/.ssh/id", "/run/docker.sock", "/etc/shadow", links={f"/home/me/{name}": target}
+    )
+    for workspace in (HOME, WORKSPACE):
+        found = view(disk, workspace=workspace)
+        assert not found.shows(Path(target))
+        assert str(HOME / ".ssh" / "id") not in kinds(found)
+
+
+def test_a_listed_path_in_the_workspace_that_became_a_link_is_refused() -> None:
+    disk = Disk("/home/me/.ssh/", links={f"{WORKSPACE}/cache": "/home/me/.ssh"})
+    for named in ("cache", f"{WORKSPACE}/cache"):
+        with pytest.raises(SandboxError, match="leads out of the workspace"):
+            view(disk, opened(named))
+
+
 def words(found: View, version: tuple[int, int, int] = (0, 8, 0), *, has_network: bool = False) -> list[str]:
     bubblewrap = Bubblewrap(Path("/usr/bin/bwrap"), version)
     return list(command_line(bubblewrap, found, ("run", "--it"), folder=WORKSPACE, has_network=has_network))
