@@ -115,14 +115,15 @@ class ParkedCalls:
         await release()
 
     async def discard(self, task_id: str, call_id: str | None = None) -> None:
-        """End a task's calls, or one of them: each is cancelled wherever it runs."""
+        """End a task's calls: each is cancelled wherever it runs. One of them alone ends within a segment of its task,
+        which releases what it used itself."""
         task = self._tasks.get(task_id)
         if task is None:
             return
         for found in [call_id] if call_id is not None else list(task.calls):
             if (parked := self.take(task_id, found)) is not None:
                 await _close(parked)
-        if not task.calls and task.at_end is not None:
+        if call_id is None and task.at_end is not None:
             at_end, task.at_end = task.at_end, None
             self._tasks.pop(task_id, None)
             await at_end()
