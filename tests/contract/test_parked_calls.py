@@ -162,7 +162,11 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    path: Path, *tools: Any, seconds: float = 600, policy: Policy | None = None, replies: list[Any] | None = None
+    path: Path,
+    *tools: Any,
+    seconds: float = 600,
+    policy: Policy | None = None,
+    replies: list[list[Call] | str] | None = None,
 ) -> AsyncGenerator[Desk]:
     """An agent in an engine whose model calls the tools and then ends its turn."""
     called = [*(Call(tool.name, {}) for tool in tools)]
@@ -320,7 +324,7 @@ async def test_where_nobody_can_be_asked_a_persons_answer_is_never_made_up(tmp_p
 
 async def test_the_model_is_asked_with_consent_and_its_tokens_count(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ, asks_model=True, questions=2)
-    replies = [[Call("inquire", {})], "a bird", "a fish", "over"]
+    replies: list[list[Call] | str] = [[Call("inquire", {})], "a bird", "a fish", "over"]
     async with desk(tmp_path, tool, replies=replies) as person:
         await person.prompt()
         assert await person.answer("always") == StateChange(TaskState.COMPLETED)
@@ -340,7 +344,7 @@ async def test_without_a_person_the_model_is_asked_in_yolo_mode_alone(
     tmp_path: Path, mode: ApprovalMode, allowed: bool
 ) -> None:
     tool = AskingTool(kind=READ, asks_model=True)
-    replies = [[Call("inquire", {})], *(["a bird"] if allowed else []), "over"]
+    replies: list[list[Call] | str] = [[Call("inquire", {})], *(["a bird"] if allowed else []), "over"]
     async with desk(tmp_path, tool, policy=Policy(mode, may_ask=False), replies=replies) as person:
         assert await person.prompt() == StateChange(TaskState.COMPLETED)
         assert (tool.log[1] == "a bird") is allowed
