@@ -8,6 +8,8 @@ import asyncio
 import base64
 import contextlib
 import json
+import os
+import re
 import subprocess
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +24,10 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.gemini_wire import GeminiWire
+from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, node_server, write_servers
 from support.programs import require
+from support.pty_program import pty_program
 from support.scripted_wire import Call, Reply, Say
 from support.serve_program import ServeProgram, serve_program
 from support.surroundings import Surroundings
@@ -32,6 +36,7 @@ from support.wire_server import Answer, Hold, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio
 
+PROMPT = r"(?m)^\u203a ?$"
 PAGE = b"<html><body><p>The page of this machine.</p></body></html>"
 
 
@@ -298,3 +303,31 @@ async def a_cancelled_call_is_cancelled_at_the_server(at: Together) -> None:
 
 async def _answered(agent: RemoteAgent, turn: Turn, answer: list[ToolCallConfirmation]) -> list[AgentEvent]:
     return await events_of(await agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
+
+
+def test_a_person_is_asked_in_the_terminal_and_reads_a_summary_that_does_nothing_to_it(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": node_server("server-everything", "stdio")})
+    hostile = "\x1b]0;stolen\x07\x1b[2J\x1b[31mred\x1b[0m"
+    replies = (
+        Reply.of(Call("get-tiny-image"), Call("echo", {"message": hostile})),
+        Reply.of(Say("I have seen the picture.")),
+    )
+    with GeminiWire(replies) as wire:
+        environment = {**os.environ, "TERM": "xterm-256color", "GEMINI_API_KEY": "k"}
+        environment["GOOGLE_GEMINI_BASE_URL"] = wire.base_url
+        command = [*ISTHMUS, "-m", "gemini:gemini-3-pro-preview", "--no-ide", "--data-dir", str(tmp_path / "data")]
+        with pty_program(command, folder=workspace, environment=environment, columns=120, rows=50) as terminal:
+            terminal.wait_for(PROMPT, 40).press("show me\r").wait_for("4. ", 40)
+            question = terminal.screen
+            assert "get-tiny-image" in question
+            assert "everything" in question
+            # This server's tools, from now on.
+            terminal.press("3").wait_for(r"I have seen the picture\.", 40)
+            screen, title = terminal.screen, terminal.title
+    assert re.search(r"text \(2 lines\) \+ image/png \(\d+ (KB|bytes)\)", screen), screen
+    assert "Echo: red" in screen
+    assert "stolen" not in title
+    inside = wire.model_requests[-1].json["contents"][-1]["parts"][0]["functionResponse"]["parts"]
+    assert [part["inlineData"]["mimeType"] for part in inside] == ["image/png"]

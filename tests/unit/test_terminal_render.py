@@ -147,6 +147,16 @@ def test_what_a_tool_read_is_not_printed() -> None:
     assert Transcript().show(*run(call, ToolOutput(text="secret\ncontent\n"))).text == "✓ read_file  a.py  1s\n"
 
 
+def test_of_what_another_tool_gave_the_beginning_is_shown_without_a_code_blocks_fences() -> None:
+    call = ToolCall("m", ToolCallStatus.PENDING, "get-picture", {}, "of the MCP server pictures")
+    text = Transcript().show(*run(call, ToolOutput(text="text (1 line) + image/png (3 KB)\nHere\x1b[2J it is"))).text
+    assert text.splitlines()[1:] == ["    text (1 line) + image/png (3 KB)", "    Here it is"]
+    rows = "\n".join(f'  "{number}": 1,' for number in range(20))
+    lines = Transcript().show(*run(call, ToolOutput(text=f"```json\n{{\n{rows}\n}}\n```"))).text.splitlines()
+    assert lines[1:3] == ["    {", '      "0": 1,']
+    assert lines[-1] == "    … 14 more lines"
+
+
 def test_a_long_diff_is_cut_and_says_so() -> None:
     diff = FileDiff("a.txt", f"{WORKSPACE}/a.txt", "".join(f"{number}\n" for number in range(1000)))
     asked = replace(edit_call(), confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=diff))

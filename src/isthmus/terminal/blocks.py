@@ -102,6 +102,17 @@ def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
     return shown
 
 
+def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES) -> list[Text]:
+    """The first lines of what a tool gave, without the fences of code blocks; what is left out is said."""
+    lines = [line for line in output_lines(output) if not line.startswith("```")]
+    shown = [Text(INDENT + visible(line[:LONGEST_LINE]), "quiet") for line in lines[:count]]
+    for line in shown:
+        line.truncate(width - 1, overflow="ellipsis")
+    if (hidden := len(lines) - count) > 0:
+        shown.append(Text(f"{INDENT}{glyphs.ellipsis} {hidden} more {'line' if hidden == 1 else 'lines'}", "quiet"))
+    return shown
+
+
 def diff_block(diff: FileDiff, width: int, glyphs: Glyphs, limit: int) -> list[Text]:
     """The change with line numbers, at most ``limit`` lines of it; long lines are folded, not cut."""
     lines = diff_lines(diff)

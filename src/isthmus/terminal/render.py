@@ -35,6 +35,7 @@ from isthmus.terminal.blocks import (
     describe,
     diff_block,
     error_lines,
+    head_lines,
     question_block,
     seconds,
     tail_lines,
@@ -49,6 +50,8 @@ QUIET_SECONDS = 0.4
 PAUSE_SECONDS = 1.5
 """The same within a text, where the next words are expected at once."""
 SHELL_TOOL = "run_shell_command"
+READING_TOOLS = frozenset({"glob", "grep_search", "list_directory", "read_file", "read_many_files"})
+"""What they give is the person's own files and not shown again; of other tools, as of MCP servers, the beginning is."""
 RUNNING_SHOWN = 3
 """Calls at work at the same time that are shown; the others are counted."""
 
@@ -203,6 +206,8 @@ class TaskRenderer:
                 lines += diff_block(diff, screen.width, screen.glyphs, RESULT_DIFF_LINES)
         elif call.output is not None and call.output.text and call.tool_call_id in self._programs:
             lines += tail_lines(call.output.text, screen.width, screen.glyphs)
+        elif call.output is not None and call.output.text and call.tool_name not in READING_TOOLS:
+            lines += head_lines(call.output.text, screen.width, screen.glyphs)
         elif call.status is ToolCallStatus.CANCELLED and printed:
             lines += tail_lines(printed, screen.width, screen.glyphs)
         screen.block("work", lines)
