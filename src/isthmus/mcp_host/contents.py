@@ -28,7 +28,12 @@ class HostContents:
 
     async def server_names(self, scope: ToolScope) -> Sequence[str]:
         """See :meth:`isthmus.tools.server_contents.ServerContents.server_names`."""
-        return [found.config.name for found in await self._host.in_scope(scope)]
+        # What could not be read of the files has a line among the servers, too.
+        return [
+            status.name
+            for status in await self._host.servers(scope)
+            if (status.name, status.transport) != ("settings", "")
+        ]
 
     async def instructions(self, scope: ToolScope) -> Sequence[ServerInstructions]:
         """See :meth:`isthmus.tools.server_contents.ServerContents.instructions`."""

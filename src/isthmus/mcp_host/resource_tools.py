@@ -135,15 +135,13 @@ class ReadResource:
             named = next((found for found in self._connections if found.config.name == server), None)
             if named is None:
                 raise _unknown(server, self._connections)
-            return named, uri.removeprefix(f"{server}:") if not _lists(named, uri) else uri
+            return named, _own_uri(named, uri)
         for found in self._connections:
             if _lists(found, uri):
                 return found, uri
         for found in self._connections:
-            # As a person refers to it.
-            rest = uri.removeprefix("@").removeprefix(f"{found.config.name}:")
-            if rest != uri.removeprefix("@") and (":" in rest or _lists(found, rest)):
-                return found, rest
+            if _own_uri(found, uri) != uri or uri.startswith(f"{found.config.name}://"):
+                return found, _own_uri(found, uri)
         if len(self._connections) == 1:
             return self._connections[0], uri
         names = ", ".join(found.config.name for found in self._connections)
@@ -152,6 +150,13 @@ class ReadResource:
 
 def _lists(connection: ServerConnection, uri: str) -> bool:
     return any(resource.uri == uri for resource in connection.offer.resources)
+
+
+def _own_uri(connection: ServerConnection, uri: str) -> str:
+    """What the server itself calls the resource, which may be given as a person refers to it: ``@server:uri``."""
+    rest = uri.removeprefix("@").removeprefix(f"{connection.config.name}:")
+    is_referred = rest != uri.removeprefix("@") and not _lists(connection, uri)
+    return rest if is_referred and (_lists(connection, rest) or (":" in rest and not rest.startswith("//"))) else uri
 
 
 def _line(resource: ServerResource) -> str:

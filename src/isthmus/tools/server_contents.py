@@ -55,7 +55,7 @@ class ServerContents(Protocol):
     """What the MCP servers of sessions have besides tools. Every wait inside has a deadline."""
 
     async def server_names(self, scope: ToolScope) -> Sequence[str]:
-        """The names of the servers that the session can use, connected or not, in configuration order."""
+        """The names of the session's servers, in configuration order: also of those that are off or cannot be used."""
         ...
 
     async def instructions(self, scope: ToolScope) -> Sequence[ServerInstructions]:

@@ -13,7 +13,7 @@ async def show_help(context: CommandContext) -> Steps:
     if not wanted:
         lines = [line for path, command in all_commands(context.tree) for line in _lines(path, command)]
         if context.problems:
-            lines += ["", "Custom commands that cannot be used as they are:"]
+            lines += ["", "What cannot be used as it is:"]
             lines += [f"- {problem}" for problem in context.problems]
         yield Say("Commands:\n" + "\n".join(lines))
         return

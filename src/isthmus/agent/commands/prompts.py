@@ -8,7 +8,7 @@ and it permits nothing. Deliberately not here: how arguments are read (:mod:`ist
 
 import re
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -24,6 +24,10 @@ from isthmus.tools.server_contents import ServerPrompt
 MAXIMUM_NAME = 63
 MAXIMUM_WORKSPACES = 64
 """Workspaces whose given names are remembered; of more, those that were used last."""
+MAXIMUM_PROMPTS = 500
+"""Prompts that are commands at once, of all servers of a session."""
+MAXIMUM_GIVEN = 5_000
+"""Names that are remembered of prompts that are not there now."""
 MAXIMUM_DESCRIPTION = 500
 HELP = "help"
 """As the only argument it tells how the command is used, as in Gemini CLI."""
@@ -41,22 +45,30 @@ class PromptNames:
         self._given: dict[Path, dict[PromptKey, str]] = {}
 
     def nodes(
-        self, workspace: Path, prompts: Iterable[ServerPrompt], commands: Sequence[CommandNode]
-    ) -> list[CommandNode]:
-        """The prompts as commands beside those that there are, in the order given, which is the configuration's."""
-        given = self._given.pop(workspace, {})
+        self, workspace: Path, prompts: Sequence[ServerPrompt], commands: Sequence[CommandNode]
+    ) -> tuple[list[CommandNode], tuple[str, ...]]:
+        """The prompts as commands beside those that there are, in the order given, which is the configuration's.
+
+        Also what is told of prompts that are too many to be commands.
+        """
+        shown = {(prompt.server, prompt.name): prompt for prompt in reversed(prompts)}  # of two alike the first
+        keys = list(dict.fromkeys((prompt.server, prompt.name) for prompt in prompts))
         taken = {*_RESERVED, *(node.name for node in commands)}
-        given = {key: name for key, name in given.items() if name not in taken}
+        before = {key: name for key, name in self._given.pop(workspace, {}).items() if name not in taken}
+        given = before if len(before) <= MAXIMUM_GIVEN else {key: before[key] for key in keys if key in before}
+        taken.update(given.values())
         self._given[workspace] = given
         while len(self._given) > MAXIMUM_WORKSPACES:
             del self._given[next(iter(self._given))]
-        nodes: dict[PromptKey, CommandNode] = {}
-        for prompt in prompts:
-            key = (prompt.server, prompt.name)
+        nodes: list[CommandNode] = []
+        for key in keys[:MAXIMUM_PROMPTS]:
             if key not in given:
-                given[key] = _free_name(prompt, {*taken, *given.values()})
-            nodes.setdefault(key, node_of(given[key], prompt))
-        return list(nodes.values())
+                given[key] = _free_name(shown[key], taken)
+                taken.add(given[key])
+            nodes.append(node_of(given[key], shown[key]))
+        left = len(keys) - len(nodes)
+        problem = f"{left} more prompts of MCP servers are no commands: {MAXIMUM_PROMPTS} are, and more are not taken"
+        return nodes, (problem,) * bool(left)
 
 
 def command_name(name: str) -> str:

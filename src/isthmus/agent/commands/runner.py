@@ -120,8 +120,9 @@ class CommandRunner:
         nodes, contents = (*BUILT_IN, *found.nodes), self._resources.contents
         if contents is None:
             return nodes, found.problems
-        prompts = self._prompt_names.nodes(scope.workspace, await contents.prompts(scope), nodes)
-        return (*nodes, *prompts), found.problems
+        listed = await contents.prompts(scope)
+        prompts, too_many = self._prompt_names.nodes(scope.workspace, listed, nodes)
+        return (*nodes, *prompts), (*found.problems, *too_many)
 
 
 class _Execution:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.commands.prompts import command_name
+from isthmus.agent.commands.prompts import MAXIMUM_PROMPTS, command_name
 from isthmus.client import CommandScope
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
@@ -166,6 +166,14 @@ async def test_names_of_the_terminal_and_other_names_of_commands_are_taken(open_
     write_listing(folder, prompts=[{"name": "quit"}, {"name": "compact"}, {"name": "quit"}], instructions="")
     async with desk_with(open_desk, tmp_path, {"x": contents_server(folder)}) as desk:
         assert (await names(desk))[-2:] == ["x__quit", "x__compact"]
+
+
+async def test_prompts_that_are_too_many_are_told(open_desk: OpenDesk, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    write_listing(folder, prompts=[{"name": f"p{number}"} for number in range(MAXIMUM_PROMPTS + 20)])
+    async with desk_with(open_desk, tmp_path, {"x": contents_server(folder)}) as desk:
+        assert [name for name in await names(desk) if name.startswith("p")] == [f"p{n}" for n in range(MAXIMUM_PROMPTS)]
+        assert "20 more prompts of MCP servers are no commands" in (await desk.run("/help")).text
 
 
 async def test_a_prompt_that_is_gone_or_refused_says_so(open_desk: OpenDesk, tmp_path: Path) -> None:

@@ -87,14 +87,16 @@ async def test_what_is_too_long_is_cut_and_kept_whole_in_a_file(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Ask @nobody://here.", "no MCP server is named 'nobody' here (there are: notes)"),
+        ("Ask @nobody://here.", "no MCP server is named 'nobody' here (there are: notes, missing)"),
+        ("Ask @missing:x:1", "the MCP server 'missing' is not connected: "),
         ("Ask @notes:notes://none.", "the MCP server 'notes' did not give the resource notes://none: there is no"),
     ],
 )
 async def test_what_is_not_there_is_told_and_the_message_goes_on_as_typed(
     open_desk: OpenDesk, tmp_path: Path, notes: Path, text: str, words: str
 ) -> None:
-    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+    servers = {"notes": contents_server(notes), "missing": {"command": "no-such-program"}}
+    async with desk_with(open_desk, tmp_path, servers) as desk:
         ran = await desk.prompt(text)
         assert ran.state is TaskState.COMPLETED
         (call,) = ran.calls
