@@ -38,6 +38,7 @@ class GivenOptions:
     workspace: Path | None = None
     data_dir: Path | None = None
     ide: bool | None = None
+    debug: bool = False
     sandbox: str | None = None
 
 
@@ -47,6 +48,9 @@ def agent_options(function: F) -> F:
     for option in (
         click.option(
             "--ide/--no-ide", default=None, help="Use the editor that has the folder open. Default: if found."
+        ),
+        click.option(
+            "--debug", is_flag=True, help="Say on stderr what happens, with what MCP servers write on theirs."
         ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
@@ -95,6 +99,7 @@ class Setup:
     environment: Mapping[str, str]
     sandbox: "SandboxSetup"
     settings: "Settings"
+    is_debugging: bool
     context_files: tuple[str, ...] = ()
     compaction_share: float | None = None
     """Names of the files that instruct the agent; empty for the usual ones."""
@@ -134,6 +139,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         environment=environment,
         sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=Path.home(), data_dir=data_dir),
         settings=settings,
+        is_debugging=options.debug,
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),

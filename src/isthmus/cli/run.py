@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from isthmus.cli.browser import open_browser
@@ -12,6 +13,7 @@ from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs
 from isthmus.cli.sandbox import say_warnings
 from isthmus.cli.trust import ask, tell
 from isthmus.client import AgentClient
+from isthmus.terminal.sanitize import visible_line
 
 
 def run(
@@ -25,6 +27,10 @@ def run(
     is_headless = runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     setup = decide(options, may_ask=not is_headless)
     say_warnings(setup.sandbox)
+    if setup.is_debugging:
+        from isthmus.cli.debugging import begin_debugging
+
+        begin_debugging(setup.environment, beside_prompt=not is_headless and not list_sessions)
     if list_sessions:
         return asyncio.run(_list_sessions(setup))
     if is_headless:
@@ -50,11 +56,17 @@ HEADLESS_PATIENCE = 20.0
 """Seconds that a turn without a person waits for MCP servers that are still connecting."""
 
 
+def _tell_of_waiting(servers: Sequence[str], seconds: float) -> None:
+    names = visible_line(", ".join(servers))
+    sys.stderr.write(f"isthmus: waiting for MCP servers that are still connecting ({seconds:.0f} s): {names}\n")
+    sys.stderr.flush()
+
+
 async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
     # Nobody is there to ask again: the one turn waits for the servers that it may want.
-    use = McpUse(patience=HEADLESS_PATIENCE, on_unknown_trust=tell(sys.stderr))
+    use = McpUse(patience=HEADLESS_PATIENCE, on_unknown_trust=tell(sys.stderr), on_wait=_tell_of_waiting)
     async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")

@@ -79,7 +79,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = ensure_token_file(token_path)
         redaction = Redaction([token, *secrets_of(setup.environment)])
-        begin_log(settings.log_format, settings.log_level, redaction)
+        begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
         wires = AllWires(strict_extension=settings.strict_extension)
         settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))

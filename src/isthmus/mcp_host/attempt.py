@@ -12,8 +12,10 @@ from collections.abc import AsyncGenerator, Callable
 import anyio
 import httpx2
 
+from isthmus.amounts import show_count
 from isthmus.mcp_host.asking import ServerAsking
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.debug_log import DebugLog
 from isthmus.mcp_host.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.failures import causes, explain, is_about_handshake
@@ -43,7 +45,8 @@ class Attempt:
         asking: ServerAsking | None = None,
     ) -> None:
         self.way = way
-        self.log = ServerLog()
+        self._debug = DebugLog(config)
+        self.log = ServerLog(self._debug.wrote)
         self.watch = HttpWatch()
         self._config = config
         self._surroundings = surroundings
@@ -91,6 +94,7 @@ class Attempt:
             leave_gate = await gate.enter() if gate is not None else _do_nothing
             # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
             timer = self._timer()
+            self._debug.begins(f"connecting: {what_opens(config.endpoint, self.way.kind)}")
             try:
                 async with open_session(
                     config,
@@ -102,16 +106,20 @@ class Attempt:
                     asking=self._asking,
                 ) as session:
                     timer.cancel()
+                    self._debug.done(step)
                     step = "tools/list"
                     timer = self._timer()
                     listing = await session.listing()
                     timer.cancel()
+                    self._debug.done(f"listing {show_count(len(listing.tools), 'tool')}")
                     self._is_connecting = False
                     leave_gate()
                     yield session, listing
             except Exception as error:
                 if self._is_connecting:
-                    raise self._failure(error, step, auth) from error
+                    failure = self._failure(error, step, auth)
+                    self._debug.failed(step, str(failure))
+                    raise failure from error
                 self.loss = explain(error, "a request", config.endpoint, self.log, self.watch)
             finally:
                 timer.cancel()
@@ -119,8 +127,9 @@ class Attempt:
         if self._is_connecting:
             if not self._has_expired:
                 raise AbandonedError("the connection is not wanted any more")
-            late = TimeoutError(f"none came within {config.connect_seconds:g} s")
-            raise self._failure(late, step, auth)
+            late = self._failure(TimeoutError(f"none came within {config.connect_seconds:g} s"), step, auth)
+            self._debug.failed(step, str(late))
+            raise late
 
     def _note_login(self, problem: LoginProblem | None) -> None:
         self.watch.note_login(problem)

@@ -1,6 +1,7 @@
 """What a server wrote that is no MCP: error output, and junk on its standard output; the last of it. No I/O."""
 
 from collections import deque
+from collections.abc import Callable
 
 MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_LINE = 2_000
@@ -10,9 +11,11 @@ class ServerLog:
     """The last lines of a server, bounded in bytes. ``exit_code`` is None while it runs, or for a URL.
 
     ``sandbox`` tells what it is confined to, once it was started, where its configuration asks for that.
+    ``on_line`` gets each line as it comes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_line: Callable[[str], None] | None = None) -> None:
+        self._on_line = on_line
         self._lines: deque[str] = deque()
         self._size = 0
         self._open = b""
@@ -31,6 +34,8 @@ class ServerLog:
     def add(self, line: bytes) -> None:
         """Take one line."""
         text = line[:MAXIMUM_LINE].decode("utf-8", "replace").rstrip("\r")
+        if self._on_line is not None:
+            self._on_line(text)
         self._lines.append(text)
         self._size += len(text) + 1
         while self._size > MAXIMUM_BYTES:

@@ -1,0 +1,18 @@
+"""``--debug``: the log of the program, with all that it can say, on stderr. Imported only where it is asked for."""
+
+import sys
+from collections.abc import Mapping
+from typing import TextIO, cast
+
+from isthmus.cli.logs import Redaction, begin_log, secrets_of
+
+
+def begin_debugging(environment: Mapping[str, str], *, beside_prompt: bool) -> None:
+    """Begin to log; secrets of the environment are hidden. ``beside_prompt``: a person types at the same terminal."""
+    stream: TextIO | None = None
+    if beside_prompt and sys.stdin.isatty() and sys.stderr.isatty():
+        from prompt_toolkit.patch_stdout import StdoutProxy
+
+        # Writes above the line that is being typed, instead of into it.
+        stream = cast("TextIO", StdoutProxy())
+    begin_log("text", "debug", Redaction(secrets_of(environment)), stream)
