@@ -152,11 +152,16 @@ async def test_an_editor_that_trusts_the_folder_is_believed_as_in_a_session(home
     async with vscode_companion(as_json=True) as window:
         window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
         state: dict[str, Any] = {"workspaceState": {"openFiles": [], "isTrusted": True}}
-        listing = asyncio.create_task(listed())
-        while not listing.done():
-            await window.send("ide/contextUpdate", state)
-            await asyncio.wait({listing}, timeout=0.1)
-        assert "✓ theirs: " in listing.result()
+
+        async def is_believed() -> bool:
+            # An editor that says nothing is not waited for; it says so again and again.
+            listing = asyncio.create_task(listed())
+            while not listing.done():
+                await window.send("ide/contextUpdate", state)
+                await asyncio.wait({listing}, timeout=0.1)
+            return "✓ theirs: " in listing.result()
+
+        await eventually_async(is_believed, 60)
         assert "○ theirs: " in await listed("--no-connect")
 
 
@@ -170,7 +175,8 @@ def test_nothing_is_left_when_the_list_ends_by_itself(home: Path, workspace: Pat
 
 
 @pytest.mark.requirement("MCP-020", "MCP-023", "MCP-028")
-def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(home: Path, workspace: Path) -> None:
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(scope: str, home: Path, workspace: Path) -> None:
     (workspace / ".gemini").mkdir()
     (workspace / "servers").mkdir()
     program = workspace / "servers" / "serve me"
@@ -179,8 +185,7 @@ def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(home: Path, w
     )
     program.chmod(0o755)
     entry = {"command": "./serve me", "args": ["--port", "8080", "two words", ""], "cwd": "./servers"}
-    settings = json.dumps({"mcpServers": {"own": entry}})
-    (workspace / ".gemini" / "settings.json").write_text(settings, "utf-8")
+    write_servers(workspace if scope == "project" else home, {"own": entry})
     (home / ".gemini").mkdir(exist_ok=True)
     (home / ".gemini" / "trustedFolders.json").write_text(json.dumps({str(workspace): "TRUST_FOLDER"}), "utf-8")
     listed = isthmus("mcp", "list", folder=workspace)

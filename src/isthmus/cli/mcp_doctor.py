@@ -75,16 +75,17 @@ async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
 async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown: int | None) -> bool:
     from isthmus.cli.mcp_trial import connecting, limited
     from isthmus.mcp_host.examination import advice, ending
+    from isthmus.mcp_host.secrets import Secrets
     from isthmus.mcp_host.trace import Trace
 
-    trace = Trace()
+    trace = Trace(Secrets(config).hidden)
     limit = limited(config, timeout, LONGEST_TIMEOUT)
     async with connecting([limit], trace) as connections:
         connection = connections[config.name]
         await connection.settled(limit.connect_seconds * 4 + 5)
         state, log = connection.state, connection.log
         row.note(connection)
-        for line in (*_steps(trace), *_offer(connection, trace), *_messages(connection, trace, shown)):
+        for line in (*_steps(trace), *_offer(connection, trace), *_messages(trace, shown)):
             say(line)
     if tail := log.tail(LOG_LINES):
         say("\nIts output")
@@ -116,9 +117,9 @@ def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
 
     found = self_description(trace.entries)
     if found is not None:
-        yield f"\nServer: {connection.hidden(f'{found.name} {found.version}'.strip() or 'without a name')}"
+        yield f"\nServer: {f'{found.name} {found.version}'.strip() or 'without a name'}"
         yield f"  Protocol: {found.protocol or 'not told'}"
-        yield f"  Capabilities: {connection.hidden(', '.join(found.capabilities)) or 'none'}"
+        yield f"  Capabilities: {', '.join(found.capabilities) or 'none'}"
     offer = connection.offer
     if not offer.is_empty:
         counts = ((offer.tools, "tool"), (offer.prompts, "prompt"), (offer.resources, "resource"))
@@ -129,11 +130,11 @@ def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
         yield f"  Left out: {connection.hidden(reason)}"
 
 
-def _messages(connection: "ServerConnection", trace: "Trace", shown: int | None) -> "Iterator[str]":
+def _messages(trace: "Trace", shown: int | None) -> "Iterator[str]":
     yield "\nMessages (→ sent, ← received)"
     for entry in trace.entries:
         yield _line(entry)
-        if text := connection.hidden(entry.text):
+        if text := entry.text:
             cut = text if shown is None or len(text) <= shown else f"{text[:shown]} ..."
             yield f"             {cut}"
     if trace.dropped:

@@ -1,14 +1,15 @@
 """What goes to and fro between the host and one server, with times: for whoever looks for what is wrong. Bounded.
 
-Pure but for the clock. What is written down is JSON-RPC as it is; hiding secrets is the reader's business. The
-transport that writes it is :mod:`isthmus.mcp_host.traced_transport`'s.
+Pure but for the clock. Secrets are hidden before anything is kept, in each text of a message by itself: escapes and
+cuts do not bring them back. The transport that writes it is :mod:`isthmus.mcp_host.traced_transport`'s.
 """
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 MAXIMUM_ENTRIES = 500
 MAXIMUM_TEXT = 4_000
@@ -51,9 +52,13 @@ HANDSHAKES = ("initialize", "server/discover")
 
 
 class Trace:
-    """The entries of one connection, in order; of too many the first ones, and ``dropped`` counts the others."""
+    """The entries of one connection, in order; of too many the first ones, and ``dropped`` counts the others.
 
-    def __init__(self) -> None:
+    ``hide`` takes the secrets out of a text.
+    """
+
+    def __init__(self, hide: Callable[[str], str] = str) -> None:
+        self._hide = hide
         self.entries: list[TraceEntry] = []
         self.dropped = 0
         self._began: float | None = None
@@ -61,10 +66,10 @@ class Trace:
 
     def happened(self, kind: TraceKind, text: str = "") -> None:
         """Write down what is no message."""
-        self._add(TraceEntry(self._now(), kind, text[:MAXIMUM_TEXT]))
+        self._add(TraceEntry(self._now(), kind, self._hide(text)[:MAXIMUM_TEXT]))
 
-    def message(self, kind: TraceKind, message: Mapping[str, Any], text: str) -> None:
-        """Write down a JSON-RPC message; `text` is its JSON."""
+    def message(self, kind: TraceKind, message: Mapping[str, Any], size: int) -> None:
+        """Write down a JSON-RPC message of so many bytes."""
         key, method = message.get("id"), message.get("method")
         is_answer = method is None
         if kind is TraceKind.SENT and key is not None and isinstance(method, str):
@@ -73,13 +78,14 @@ class Trace:
             # What the server asks has ids of its own; an answer that is sent is to one of those.
             method = self._methods.pop(key, "") if kind is TraceKind.RECEIVED else ""
         method = method if isinstance(method, str) else ""
-        result: object = message.get("result") if method in HANDSHAKES else None
+        shown = cast("Mapping[str, Any]", _masked(message, self._hide))
+        result: object = shown.get("result") if method in HANDSHAKES else None
         self._add(
             TraceEntry(
                 self._now(),
                 kind,
-                text[:MAXIMUM_TEXT],
-                len(text.encode("utf-8", "replace")),
+                json.dumps(shown, ensure_ascii=False, separators=(",", ":"))[:MAXIMUM_TEXT],
+                size,
                 method,
                 key if isinstance(key, str | int) else None,
                 is_answer,
@@ -99,3 +105,15 @@ class Trace:
             self.entries.append(entry)
         else:
             self.dropped += 1
+
+
+def _masked(value: object, hide: Callable[[str], str]) -> object:
+    match value:
+        case str():
+            return hide(value)
+        case dict():
+            return {key: _masked(item, hide) for key, item in cast("dict[str, object]", value).items()}
+        case list():
+            return [_masked(item, hide) for item in cast("list[object]", value)]
+        case _:
+            return value

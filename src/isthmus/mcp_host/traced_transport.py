@@ -42,7 +42,7 @@ class _Streamlike:
             return
         dumped = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        self._trace.message(kind, dumped, text)
+        self._trace.message(kind, dumped, len(text.encode("utf-8", "replace")))
 
 
 class _Reading(_Streamlike):
