@@ -172,9 +172,9 @@ class MortalTool:
             yield item
 
 
-def mortal_tools() -> ToolSet:
+def mortal_tools(**options: Any) -> ToolSet:
     """The built-in tools; those with an effect are mortal."""
-    tools = builtin_tools().tools.values()
+    tools = builtin_tools(**options).tools.values()
     return ToolSet.of(*(tool if tool.kind is ToolKind.READ else MortalTool(tool) for tool in tools))
 
 
