@@ -202,14 +202,15 @@ def _gate(files: list[_File], problems: list[str]) -> Callable[[str], str | None
                 problems.append(str(error))
                 continue
             if names is not None:
-                found.append((file.path, frozenset(names)))
+                found.append((file.path, frozenset(map(enablement_key, names))))
 
     def reason(name: str) -> str | None:
+        key = enablement_key(name)  # Gemini CLI compares them so as well.
         for path, names in excluded:
-            if name in names:
+            if key in names:
                 return f"mcp.excluded in {path} names it"
         for path, names in allowed:
-            if name not in names:
+            if key not in names:
                 return f"mcp.allowed in {path} does not name it"
         return None
 

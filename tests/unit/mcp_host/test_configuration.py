@@ -263,6 +263,17 @@ def test_a_project_can_narrow_which_servers_are_allowed_and_not_widen_it(
     assert reasons["d"] == f"mcp.allowed in {user_file} does not name it"
 
 
+def test_names_of_allowed_and_excluded_servers_are_compared_without_case_as_gemini_cli_does(
+    workspace: Path, home: Path, user_file: Path
+) -> None:
+    servers = {name: {"command": name} for name in ("Notes", "Time", "web")}
+    user_file.write_text(
+        json.dumps({"mcpServers": servers, "mcp": {"allowed": ["notes", "TIME "], "excluded": ["time"]}})
+    )
+    found = load(workspace, home).servers
+    assert [server.name for server in found if isinstance(server, ServerConfig)] == ["Notes"]
+
+
 def test_the_home_folders_own_file_is_the_users_also_when_one_works_there(home: Path, user_file: Path) -> None:
     user_file.write_text('{"mcpServers": {"mine": {"command": "a", "trust": true}}}')
     (server,) = load(home, home, is_trusted=False).servers
