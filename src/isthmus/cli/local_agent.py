@@ -32,6 +32,7 @@ from isthmus.journal.sqlite import SqliteJournal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
+from isthmus.mcp_host.workspace_servers import OnWait
 from isthmus.places import cache_directory
 from isthmus.settings import Settings
 from isthmus.tools.base import ToolScope
@@ -49,13 +50,15 @@ class McpUse:
     ``patience``: seconds that a turn waits for those that are still connecting. ``why_not``: why a client's own server
     may not be connected to at an address (its host's name comes first), or None; without it, every address may be.
     ``open_browser`` shows the page of a login to the person at this machine. ``on_unknown_trust`` is called at the
-    start where the folder's files would start something and nobody said whether they may.
+    start where the folder's files would start something and nobody said whether they may. ``on_wait`` is told which
+    servers a turn waits for, when that takes long.
     """
 
     patience: float = 5.0
     why_not: Callable[[str, str], str | None] | None = None
     open_browser: Callable[[str], bool | None] | None = None
     on_unknown_trust: OnUnknown | None = None
+    on_wait: OnWait | None = None
 
 
 @contextlib.asynccontextmanager
@@ -186,6 +189,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         cache=cache_directory() / "mcp",
         sandbox=setup.sandbox.finder,
         reads_freely=setup.settings.read_only_tools.are_free,
+        on_wait=use.on_wait,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
 

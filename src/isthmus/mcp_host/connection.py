@@ -29,6 +29,7 @@ from isthmus.mcp_host.secrets import Secrets
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.way import Way, Ways
+from isthmus.mcp_host.wishes import Wishes
 from isthmus.tools.servers import ServerState
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ AGAIN_SECONDS = 30.0
 STABLE_SECONDS = 30.0
 """A connection that held so long makes the next loss the first one again."""
 CLOSE_SECONDS = 1.8
+BREATH_SECONDS = 0.1
+HANGING_SECONDS = 4.0
+"""A server that could not be connected to for so long when the agent ends is remembered as one that cannot be used."""
 RELIST_SECONDS = 0.2
 """How long changes that a server tells of are gathered before it is asked what they are."""
 
@@ -69,16 +73,15 @@ class ServerConnection:
         self._attempt: Attempt | None = None
         self._owner: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
-        self._wake = asyncio.Event()
         self._calls = 0
         self._has_listed = asyncio.Event()
         self._given_up_at = 0.0
-        self._is_closing = False
-        self._is_lost = False
-        self._has_changed = False
-        self._wants_anew = False
+        self._wishes = Wishes()
         self._ways = Ways(config.endpoint)
         self.known = KnownOffer(config, surroundings)
+        self.began = 0.0
+        self.connect_took: float | None = None
+        """Seconds that connecting and listing took the last time it worked."""
         self.asking = ServerAsking(config.name, surroundings.workspace, surroundings.open_browser)
 
     def recall(self) -> None:
@@ -143,7 +146,7 @@ class ServerConnection:
         self._begin()
         if self._session is not None and self._calls:
             self._has_listed.clear()
-            self._change()
+            self._wishes.change()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._has_listed.wait(), self.config.connect_seconds)
             return
@@ -164,20 +167,20 @@ class ServerConnection:
             self._connect_anew()
 
     def _connect_anew(self) -> None:
-        self._wants_anew = True
-        self._wake.set()
+        self._wishes.connect_anew()
         if self._attempt is not None:
             self._attempt.abandon()
 
     async def aclose(self) -> None:
         """End the connection and whatever it started, in two seconds at the most."""
-        self._is_closing = True
-        self._wake.set()
+        self._wishes.close()
         if self._attempt is not None:
             self._attempt.abandon()
-        owner = self._owner
+        owner, is_new = self._owner, self.connect_took is None and self.state is ServerState.CONNECTING
         if owner is None:
             return
+        if is_new and time.monotonic() - self.began >= HANGING_SECONDS:
+            await self.known.hold()
         done, _ = await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
         if not done:
             owner.cancel()
@@ -225,7 +228,7 @@ class ServerConnection:
             return await self._request(perform)
 
     async def _request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
-        session = self._session if self._session is not None and not self._is_lost else await self._connected()
+        session = self._session if self._session is not None and not self._wishes.is_lost else await self._connected()
         from mcp import MCPError
 
         self._calls += 1
@@ -239,21 +242,21 @@ class ServerConnection:
     def _explained(self, error: "MCPError", session: "McpSession") -> Exception:
         from isthmus.mcp_host.failures import request_failure
 
-        is_lost = self._is_lost or self._session is not session
+        is_lost = self._wishes.is_lost or self._session is not session
         watch = None if self._attempt is None else self._attempt.watch
         found = request_failure(error, self.config, self.log, watch, is_lost=is_lost)
         if watch is not None and watch.login is not None and self.state is ServerState.CONNECTED:
             self.problem = self.hidden(str(watch.login))  # its other tools still work
         if isinstance(found, ServerLostError):
-            self._lose()
+            self._wishes.lose()
             found.args = (self.hidden(str(found)),)
         return found
 
     async def _connected(self) -> "McpSession":
         self._begin()
-        self._wake.set()  # somebody wants it: do not wait any longer to connect again
+        self._wishes.ring()  # somebody wants it: do not wait any longer to connect again
         deadline = time.monotonic() + self.config.connect_seconds
-        while self._session is None or self._is_lost:
+        while self._session is None or self._wishes.is_lost:
             seconds = deadline - time.monotonic()
             if seconds <= 0 or not await self.settled(seconds) or self.state is not ServerState.CONNECTED:
                 reason = self.problem or f"no connection within {self.config.connect_seconds:g} s"
@@ -265,23 +268,18 @@ class ServerConnection:
         """A text for the person or the model, without what is secret in the configuration."""
         return self._secrets.hidden(text)
 
-    def _lose(self) -> None:
-        self._is_lost = True
-        self._wake.set()
-
-    def _change(self) -> None:
-        self._has_changed = True
-        self._wake.set()
-
     # --- The task that owns the session ------------------------------------------------------------------------------
 
     async def _own(self) -> None:
         attempts = 0
-        while not self._is_closing:
-            self._wants_anew = False
-            began = time.monotonic()
+        if self.known.is_recalled:
+            # Whoever waits for the tools gets them before the programs start, which costs the event loop some time.
+            await self._wishes.rung(BREATH_SECONDS)
+        while not self._wishes.is_closing:
+            self._wishes.wants_anew = False
+            self.began = began = time.monotonic()
             was_connected = await self._connect_once()
-            if self._is_closing or self._wants_anew:
+            if self._wishes.is_unwanted:
                 attempts = 0
                 continue
             if was_connected and time.monotonic() - began >= STABLE_SECONDS:
@@ -295,18 +293,13 @@ class ServerConnection:
                 attempts = 0
                 continue
             # It was there before: its tools stay, and a call waits for it to come back.
-            await self._woken(RETRY_SECONDS[attempts])
+            await self._wishes.rung(RETRY_SECONDS[attempts])
             attempts += 1
         self._settled.set()
 
     async def _until_wanted(self) -> None:
-        while not (self._is_closing or self._wants_anew):
-            await self._woken(None)
-
-    async def _woken(self, seconds: float | None) -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), seconds)
-        self._wake.clear()
+        while not self._wishes.is_unwanted:
+            await self._wishes.rung()
 
     async def _connect_once(self) -> bool:
         """Connect and stay as long as it goes; False when it never came to a listing."""
@@ -322,7 +315,7 @@ class ServerConnection:
         except ConnectFailedError as error:
             self.state, self.problem = ServerState.DISCONNECTED, self.hidden(str(error))
         finally:
-            if self.problem is not None and not self._is_closing:
+            if self.problem is not None and not self._wishes.is_closing:
                 _LOG.info("MCP server %s: %s: %s", self.config.name, self.state.value, self.problem)
             self._session = None
             if self.state in (ServerState.CONNECTING, ServerState.CONNECTED):
@@ -333,13 +326,16 @@ class ServerConnection:
         """Connect and stay as long as it goes; False when nobody wants it before it is there."""
         from isthmus.mcp_host.attempt import Attempt
 
-        if self._is_closing or self._wants_anew:
+        if self._wishes.is_unwanted:
             return False
-        self._attempt = attempt = Attempt(self.config, self._surroundings, way, self._lose, self._change, self.asking)
+        self._attempt = attempt = Attempt(
+            self.config, self._surroundings, way, self._wishes.lose, self._wishes.change, self.asking
+        )
         self.log = attempt.log
-        self._is_lost = self._has_changed = False
+        self._wishes.is_lost = self._wishes.has_changed = False
         try:
             async with attempt.open() as (session, listing):
+                self.connect_took = time.monotonic() - self.began
                 self.known.take(listing)
                 await self._stay(session, listing, self._ways.worked(way))
         except AbandonedError:
@@ -349,7 +345,7 @@ class ServerConnection:
             raise
         if attempt.loss is not None:
             self._note_loss(attempt.loss)
-        elif self._is_lost and self.problem is None:
+        elif self._wishes.is_lost and self.problem is None:
             self._note_loss(f"the connection ended{self.log.exit_text}{self.log.last_words}")
         return True
 
@@ -364,14 +360,13 @@ class ServerConnection:
         self.state = ServerState.CONNECTED
         self._settled.set()
         await self.known.keep(listing, way)
-        while not (self._is_closing or self._wants_anew or self._is_lost):
-            if self._has_changed:
+        while not self._wishes.is_ending:
+            if self._wishes.has_changed:
                 await self._list_anew(session, way)
                 continue
-            await self._wake.wait()
-            self._wake.clear()
+            await self._wishes.rung()
         self._session = None
-        if not self._is_closing:
+        if not self._wishes.is_closing:
             self._settled.clear()
             self.state = ServerState.CONNECTING
 
@@ -379,8 +374,8 @@ class ServerConnection:
         """Take up what the server has now. Changes that come close together are one."""
         import anyio
 
-        await self._unless_ending(RELIST_SECONDS)
-        self._has_changed = False
+        await self._wishes.unless_ending(RELIST_SECONDS)
+        self._wishes.has_changed = False
         self.problem = None
         try:
             with anyio.fail_after(self.config.connect_seconds):
@@ -393,15 +388,6 @@ class ServerConnection:
             self.known.take(listing)
             await self.known.keep(listing, way)
         self._has_listed.set()
-
-    async def _unless_ending(self, seconds: float) -> None:
-        """Wait so long; not when the connection ends meanwhile."""
-        deadline = time.monotonic() + seconds
-        while not (self._is_closing or self._wants_anew or self._is_lost):
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return
-            await self._woken(left)
 
     def _note_loss(self, reason: str) -> None:
         self._session = None

@@ -25,7 +25,7 @@ from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool import McpTool
 from isthmus.mcp_host.trust import FolderTrust, file_trust
-from isthmus.mcp_host.workspace_servers import WorkspaceServers, server_tools, status_of
+from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, server_tools, status_of
 from isthmus.settings_file import SettingsFileError, change_file
 from isthmus.tools.base import SEARCH_TOOL, Tool, ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
@@ -62,6 +62,7 @@ class HostOptions:
     cache: Path | None = None
     sandbox: "SandboxFinder | None" = None
     reads_freely: Callable[[str], bool] | None = None
+    on_wait: OnWait | None = None
 
 
 @dataclass(slots=True)
@@ -280,7 +281,7 @@ class McpHost:
         return servers
 
     async def _start(self, workspace: Path) -> WorkspaceServers:
-        servers = WorkspaceServers(workspace, lambda config: self._connection(config, workspace))
+        servers = WorkspaceServers(workspace, lambda config: self._connection(config, workspace), self._options.on_wait)
         await servers.configure(self._load(servers.workspace))
         await self._reconsider(servers)
         return servers

@@ -43,6 +43,11 @@ class KnownOffer:
         return self._manifest.way
 
     @property
+    def is_held(self) -> bool:
+        """The server could not be used when it was last tried."""
+        return self._manifest is not None and self._manifest.is_held
+
+    @property
     def tool_names(self) -> tuple[str, ...]:
         """The server's names of its tools; while it cannot be used, those that it had when it was last connected."""
         return tuple(self._tools) or self._recalled_names
@@ -83,8 +88,7 @@ class KnownOffer:
 
     async def hold(self) -> None:
         """Keep that the server could not be used: at the next start it is waited for before its tools are offered."""
-        if self._manifest is not None:
-            await self._store(replace(self._manifest, is_held=True))
+        await self._store(replace(self._manifest or Manifest(Listing(), Way()), is_held=True))
 
     async def _store(self, manifest: Manifest) -> None:
         if self._manifests is None or manifest == self._manifest:

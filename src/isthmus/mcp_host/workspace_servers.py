@@ -5,8 +5,10 @@ are, and clients' own servers (:mod:`isthmus.mcp_host.host`).
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from isthmus.mcp_host.config import Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer
@@ -18,16 +20,31 @@ from isthmus.sandbox.confinement import told
 from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 
+OnWait: TypeAlias = Callable[[Sequence[str], float], None]
+"""Told the names of the servers that are waited for, in configuration order, and for how many seconds already."""
+HELD_SECONDS = 5.0
+"""How long a server is waited for that could not be used when it was last tried."""
+TELL_SECONDS = 1.5
+
 
 class WorkspaceServers:
-    """The servers of a workspace. ``connect`` makes the connection of a server, not started."""
+    """The servers of a workspace. ``connect`` makes the connection of a server, not started.
 
-    def __init__(self, workspace: Path, connect: Callable[[ServerConfig], ServerConnection]) -> None:
+    ``on_wait`` is told every second or two which servers are waited for, and how many seconds they have been.
+    """
+
+    def __init__(
+        self,
+        workspace: Path,
+        connect: Callable[[ServerConfig], ServerConnection],
+        on_wait: OnWait | None = None,
+    ) -> None:
         self.workspace = workspace
         self.configuration = McpConfiguration()
         self.users: set[tuple[str, str]] = set()
         """The sessions and tasks that use them now."""
         self._connect = connect
+        self._on_wait = on_wait
         self._connections: dict[str, ServerConnection] = {}
         self._given: dict[ToolKey, str] = {}
         self._awaited: set[int] = set()
@@ -72,8 +89,22 @@ class WorkspaceServers:
         """Wait until it is known what they offer, once for each connection, and `seconds` at the most."""
         waiting = [found for found in connections if id(found) not in self._awaited and not found.is_known]
         if waiting:
-            await asyncio.gather(*(found.settled(seconds) for found in waiting))
+            told = asyncio.create_task(self._tell(waiting))
+            held = min(seconds, HELD_SECONDS)
+            try:
+                await asyncio.gather(*(found.settled(held if found.known.is_held else seconds) for found in waiting))
+            finally:
+                told.cancel()
         self._awaited.update(id(found) for found in connections)
+
+    async def _tell(self, waiting: Sequence[ServerConnection]) -> None:
+        """Say who is waited for, as long as that is somebody."""
+        began = time.monotonic()
+        while self._on_wait is not None:
+            await asyncio.sleep(TELL_SECONDS)
+            names = tuple(found.config.name for found in waiting if not found.is_settled)
+            if names:
+                self._on_wait(names, time.monotonic() - began)
 
     def tools(self, connections: Iterable[ServerConnection], reserved: Collection[str]) -> tuple[McpTool, ...]:
         """The tools of these connections, under names that stay theirs as long as the agent runs."""

@@ -1,0 +1,291 @@
+"""Calls of MCP tools beside the bare SDK client on the same server; discovery of many servers beside the slowest one.
+
+The servers are real: mcp-server-time of PyPI, server-everything of npm, and one of the SDK's low level. The SDK's
+client is the peer for calls. A turn also checks the arguments, watches for silence, and renders the
+result. Discovery is that of a host in this process, with an empty cache and with what the first start kept. The first
+prompt is that of ``isthmus`` in a terminal; the turn without a person waits for those that are still connecting.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, cast
+
+import psutil
+
+from bench.figures import Figure, at_most, beside
+from bench.processes import ROOT, clean_home, measure, program
+from isthmus.mcp_host.host import HostOptions, McpHost
+from isthmus.tools.base import Approved, Tool, ToolContext, ToolScope, ToolSet, ToolSucceeded
+from isthmus.tools.servers import ServerState
+from isthmus.tools.workspace import Workspace
+
+ROUNDS = 5
+CALLS = 150
+"""In a round, of each."""
+PACKAGES = ROOT / "tests" / "peers" / "node" / "node_modules" / "@modelcontextprotocol"
+ECHO = [sys.executable, "-m", "bench.programs.mcp_echo"]
+MARK = "ISTHMUS_BENCH_MCP"
+DISCOVERY_SECONDS = 120.0
+PROMPT = "\u203a ".encode()
+PROMPT_SECONDS = 60.0
+
+
+def run(rounds: int | None) -> list[Figure]:
+    """Interleaved rounds; medians."""
+    with clean_home() as environment:
+        return asyncio.run(_run(rounds or ROUNDS, {**environment, MARK: environment["HOME"]}))
+
+
+async def _run(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
+    figures = await _calls(rounds, environment)
+    figures += await _discovery(max(1, rounds // 2), environment)
+    figures += _first_prompt(rounds, environment)
+    figures.append(at_most("processes left after exit", float(len(_left(environment))), "", 0))
+    return figures
+
+
+# --- Calls -----------------------------------------------------------------------------------------------------------
+
+
+async def _calls(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
+    """The time of a call, over a connection of the host and as a turn makes it, beside the SDK's client."""
+    folder = Path(environment["PWD"])
+    found: dict[str, list[float]] = {"bare": [], "connection": [], "tool": []}
+    async with _bare(environment) as bare, _hosting({"echo": _echo(environment)}, environment) as host:
+        scope = ToolScope(folder)
+        tool = (await host.tools(scope)).tools["echo"]
+        (connection,) = await host.in_scope(scope)
+        context = ToolContext(Workspace(folder), "call", folder / "outputs", {})
+
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            return
+
+        async def over_connection() -> None:
+            await connection.call("echo", {"text": "hello"}, progress)
+
+        async def as_a_turn() -> None:
+            await _turn_call(tool, context)
+
+        ways: dict[str, Callable[[], Awaitable[None]]] = {
+            "bare": bare,
+            "connection": over_connection,
+            "tool": as_a_turn,
+        }
+        for call in ways.values():
+            await _timed(call, CALLS // 2)
+        for _ in range(rounds):
+            for name, call in ways.items():
+                found[name].append(await _timed(call, CALLS))
+    # Each round beside its own: the machine is another one in the next.
+    ratio = {name: median(a / b for a, b in zip(found[name], found["bare"], strict=True)) for name in found}
+    peer = median(found["bare"])
+    return [
+        beside("a call, over the connection", ratio["connection"] * peer, "ms", "SDK client", peer, at_most=1.1),
+        beside("a call, as a turn makes it", ratio["tool"] * peer, "ms", "SDK client", peer, at_most=1.25),
+    ]
+
+
+async def _timed(call: Callable[[], Awaitable[None]], count: int) -> float:
+    """The median in milliseconds."""
+    seconds: list[float] = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        await call()
+        seconds.append(time.perf_counter() - begin)
+    return median(seconds) * 1000
+
+
+async def _turn_call(tool: Tool, context: ToolContext) -> None:
+    arguments = {"text": "hello"}
+    approved = Approved(await tool.propose(arguments, context))
+    last: object = None
+    async with contextlib.aclosing(
+        cast("AsyncGenerator[object, None]", tool.run(arguments, context, approved))
+    ) as items:
+        async for item in items:
+            last = item
+    assert isinstance(last, ToolSucceeded)
+    assert "hello" in last.for_model
+
+
+@contextlib.asynccontextmanager
+async def _bare(environment: Mapping[str, str]) -> AsyncGenerator[Callable[[], Awaitable[None]]]:
+    """A call by the SDK's own client and transport."""
+    from mcp import Client, StdioServerParameters
+
+    parameters = StdioServerParameters(command=ECHO[0], args=ECHO[1:], env=dict(environment), cwd=environment["PWD"])
+    async with Client(parameters, mode="legacy") as client:
+
+        async def progress(progress: float, total: float | None, message: str | None) -> None:
+            return
+
+        async def call() -> None:
+            result = await client.call_tool("echo", {"text": "hello"}, progress_callback=progress)
+            assert cast("Any", result.content[0]).text == "hello"
+
+        yield call
+
+
+def _echo(environment: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "command": ECHO[0],
+        "args": ECHO[1:],
+        "env": {"PYTHONPATH": environment["PYTHONPATH"], **_mark(environment)},
+    }
+
+
+def _mark(environment: Mapping[str, str]) -> dict[str, str]:
+    return {MARK: environment[MARK]}
+
+
+# --- Discovery -------------------------------------------------------------------------------------------------------
+
+
+def _servers(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Five servers of Python and five of Node."""
+    env = _mark(environment)
+    python = [
+        {"command": program("mcp-server-time"), "args": ["--local-timezone", "UTC"], "env": {**env, "N": str(number)}}
+        for number in range(5)
+    ]
+    node = [
+        {
+            "command": "node",
+            "args": [str(PACKAGES / "server-everything" / "dist" / "index.js"), "stdio"],
+            "env": {**env, "N": str(number)},
+        }
+        for number in range(5)
+    ]
+    return {f"server{number}": server for number, server in enumerate([*python, *node])}
+
+
+async def _discovery(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
+    servers = _servers(environment)
+    waits: list[float] = []
+    ratios: list[float] = []
+    cold: list[float] = []
+    for number in range(rounds):
+        cache = Path(environment["HOME"]) / f"cache{number}"
+        seconds, slowest = await _discover(servers, environment, cache)
+        cold.append(seconds)
+        ratios.append(seconds / slowest)
+        async with _hosting(servers, environment, cache=cache) as host:
+            begin = time.perf_counter()
+            tools = (await host.tools(ToolScope(Path(environment["PWD"])))).tools
+            waits.append((time.perf_counter() - begin) * 1000)
+            assert len(tools) > 50, len(tools)
+    seconds = median(cold)
+    return [
+        beside("10 servers, cold", seconds, "s", "the slowest, then", seconds / median(ratios), at_most=1.15),
+        at_most("10 servers, from the cache", median(waits), "ms", 250),
+    ]
+
+
+async def _discover(servers: Mapping[str, Any], environment: Mapping[str, str], cache: Path) -> tuple[float, float]:
+    """Seconds until all servers are connected, and until the slowest one was, by its own time."""
+    async with _hosting(servers, environment, cache=cache, patience=DISCOVERY_SECONDS) as host:
+        scope = ToolScope(Path(environment["PWD"]))
+        begin = time.perf_counter()
+        await host.tools(scope)
+        seconds = time.perf_counter() - begin
+        states = {status.name: status.state for status in await host.servers(scope)}
+        assert set(states.values()) == {ServerState.CONNECTED}, states
+        slowest = max(connection.connect_took or 0.0 for connection in await host.in_scope(scope))
+        return seconds, slowest
+
+
+@contextlib.asynccontextmanager
+async def _hosting(
+    servers: Mapping[str, Any], environment: Mapping[str, str], **options: Any
+) -> AsyncGenerator[McpHost]:
+    home = Path(environment["HOME"])
+    _write(home, servers)
+    settings: dict[str, Any] = {"patience": 60.0, "environment": dict(environment), **options}
+    host = McpHost(ToolSet(), HostOptions(home, **settings))
+    try:
+        yield host
+    finally:
+        await host.aclose()
+
+
+def _write(home: Path, servers: Mapping[str, Any]) -> None:
+    (home / ".gemini").mkdir(exist_ok=True)
+    (home / ".gemini" / "settings.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+
+# --- The program -----------------------------------------------------------------------------------------------------
+
+
+def _first_prompt(rounds: int, environment: Mapping[str, str]) -> list[Figure]:
+    """With twenty servers, one of which hangs, beside none."""
+    home = Path(environment["HOME"])
+    env = {"PYTHONPATH": environment["PYTHONPATH"], **_mark(environment)}
+    hanging = {"command": sys.executable, "args": ["-S", "-c", "import time; time.sleep(1000)"], "env": env}
+    echo = {f"echo{number}": {"command": ECHO[0], "args": ECHO[1:], "env": env} for number in range(19)}
+    headless = [program("isthmus"), "-p", "hi", "-m", "demo"]
+    _write(home, {})
+    _prompt_seconds(environment)
+    alone = [_prompt_seconds(environment) for _ in range(rounds)]
+    turn_alone = measure(headless, environment).wall
+    _write(home, {"hanging": hanging, **echo})
+    with_servers = [_prompt_seconds(environment) for _ in range(rounds)]
+    turns = [measure(headless, environment).wall for _ in range(2)]
+    peer = "no servers"
+    return [
+        beside("first prompt, 20 servers, 1 hangs", median(with_servers), "s", peer, median(alone), at_most=2),
+        beside("-p, the same, first run", turns[0], "s", peer, turn_alone, no_budget="none: it waits 20 s"),
+        beside("-p, the same, next run", turns[1], "s", peer, turn_alone, no_budget="none: it waits 5 s"),
+    ]
+
+
+def _prompt_seconds(environment: Mapping[str, str]) -> float:
+    """From the start of ``isthmus`` in a terminal to its prompt."""
+    ours, its = pty.openpty()
+    begin = time.perf_counter()
+    command = [program("isthmus"), "-m", "demo"]
+    process = subprocess.Popen(
+        command,
+        env=dict(environment),
+        cwd=environment["PWD"],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+    )
+    os.close(its)
+    output = b""
+    try:
+        while PROMPT not in output:
+            if not select.select([ours], [], [], PROMPT_SECONDS)[0]:
+                raise RuntimeError(f"no prompt came: {output[-500:]!r}")
+            output += os.read(ours, 2**16)
+        return time.perf_counter() - begin
+    finally:
+        process.terminate()
+        process.wait(30)
+        os.close(ours)
+
+
+def _left(environment: Mapping[str, str]) -> list[int]:
+    """Processes of this run's servers that are still there; they get two seconds to be gone."""
+    deadline = time.monotonic() + 2
+    while True:
+        left: list[int] = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(MARK) == environment[MARK] and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(process.pid)
+        left = [pid for pid in left if pid != os.getpid()]
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.05)

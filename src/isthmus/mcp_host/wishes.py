@@ -1,0 +1,65 @@
+"""What is wanted of a connection, and what happened to it: set by anybody, taken up by the task that owns it."""
+
+import asyncio
+import contextlib
+import time
+
+
+class Wishes:
+    """Flags, and a bell that rings when one is set. Taking one up is to set it to False."""
+
+    def __init__(self) -> None:
+        self.is_closing = False
+        self.wants_anew = False
+        """Somebody wants it connected anew."""
+        self.is_lost = False
+        """The server sends no more."""
+        self.has_changed = False
+        """The server says that what it offers changed."""
+        self._bell = asyncio.Event()
+
+    def close(self) -> None:
+        """It is not wanted any more."""
+        self.is_closing = True
+        self.ring()
+
+    def connect_anew(self) -> None:
+        """It is wanted connected anew."""
+        self.wants_anew = True
+        self.ring()
+
+    def lose(self) -> None:
+        """The server is gone."""
+        self.is_lost = True
+        self.ring()
+
+    def change(self) -> None:
+        """What the server offers changed."""
+        self.has_changed = True
+        self.ring()
+
+    def ring(self) -> None:
+        """Wake the owner."""
+        self._bell.set()
+
+    @property
+    def is_unwanted(self) -> bool:
+        """The connection as it is now is not wanted."""
+        return self.is_closing or self.wants_anew
+
+    @property
+    def is_ending(self) -> bool:
+        """The connection as it is now has to end."""
+        return self.is_unwanted or self.is_lost
+
+    async def rung(self, seconds: float | None = None) -> None:
+        """Wait for the bell, and no longer than so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._bell.wait(), seconds)
+        self._bell.clear()
+
+    async def unless_ending(self, seconds: float) -> None:
+        """Wait so long, however often the bell rings; not when the connection has to end meanwhile."""
+        deadline = time.monotonic() + seconds
+        while not self.is_ending and (left := deadline - time.monotonic()) > 0:
+            await self.rung(left)
