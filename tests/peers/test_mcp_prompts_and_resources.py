@@ -17,7 +17,7 @@ from isthmus.development_tool import CommandExecutionStatus, McpDetails, ToolCal
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from support.contents_desk import asked, contents_server
 from support.isthmus_program import ISTHMUS
-from support.mcp_hosting import write_servers
+from support.mcp_hosting import everything_over, node_server, write_servers
 from support.programs import NODE_PEERS, node_package, require
 from support.pty_program import PtyProgram, pty_program
 from support.serve_program import ServeProgram, serve_program
@@ -55,8 +55,7 @@ def poems(keep: Path) -> dict[str, Any]:
 
 
 def everything() -> dict[str, Any]:
-    script = node_package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
-    return {"command": str(require("node")), "args": [str(script), "stdio"]}
+    return node_server("server-everything", "stdio")
 
 
 def run(tmp_path: Path, workspace: Path, prompt: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -231,3 +230,32 @@ async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_per
         assert done.output is not None
         assert "Resource 7: This is a plaintext resource" in (done.output.text or "")
         assert events[-1] == StateChange(TaskState.COMPLETED)
+
+
+@pytest.mark.requirement("MCP-003")
+async def test_over_a2a_a_client_refers_to_the_resources_of_its_own_server(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    with everything_over("streamableHttp") as port:
+        theirs = {"name": "theirs", "url": f"http://127.0.0.1:{port}/mcp"}
+        async with (
+            serve_program(tmp_path, workspace, "--allow-client-mcp", script=ECHO) as server,
+            client_of(server) as agent,
+        ):
+            settings = {"workspace_path": str(workspace), "mcp_servers": [theirs]}
+            text = "See @theirs:demo://resource/static/document/features.md"
+            events = await events_of(await agent.prompt(PromptMessage(text, settings=settings)))
+            assert "# Everything Server - Features" in text_of(events)
+            assert events[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_a_server_that_starts_at_its_first_call_runs_a_prompt(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"nodeServer": {**poems(tmp_path / "calls"), "lazy": True}})
+    for _ in range(2):
+        # The second time its list is known, and only the call starts it.
+        ended = run(tmp_path, workspace, "/poem-writer 'Gemini CLI'")
+        assert ended.returncode == 0, ended.stderr
+        assert HAIKU.format("") in ended.stdout
+    assert len((tmp_path / "calls").read_text().splitlines()) == 2
