@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
@@ -13,7 +15,8 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.jsonc import parse
-from support.mcp_hosting import write_servers
+from support.isthmus_program import ISTHMUS
+from support.mcp_hosting import everything_over, write_servers
 from support.programs import node_package, require
 from support.serve_program import ServeProgram, serve_program
 from support.surroundings import Surroundings
@@ -188,3 +191,115 @@ async def test_the_workspace_is_the_root(surroundings: Surroundings, tmp_path: P
         done = calls_of(await events_of(await ask(agent, workspace, "roots")))["get-roots-list"]
         assert done.output is not None
         assert workspace.resolve().as_uri() in (done.output.text or "")
+
+
+async def filled_in(agent: RemoteAgent, workspace: Path, name: str) -> str:
+    """The name that the server has got from a form that is filled in with ``name``."""
+    turn = await ask(agent, workspace, "form")
+    question = calls_of(await events_of(turn))["elicitation"]
+    assert question.confirmation_request is not None
+    assert question.confirmation_request.file_edit_details is not None
+    filled = parse(question.confirmation_request.file_edit_details.new_content)
+    events = await answer(agent, turn, question, "accept", json.dumps({**filled, "name": name}))
+    return raw_result(calls_of(events)["trigger-elicitation-request"])["content"]["name"]
+
+
+async def test_over_http_each_session_is_asked_what_its_own_call_wants_to_know(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    with everything_over("streamableHttp") as port:
+        url = f"http://127.0.0.1:{port}/mcp"
+        write_servers(surroundings.home, {"everything": {"httpUrl": url, "trust": True}})
+        async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+            first = await ask(agent, workspace, "form")
+            question = calls_of(await events_of(first))["elicitation"]
+            assert await filled_in(agent, workspace, "Grace") == "Grace"
+            calls = calls_of(await answer(agent, first, question, "decline"))
+            assert raw_result(calls["trigger-elicitation-request"])["action"] == "decline"
+
+
+async def test_on_a_pipe_a_question_of_one_of_two_sessions_is_declined_and_noted(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+        first = await ask(agent, workspace, "form")
+        question = calls_of(await events_of(first))["elicitation"]
+        events = await events_of(await ask(agent, workspace, "form"))
+        assert raw_result(calls_of(events)["trigger-elicitation-request"])["action"] == "decline"
+        calls = calls_of(await answer(agent, first, question, "cancel"))
+        assert raw_result(calls["trigger-elicitation-request"])["action"] == "cancel"
+        assert await filled_in(agent, workspace, "Ada") == "Ada"
+
+
+async def test_a_client_of_gemini_clis_own_server_edits_the_document(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    async with serve_program(tmp_path, workspace, script=ASKS) as server:
+        headers = {"Authorization": f"Bearer {server.token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+
+            async def send(message: dict[str, Any]) -> dict[str, Any]:
+                body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+                response = await http.post(server.url, json=body)
+                assert response.status_code == 200, response.text
+                return response.json()["result"]
+
+            settings = {"kind": "agent-settings", "workspacePath": str(workspace)}
+            task = await send(
+                {
+                    "kind": "message",
+                    "role": "user",
+                    "messageId": "1",
+                    "parts": [{"kind": "text", "text": "form"}],
+                    "metadata": {"coderAgent": settings},
+                }
+            )
+            (call,) = [part["data"] for part in task["status"]["message"]["parts"]]
+            assert (call["status"], call["request"]["name"]) == ("awaiting_approval", "elicitation")
+            document = call["confirmationDetails"]["newContent"]
+            assert call["confirmationDetails"]["type"] == "edit"
+            filled = json.dumps({**parse(document), "name": "Linus"})
+            data = {"callId": call["request"]["callId"], "outcome": "proceed_once", "newContent": filled}
+            done = await send(
+                {
+                    "kind": "message",
+                    "role": "user",
+                    "messageId": "2",
+                    "taskId": task["id"],
+                    "contextId": task["contextId"],
+                    "parts": [{"kind": "data", "data": data}],
+                }
+            )
+            assert done["status"]["state"] == "input-required"
+        async with client_of(server) as agent:
+            calls = calls_of(await events_of(await agent.follow(task["id"], 0)))
+            assert raw_result(calls["trigger-elicitation-request"])["content"]["name"] == "Linus"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "arguments", "said"),
+    [
+        ("form", [], '"action": "decline"'),
+        ("form", ["--approval-mode", "yolo"], '"action": "decline"'),
+        ("sample", [], "needs a person's permission and nobody can be asked here"),
+        ("sample", ["--approval-mode", "yolo"], "forty-two"),
+    ],
+)
+def test_without_a_person_forms_are_declined_and_the_model_is_asked_in_yolo_mode_alone(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, prompt: str, arguments: list[str], said: str
+) -> None:
+    write_servers(surroundings.home, {"everything": everything()})
+    (tmp_path / "script.yaml").write_text(ASKS, encoding="utf-8")
+    ended = subprocess.run(
+        [
+            *(*ISTHMUS, "-p", prompt, "-o", "stream-json", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide"),
+            *("--data-dir", str(tmp_path / "data"), *arguments),
+        ],
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    told = " ".join(str(line.get("output") or line.get("error")) for line in lines if line["type"] == "tool_result")
+    assert said in told
+    assert ended.returncode == 0
