@@ -236,7 +236,7 @@ async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(home:
 
     task = asyncio.create_task(watch())
     await asyncio.wait_for(seen.wait(), 30)
-    assert running(mark)
+    await eventually_async(lambda: running(mark), 20)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert (workspace / "ended").read_text() == "ended\n"
