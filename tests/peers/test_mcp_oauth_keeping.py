@@ -3,8 +3,6 @@
 import asyncio
 import json
 import logging
-import os
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -16,13 +14,12 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when, write_servers
+from support.mcp_tools import process_lists
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
 from support.oauth_person import entries, let_end, log_in, shows, tokens_path
 from support.tool_calls import said, success_of, tool_context
 
 pytestmark = pytest.mark.anyio
-
-PROGRAM = Path(__file__).parent.parent / "support" / "mcp_tools_program.py"
 
 
 @pytest.fixture
@@ -36,21 +33,6 @@ def home(tmp_path: Path) -> Path:
 async def server() -> AsyncGenerator[OAuthMcpServer]:
     async with oauth_mcp_server() as found:
         yield found
-
-
-async def process_lists(home: Path, workspace: Path, **environment: str) -> dict[str, Any]:
-    """What another process finds."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(PROGRAM),
-        str(home),
-        str(workspace),
-        stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "HOME": str(home), **environment},
-    )
-    out, _ = await asyncio.wait_for(process.communicate(), 60)
-    assert process.returncode == 0
-    return json.loads(out)
 
 
 @pytest.mark.requirement("MCP-064", "MCP-042")

@@ -42,12 +42,12 @@ class BearerSource(Protocol):
 
 
 class BearerAuth(httpx2.Auth):
-    """The tokens of a source, in the header Authorization; ``headers`` go with it."""
+    """The tokens of a source, in the header Authorization; ``headers`` go with it, as they are then."""
 
     def __init__(self, source: BearerSource, report: Report, headers: Mapping[str, str] | None = None) -> None:
         self._source = source
         self._report = report
-        self._headers = headers or {}
+        self._headers = {} if headers is None else headers
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send with a token, and once more with another when the server answers 401."""
