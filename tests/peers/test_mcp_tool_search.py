@@ -1,0 +1,138 @@
+"""A server with hundreds of tools: the model is sent what it searched for, with every provider, after a restart too."""
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.settings import ReadOnlyTools
+from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
+from isthmus.tools.servers import ServerState
+from support.isthmus_program import isthmus
+from support.mcp_hosting import hosting, status_when, write_servers
+from support.model_bench import Provider, each_provider
+from support.scripted_wire import Call, Reply, Say
+from support.surroundings import Surroundings
+
+MANY = Path(__file__).resolve().parent.parent / "support" / "many_tools_mcp_server.py"
+COUNT = 300
+BUILT_IN = 8
+
+
+def many(count: int = COUNT, **settings: Any) -> dict[str, Any]:
+    return {"command": sys.executable, "args": [str(MANY), str(count)], **settings}
+
+
+def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
+    """The names of the tools that a request declares."""
+    match provider.name:
+        case "gemini":
+            return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
+        case "anthropic":
+            return [item["name"] for item in body["tools"]]
+        case _:
+            return [item["function"]["name"] for item in body["tools"]]
+
+
+@each_provider
+def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
+    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
+) -> None:
+    write_servers(surroundings.home, {"many": many(trust=True), "few": many(2, trust=True, alwaysLoad=True)})
+    replies = [
+        Reply.of(Call(SEARCH_TOOL, {"query": "record number 4 echidna", "limit": 2})),
+        Reply.of(Call("record_4_echidna", {"note": "spiny"})),
+        Reply.of(Say("Kept.")),
+        Reply.of(Say("Still here.")),
+    ]
+    with provider.wire(replies) as wire:
+        monkeypatch.setenv(provider.key, "test-key")
+        monkeypatch.setenv(provider.base_url, wire.base_url)
+        model = f"{provider.name}:test-model"
+        first = isthmus("-m", model, "-p", "keep it", folder=workspace)
+        assert (first.returncode, first.stdout.strip()) == (0, "Kept."), first.stderr
+        again = isthmus("-m", model, "--resume", "latest", "-p", "and?", folder=workspace)
+        assert again.stdout.strip() == "Still here.", again.stderr
+        listed = isthmus("-m", model, "-p", "/mcp", folder=workspace).stdout
+        bodies = [request.json for request in wire.model_requests]
+    before, found, called, resumed = (declared(provider, body) for body in bodies)
+    own = before[: before.index(SEARCH_TOOL)]
+    assert "read_file" in own
+    # What both servers have is named after the one that is configured later.
+    assert before[len(own) :] == [
+        SEARCH_TOOL,
+        "few__record_0_aardvark",
+        "few__record_1_badger",
+        "few__look",
+        "few__wipe",
+    ]
+    assert found[: len(before)] == before
+    assert found[len(before)] == "record_4_echidna"
+    assert len(found) == len(before) + 2
+    assert called == resumed == found
+    assert f"- many: {COUNT + 2} tools" in str(bodies[0])
+    assert "record 4: spiny" in str(bodies[2])
+    tokens = {
+        name: int(text.replace(",", ""))
+        for name, text in re.findall(r" (many|few) .*\n(?:.+\n)*?  Tokens: ~([\d,]+)", listed)
+    }
+    assert tokens["many"] > 12_800 > tokens["few"]
+
+
+def test_a_setting_sends_all_tools_or_always_searches(
+    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from support.gemini_wire import GeminiWire
+    from support.model_bench import GEMINI
+
+    sent: dict[str, list[str]] = {}
+    for mode, count in (("never", 150), ("always", 2)):
+        write_servers(surroundings.home, {"many": many(count)})
+        (workspace / ".gemini").mkdir(exist_ok=True)
+        (workspace / ".gemini" / "settings.json").write_text(f'{{"isthmus": {{"toolSearch": "{mode}"}}}}', "utf-8")
+        with GeminiWire([Reply.of(Say("Hello."))]) as wire:
+            monkeypatch.setenv(GEMINI.key, "test-key")
+            monkeypatch.setenv(GEMINI.base_url, wire.base_url)
+            ran = isthmus("-m", "gemini:test-model", "-p", "hi", folder=workspace)
+            assert ran.returncode == 0, ran.stderr
+            sent[mode] = declared(GEMINI, wire.model_requests[0].json)
+    assert "record_149_falcon" in sent["never"]
+    assert SEARCH_TOOL not in sent["never"]
+    assert SEARCH_TOOL in sent["always"]
+    assert not any(name.startswith("record_") for name in sent["always"])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("server", "rule", "kind"),
+    [
+        ({}, ReadOnlyTools(), ToolKind.OTHER),
+        ({"trust": True}, ReadOnlyTools(), ToolKind.READ),
+        ({}, ReadOnlyTools(everywhere=True), ToolKind.READ),
+        ({}, ReadOnlyTools(servers={"many": True}), ToolKind.READ),
+        ({}, ReadOnlyTools(everywhere=True, servers={"many": False}), ToolKind.OTHER),
+    ],
+)
+async def test_tools_that_say_that_they_only_read_are_free_where_the_person_says_so(
+    tmp_path: Path, workspace: Path, server: dict[str, Any], rule: ReadOnlyTools, kind: ToolKind
+) -> None:
+    async with hosting(tmp_path, {"many": many(1, **server)}, reads_freely=rule.are_free) as host:
+        scope = ToolScope(workspace)
+        await status_when(host, scope, "many", ServerState.CONNECTED)
+        tools = (await host.tools(scope)).tools
+        assert tools["look"].kind is kind
+        assert tools["wipe"].kind is tools["record_0_aardvark"].kind is ToolKind.OTHER
+        assert tools["wipe"].describe({}) == "wipe of the MCP server many (its server says that it can destroy things)"
+        assert tools["look"].describe({}) == "look of the MCP server many (its server says that it only reads)"
+
+
+@pytest.mark.anyio
+async def test_of_a_projects_server_no_tool_is_free(tmp_path: Path, workspace: Path) -> None:
+    write_servers(workspace, {"many": many(1)})
+    options: dict[str, Any] = {"reads_freely": ReadOnlyTools(everywhere=True).are_free, "trusts": lambda _: True}
+    async with hosting(tmp_path, {}, **options) as host:
+        await status_when(host, ToolScope(workspace), "many", ServerState.CONNECTED)
+        assert (await host.tools(ToolScope(workspace))).tools["look"].kind is ToolKind.OTHER
