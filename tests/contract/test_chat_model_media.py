@@ -228,6 +228,28 @@ async def test_a_request_that_is_refused_for_another_reason_is_the_same_error_an
         assert [str(request.json).count(DATA) for request in it.wire.model_requests] == [1, 0, 1]
 
 
+async def test_sound_is_suspected_before_images_are(tmp_path: Path) -> None:
+    image, sound = file(tmp_path, "a.png"), file(tmp_path, "b.mp3", b"ID3", "audio/mpeg")
+    refusal = Failure(400, "Unsupported MIME type: audio/mp3")
+    async with bench(GEMINI, refusal, Reply.of(Say("ok"))) as it:
+        (retrying, *_) = await it.ask(asking(result(image, sound)))
+        assert isinstance(retrying, Retrying)
+        assert retrying.reason.endswith("It is asked again without 1 media.")
+        last = str(it.wire.model_requests[1].json)
+    assert DATA in last
+    assert f"[audio/mpeg in {sound.path}: not shown, the provider refused it]" in last
+
+
+async def test_what_was_taken_before_is_left_out_at_last(tmp_path: Path) -> None:
+    """A model of other abilities may have been put behind the same name."""
+    old, new = file(tmp_path, "old.png"), file(tmp_path, "new.png")
+    refusal = Failure(400, "This model does not support images")
+    async with bench(OPENAI, Reply.of(Say("1")), refusal, refusal, Reply.of(Say("2"))) as it:
+        await it.answer(asking(result(old)))
+        await it.answer(asking(result(old, new)))
+        assert [str(request.json).count(DATA) for request in it.wire.model_requests] == [1, 2, 1, 0]
+
+
 async def test_a_local_server_without_eyes_is_asked_again_without_images(tmp_path: Path) -> None:
     blind = Failure(500, "image input is not supported - hint: you may need to provide the mmproj")
     async with bench(OPENAI, blind, Reply.of(Say("ok"))) as it:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
+from isthmus.mcp_host import tool as mcp_tool
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import everything_over, hosting, node_server, status_when
+from support.mcp_hosting import everything_over, hostile, hosting, node_server, status_when
 from support.programs import require
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually
@@ -141,6 +142,17 @@ async def test_tools_are_those_that_are_included_without_those_that_are_excluded
     assert offered["both"] == {"get-sum"}
     assert "echo" not in offered["excluded"]
     assert {"get-sum", "get-tiny-image", "get-env"} <= offered["excluded"]
+
+
+async def test_a_call_that_tells_progress_for_ever_ends_at_the_cap(
+    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_tool, "LONGEST_CALL_SECONDS", 1.0)
+    async with hosting(home, {"s": hostile("progress", timeout=2500)}) as host:
+        tool = (await host.tools(ToolScope(workspace))).tools["ok"]
+        with pytest.raises(ToolFailure, match=r"took longer than 2\.5 s and was cancelled") as failure:
+            await items_of(tool, tool_context(workspace))
+    assert failure.value.category == "mcp_timeout"
 
 
 @pytest.mark.requirement("MCP-010", "MCP-099", "MCP-109")

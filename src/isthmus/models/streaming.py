@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from isthmus.amounts import show_count
 from isthmus.codec import JsonObject
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, MediaRules, media_of, read_attachments
@@ -164,9 +165,16 @@ class KnownMedia:
                 del known[media]
 
     def suspected(self, attachments: Attachments) -> frozenset[Media]:
-        """Those that a request may have been refused for: what was not sent before, else all."""
+        """Those that a request may have been refused for: of what was not sent before what is no image, else all of
+        it, else all that was sent; empty when nothing was."""
         sent = frozenset(attachments.sent)
-        return sent - self._accepted.keys() or sent
+        new = sent - self._accepted.keys()
+        others = frozenset(media for media in new if not _is_image(media))
+        return others or new or sent
+
+
+def _is_image(media: Media) -> bool:
+    return media.media_type.startswith("image/")
 
 
 def _may_be_of_media(error: ModelError) -> bool:
@@ -234,14 +242,15 @@ class ProviderModel:
                 self._media.taken(attachments, left_out)
                 yield names.received(done)
                 return
-            if not begun and not left_out and _may_be_of_media(error):
-                left_out = self._media.suspected(attachments)
-            if not begun and left_out and attachments.sent.keys() & left_out:
+            if not begun and _may_be_of_media(error) and (suspected := self._media.suspected(attachments)):
                 # One image that a provider cannot read would make every further request of the conversation fail.
+                left_out |= suspected
                 attachments = await self._attachments(request, left_out)
                 body = self._wire.body(request, attachments)
-                what = f"{error} It is asked again without {len(left_out)} images or other media."
-                yield Retrying(2, 2, 0.0, what)
+                media = (
+                    show_count(len(left_out), "image") if all(map(_is_image, left_out)) else f"{len(left_out)} media"
+                )
+                yield Retrying(2, 2, 0.0, f"{error} It is asked again without {media}.")
                 continue
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 raise self._interrupted(error) from error
