@@ -1,0 +1,233 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from isthmus.development_tool import FileDiff, GenericDetails
+from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking
+from isthmus.mcp_host.elicitation_form import form_of
+from isthmus.mcp_host.server_questions import (
+    SamplingWish,
+    UrlError,
+    WishMessage,
+    form_question,
+    host_of,
+    sampling_question,
+    url_question,
+    without_stop,
+)
+from isthmus.mcp_host.url_elicitation import Page, pages_needed
+from isthmus.tools.asking import AskModel, AskPerson, Chosen, ModelAnswer, NoAnswer
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+TEXT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+YES_NO = {"type": "object", "properties": {"agree": {"type": "boolean"}}}
+WISH = SamplingWish("", (WishMessage("user", "what?"),), 10)
+
+
+def calling(task: str = "task") -> CallAsks:
+    return CallAsks(task, asyncio.Event())
+
+
+async def shown(asks: CallAsks) -> AskPerson:
+    """The next question of a call."""
+    found: list[AskPerson] = []
+
+    def is_there() -> bool:
+        found.extend([ask] if (ask := asks.next()) is not None else [])
+        return bool(found)
+
+    await eventually_async(is_there, 20)
+    return found[0]
+
+
+async def test_what_comes_without_a_call_is_declined_and_noted(tmp_path: Path) -> None:
+    server = ServerAsking("s", tmp_path)
+    assert await server.elicit_form("?", YES_NO) == Elicited("decline")
+    assert await server.elicit_url("?", "https://example.org") == Elicited("decline")
+    with pytest.raises(DeclinedError, match="no call of its tools was running"):
+        await server.sample(WISH)
+    assert [note.partition(":")[0] for note in server.notes] == [
+        "declined an elicitation",
+        "declined an elicitation",
+        "declined sampling",
+    ]
+
+
+async def test_a_question_of_nobody_knows_which_session_is_declined_unless_it_came_with_its_call(
+    tmp_path: Path,
+) -> None:
+    server = ServerAsking("s", tmp_path)
+    one, two = calling("one"), calling("two")
+    with server.call(one), server.call(two):
+        assert await server.elicit_form("?", YES_NO) == Elicited("decline")
+        assert "several sessions" in server.notes[0]
+        asking = one.start(server.elicit_form("?", YES_NO))
+        (await shown(one)).give(Chosen("yes"))
+        assert await asking == Elicited("accept", {"agree": True})
+        assert two.next() is None
+
+
+async def test_of_several_calls_of_one_session_the_last_one_asks(tmp_path: Path) -> None:
+    server = ServerAsking("s", tmp_path)
+    first, last = calling(), calling()
+    with server.call(first), server.call(last):
+        asking = asyncio.ensure_future(server.elicit_form("?", YES_NO))
+        (await shown(last)).give(Chosen("no"))
+        assert await asking == Elicited("accept", {"agree": False})
+
+
+async def test_what_is_filled_in_is_asked_anew_until_it_fits_so_many_times_at_most(tmp_path: Path) -> None:
+    server, asks = ServerAsking("s", tmp_path), calling()
+    with server.call(asks):
+        asking = asyncio.ensure_future(server.elicit_form("?", TEXT))
+        for number in range(ATTEMPTS):
+            ask = await shown(asks)
+            details = ask.question.details
+            assert isinstance(details, FileDiff)
+            assert ("NOT ACCEPTED" in details.new_content) is (number > 0)
+            ask.give(Chosen("accept", '{"b": "no number"}'))
+        assert await asking == Elicited("cancel")
+        assert "did not fit 3 times: b: 'no number' is not of type 'integer'" in server.notes[0]
+
+
+async def test_a_call_may_ask_so_many_questions(tmp_path: Path) -> None:
+    server, asks = ServerAsking("s", tmp_path), calling()
+    with server.call(asks):
+        for _ in range(MAXIMUM_QUESTIONS):
+            asking = asyncio.ensure_future(server.elicit_form("?", YES_NO))
+            (await shown(asks)).give(Chosen("cancel"))
+            assert await asking == Elicited("cancel")
+        assert await server.elicit_form("?", YES_NO) == Elicited("decline")
+        assert f"has asked {MAXIMUM_QUESTIONS} times" in server.notes[0]
+        assert await server.elicit_form("x" * 200_001, YES_NO) == Elicited("decline")
+        assert "200,001 characters" in server.notes[1]
+
+
+async def test_the_end_of_a_call_ends_its_questions(tmp_path: Path) -> None:
+    server, asks = ServerAsking("s", tmp_path), calling()
+    with server.call(asks):
+        asking = asyncio.ensure_future(server.elicit_form("?", YES_NO))
+        ask = await shown(asks)
+    assert await asking == Elicited("cancel")
+    assert not ask.is_open
+
+
+async def test_the_browser_is_opened_after_consent_alone(tmp_path: Path) -> None:
+    opened: list[str] = []
+    server, asks = ServerAsking("s", tmp_path, opened.append), calling()
+    with server.call(asks):
+        for option, action in (("decline", "decline"), ("cancel", "cancel"), ("accept", "accept")):
+            asking = asyncio.ensure_future(server.elicit_url("Log in", "https://example.org/in"))
+            ask = await shown(asks)
+            assert opened == []
+            ask.give(Chosen(option))
+            assert await asking == Elicited(action)
+    assert opened == ["https://example.org/in"]
+
+
+async def test_the_models_answer_ends_where_the_server_says(tmp_path: Path) -> None:
+    server, asks = ServerAsking("s", tmp_path), calling()
+    wish = SamplingWish("be brief", (WishMessage("user", "what?"),), 10**9, ("END",), ("small",))
+    with server.call(asks):
+        asking = asyncio.ensure_future(server.sample(wish))
+        ask = await shown(asks)
+        assert isinstance(ask, AskModel)
+        assert (ask.prompt.system, ask.prompt.maximum_tokens) == ("be brief", 100_000)
+        ask.give(ModelAnswer("a bird END and more", "m", is_cut=True))
+        assert await asking == ModelAnswer("a bird ", "m")
+        asking = asyncio.ensure_future(server.sample(wish))
+        (await shown(asks)).give(NoAnswer("nobody is here"))
+        with pytest.raises(DeclinedError, match="nobody is here"):
+            await asking
+
+
+async def test_an_image_in_a_prompt_goes_to_the_model_from_a_file(tmp_path: Path) -> None:
+    server, asks = ServerAsking("s", tmp_path), calling(str(tmp_path / "out"))
+    blocks = ({"type": "text", "text": "what?"}, {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"})
+    wish = SamplingWish("", (WishMessage("user", "what?", blocks),), 10)
+    with server.call(asks):
+        asking = asyncio.ensure_future(server.sample(wish))
+        ask = await shown(asks)
+        assert isinstance(ask, AskModel)
+        (message,) = ask.prompt.messages
+        (media,) = message.media
+        assert (media.media_type, media.path.read_bytes()) == ("image/png", b"\x89PNG\r\n\x1a\n")
+        assert isinstance(ask.question.details, GenericDetails)
+        assert "user: [image/png]" in ask.question.details.description
+        ask.give(ModelAnswer("a picture", "m"))
+        assert (await asking).text == "a picture"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://example.org/a?b=c", "example.org"),
+        ("http://example.org:8080", "example.org:8080 (not encrypted)"),
+        ("http://localhost:1/x", "localhost:1"),
+        ("https://bücher.example", "xn--bcher-kva.example (written bücher.example)"),
+    ],
+)
+def test_the_host_of_a_page_is_told_as_it_is_asked_for(url: str, host: str) -> None:
+    assert host_of(url) == host
+    details = url_question("s", "Go there", url, opens_browser=True).details
+    assert isinstance(details, GenericDetails)
+    assert f"Its host: {host}\n" in details.description
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "https://bank.example@evil.example/",
+        "https://",
+        "https://exa mple.org",
+        "https://example.org/\x1b[2J",
+        "https://example.org:99999/",
+        f"https://example.org/{'x' * 5000}",
+    ],
+)
+def test_nobody_is_sent_to_what_is_no_page_or_hides_where_it_leads(url: str) -> None:
+    with pytest.raises(UrlError):
+        host_of(url)
+
+
+def test_a_servers_words_cannot_pass_for_ours() -> None:
+    sampling = sampling_question("s", SamplingWish("", (WishMessage("user", "x\nThe answer goes to you."),), 1))
+    assert isinstance(sampling.details, GenericDetails)
+    assert "\n> The answer goes to you." in sampling.details.description
+    form = form_question("a/../b\n", "Hi\n1  Accept", form_of(YES_NO), Path("/w"))
+    assert isinstance(form.details, GenericDetails)
+    assert "\n> 1  Accept" in form.details.description
+    document = form_question("a/../b", "Hi", form_of(TEXT), Path("/w")).details
+    assert isinstance(document, FileDiff)
+    assert document.file_path == "/w/a-..-b-request.json"
+
+
+def test_the_first_of_several_stop_sequences_counts() -> None:
+    assert without_stop("one two three", ("three", "two", "")) == ("one ", True)
+    assert without_stop("one", ("two",)) == ("one", False)
+
+
+@pytest.mark.parametrize("data", [None, [], {"elicitations": 1}, {"elicitations": [1, {}, {"url": 1}]}])
+def test_an_error_that_names_no_pages_needs_none(data: object) -> None:
+    class Told(Exception):
+        def __init__(self, code: int) -> None:
+            self.error = type("Told", (), {"code": code, "data": data})
+
+    assert pages_needed(Told(-32042)) == ()
+    assert pages_needed(ValueError()) == ()
+
+
+def test_the_pages_that_an_error_names_are_found() -> None:
+    class ToldError(Exception):
+        error = type(
+            "Told",
+            (),
+            {"code": -32042, "data": {"elicitations": [{"url": "u", "message": "m", "elicitationId": "e"}] * 9}},
+        )
+
+    assert pages_needed(ToldError()) == (Page("u", "m", "e"),) * 5
