@@ -9,6 +9,7 @@ from pathlib import Path
 
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.trace import Trace
 
@@ -26,8 +27,8 @@ def limited(config: ServerConfig, timeout: int | None, longest: int) -> ServerCo
 async def connecting(
     configs: Iterable[ServerConfig], trace: Trace | None = None
 ) -> AsyncGenerator[dict[str, ServerConnection], None]:
-    """Connections to all of them by name, begun at the same time, and closed at the end."""
-    surroundings = Surroundings(dict(os.environ), Path.cwd().resolve(), Path.home(), trace=trace)
+    """Connections to all of them by name, begun at the same time as far as that is quick, and closed at the end."""
+    surroundings = Surroundings(dict(os.environ), Path.cwd().resolve(), Path.home(), gate=SpawnGate(), trace=trace)
     connections = {config.name: ServerConnection(config, surroundings) for config in configs}
     try:
         for connection in connections.values():

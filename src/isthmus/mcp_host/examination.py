@@ -13,6 +13,11 @@ from isthmus.mcp_host.trace import TraceEntry, TraceKind
 from isthmus.tools.servers import ServerState
 
 
+_LASTING = ("subscriptions/listen",)
+"""Requests that are answered when they end."""
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """``seconds`` is None while there is no answer."""
@@ -41,7 +46,7 @@ def steps(entries: Sequence[TraceEntry]) -> tuple[Step, ...]:
             then = next((other for other in later if other.kind in (TraceKind.OPEN, TraceKind.OPENING)), None)
             is_open = then is not None and then.kind is TraceKind.OPEN
             found.append(Step(entry.text, then.at - entry.at if then is not None and is_open else None))
-        elif entry.kind is TraceKind.SENT and entry.id is not None and not entry.is_answer:
+        elif entry.kind is TraceKind.SENT and entry.id is not None and entry.method not in ("", *_LASTING):
             answer = next((other for other in later if _answers(other, entry)), None)
             seconds = None if answer is None else answer.at - entry.at
             found.append(Step(entry.method, seconds, answer is not None and answer.is_error))
@@ -57,7 +62,7 @@ def self_description(entries: Sequence[TraceEntry]) -> SelfDescription | None:
     result = next((entry.result for entry in reversed(entries) if entry.result is not None), None)
     if result is None:
         return None
-    server = _object(result.get("serverInfo"))
+    server = _object(result.get("serverInfo") or _object(result.get("_meta")).get(_SERVER_INFO))
     versions = result.get("supportedVersions")
     protocol = result.get("protocolVersion") or (", ".join(map(str, versions)) if isinstance(versions, list) else "")  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
     return SelfDescription(

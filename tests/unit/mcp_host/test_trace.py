@@ -24,6 +24,7 @@ def test_steps_are_what_was_opened_and_each_request_with_its_answer() -> None:
     trace.message(TraceKind.RECEIVED, {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}}, 50)
     trace.message(TraceKind.SENT, {"jsonrpc": "2.0", "method": "notifications/initialized"}, 20)
     trace.message(TraceKind.SENT, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, 30)
+    trace.message(TraceKind.SENT, {"jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen"}, 30)
     found = steps(trace.entries)
     assert [(step.name, step.seconds is not None, step.is_error) for step in found] == [
         ("start the program", True, False),
@@ -57,10 +58,11 @@ def test_a_server_describes_itself_in_either_handshake() -> None:
     assert (found.protocol, found.name, found.version) == ("2025-06-18", "The server", "2")
     assert found.capabilities == ("tools (listChanged)", "logging", "odd")
     trace.message(TraceKind.SENT, {"jsonrpc": "2.0", "id": 2, "method": "server/discover"}, 1)
-    trace.message(TraceKind.RECEIVED, {"jsonrpc": "2.0", "id": 2, "result": {"supportedVersions": ["a", "b"]}}, 1)
+    discovered = {"supportedVersions": ["a", "b"], "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "modern"}}}
+    trace.message(TraceKind.RECEIVED, {"jsonrpc": "2.0", "id": 2, "result": discovered}, 1)
     found = self_description(trace.entries)
     assert found is not None
-    assert (found.protocol, found.name, found.capabilities) == ("a, b", "", ())
+    assert (found.protocol, found.name, found.capabilities) == ("a, b", "modern", ())
 
 
 @pytest.mark.parametrize("before", [0, MAXIMUM_TEXT - 60, MAXIMUM_TEXT - 50])
