@@ -234,7 +234,7 @@ async def test_sound_is_suspected_before_images_are(tmp_path: Path) -> None:
     async with bench(GEMINI, refusal, Reply.of(Say("ok"))) as it:
         (retrying, *_) = await it.ask(asking(result(image, sound)))
         assert isinstance(retrying, Retrying)
-        assert retrying.reason.endswith("It is asked again without 1 media.")
+        assert retrying.reason.endswith("It is asked again without 1 file (audio/mpeg).")
         last = str(it.wire.model_requests[1].json)
     assert DATA in last
     assert f"[audio/mpeg in {sound.path}: not shown, the provider refused it]" in last

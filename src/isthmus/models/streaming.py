@@ -247,10 +247,9 @@ class ProviderModel:
                 left_out |= suspected
                 attachments = await self._attachments(request, left_out)
                 body = self._wire.body(request, attachments)
-                media = (
-                    show_count(len(left_out), "image") if all(map(_is_image, left_out)) else f"{len(left_out)} media"
-                )
-                yield Retrying(2, 2, 0.0, f"{error} It is asked again without {media}.")
+                kinds = ", ".join(sorted({media.media_type for media in left_out}))
+                what = f"{error} It is asked again without {show_count(len(left_out), 'file')} ({kinds})."
+                yield Retrying(2, 2, 0.0, what)
                 continue
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 raise self._interrupted(error) from error
