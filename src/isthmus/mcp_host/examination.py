@@ -12,7 +12,6 @@ from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.trace import TraceEntry, TraceKind
 from isthmus.tools.servers import ServerState
 
-
 _LASTING = ("subscriptions/listen",)
 """Requests that are answered when they end."""
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
