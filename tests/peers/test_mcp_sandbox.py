@@ -85,7 +85,7 @@ async def test_a_server_gets_the_network_the_paths_and_the_variables_that_it_is_
             assert "WHERE" in (await ask("variables")).split()
             status = await status_when(host, ToolScope(workspace), "curious", ServerState.CONNECTED)
     assert (home / "cache" / "made").read_text() == "kept"
-    told = "\n".join(status.notes)
+    told = "\n".join(status.summary)
     assert "Sandbox: bubblewrap" in told
     assert "~/cache" in told
     assert "with the network; gets WHERE" in told
@@ -222,8 +222,8 @@ async def test_without_bubblewrap_it_is_said_loudly_that_there_is_no_sandbox(
         await host.tools(scope)
         loose = await status_when(host, scope, "curious", ServerState.CONNECTED, 40)
         strict = await status_when(host, scope, "strict", ServerState.DISCONNECTED)
-    assert any(note.startswith("Sandbox: NONE, though it is configured: bubblewrap") for note in loose.notes)
-    assert "apt install bubblewrap" in "\n".join(loose.notes)
+    assert any(line.startswith("Sandbox: NONE, though it is configured: bubblewrap") for line in loose.summary)
+    assert "apt install bubblewrap" in "\n".join(loose.summary)
     assert "MCP server curious runs WITHOUT its sandbox" in caplog.text
     assert "it was not started: its sandbox is required, and does not work: bubblewrap (bwrap) is not on PATH" in str(
         strict.problem

@@ -182,18 +182,21 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
         prompts=tuple(prompt.name for prompt in offer.prompts),
         resources=tuple(resource.uri for resource in offer.resources),
         problem="; ".join(notes) or None,
-        summary=summary(config, workspace),
+        summary=(*summary(config, workspace), *_sandbox(connection)),
         notes=_notes(connection),
         is_container=_is_container(config),
     )
+
+
+def _sandbox(connection: ServerConnection) -> tuple[str, ...]:
+    policy = connection.config.sandbox
+    return () if policy is None else (f"Sandbox: {connection.log.sandbox or told(policy)}",)
 
 
 def _notes(connection: ServerConnection) -> tuple[str, ...]:
     config, notes = connection.config, list[str]()
     if config.origin is Origin.MCP_JSON:
         notes.append("Configured in: .mcp.json")
-    if config.sandbox is not None:
-        notes.append(f"Sandbox: {connection.log.sandbox or told(config.sandbox)}")
     if config.lazy:
         notes.append("Starts: at its first call (lazy)")
     if connection.known.is_recalled:

@@ -11,6 +11,8 @@ async def about(context: CommandContext) -> Steps:
     model = await context.resources.open_model(context.session.model)
     options = context.options
     policy = policy_for(options.policy, context.session.settings, options.settings_rule)
+    # What it opens are folders of the person who runs the agent.
+    sandbox = options.sandbox.partition(";")[0] if context.session.user else options.sandbox
     yield Say(
         "\n".join(
             (
@@ -18,7 +20,7 @@ async def about(context: CommandContext) -> Steps:
                 f"Model: {model.name} ({model.provider})",
                 f"Workspace: {context.workspace}",
                 f"Approval mode: {policy.mode}",
-                f"Sandbox: {options.sandbox}",
+                f"Sandbox: {sandbox}",
                 f"Extension: development-tool {EXTENSION_URI.rpartition('/')[0].rpartition('/')[2]} ({EXTENSION_URI})",
                 f"Session: {context.session.context_id}",
             )
