@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
@@ -20,6 +21,7 @@ from support.mcp_hosting import everything_over, write_servers
 from support.programs import node_package, require
 from support.serve_program import ServeProgram, serve_program
 from support.surroundings import Surroundings
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -303,3 +305,26 @@ def test_without_a_person_forms_are_declined_and_the_model_is_asked_in_yolo_mode
     told = " ".join(str(line.get("output") or line.get("error")) for line in lines if line["type"] == "tool_result")
     assert said in told
     assert ended.returncode == 0
+
+
+async def test_a_clients_own_server_stays_while_its_call_waits_and_is_left_afterwards(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    with everything_over("streamableHttp") as port:
+        theirs = {"name": "theirs", "url": f"http://127.0.0.1:{port}/mcp"}
+        async with (
+            serve_program(tmp_path, workspace, "--allow-client-mcp", script=ASKS) as server,
+            client_of(server) as agent,
+        ):
+            settings = {"workspace_path": str(workspace), "mcp_servers": [theirs]}
+            turn = await agent.prompt(PromptMessage("form", settings=settings))
+            permission = calls_of(await events_of(turn))["trigger-elicitation-request"]
+            question = calls_of(await answer(agent, turn, permission, "proceed_once"))["elicitation"]
+            calls = calls_of(await answer(agent, turn, question, "accept", '{"name": "Ada"}'))
+            assert raw_result(calls["trigger-elicitation-request"])["content"] == {"name": "Ada"}
+            process = psutil.Process(server.process.pid)
+
+            def has_left() -> bool:
+                return all(item.raddr.port != port for item in process.net_connections() if item.raddr)
+
+            await eventually_async(has_left, 20)

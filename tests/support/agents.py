@@ -55,6 +55,7 @@ class AskingAgent:
 
     names: tuple[str, ...] = ("one",)
     edit: FileDiff | None = None
+    options: tuple[ConfirmationOption, ...] = OPTIONS
     ran: list[str] = field(default_factory=list[str])
 
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
@@ -63,7 +64,7 @@ class AskingAgent:
             yield session.apply(reply("m", *(ToolRequest(name, "touch", {"name": name}) for name in self.names)))
         for item in session.unsettled:
             if item.call is None:
-                asked = ConfirmationRequest(OPTIONS, file_edit_details=self.edit)
+                asked = ConfirmationRequest(self.options, file_edit_details=self.edit)
                 if self.edit is None:
                     asked = ConfirmationRequest(OPTIONS, execute_details=ExecuteDetails(f"touch {item.request.id}"))
                 call = ToolCall(item.request.id, ToolCallStatus.PENDING, "touch", item.request.arguments)

@@ -5,11 +5,14 @@ from isthmus.development_tool import (
     ConfirmationRequest,
     FileDiff,
     GenericDetails,
+    ModifiedFileDetails,
     ToolCall,
     ToolCallStatus,
 )
+from isthmus.terminal.blocks import question_block
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions import question_of, refusal
+from isthmus.terminal.screen import ASCII
 from support.front_program import NEW, edit_call, shell_call
 
 
@@ -112,3 +115,34 @@ def test_lines_that_look_like_headers_of_a_diff_are_lines() -> None:
         (LineKind.ADDED, "++ b"),
         (LineKind.CONTEXT, "@@ -1 +1 @@"),
     ]
+
+
+def test_y_and_n_answer_a_servers_question_too() -> None:
+    def chosen(typed: str, *ids: str) -> str | None:
+        options = tuple(ConfirmationOption(option, option.upper()) for option in ids)
+        request = ConfirmationRequest(options, generic_details=GenericDetails("?"))
+        call = ToolCall("c", ToolCallStatus.PENDING, "elicitation", {}, confirmation_request=request)
+        choice = question_of(call).choice(typed)
+        return choice.option_id if choice is not None else None
+
+    assert chosen("y", "accept", "decline", "cancel") == "accept"
+    assert chosen("n", "accept", "decline", "cancel") == "decline"
+    assert [chosen(typed, "yes", "no", "decline", "cancel") for typed in ("y", "yes", "n", "no")] == [
+        "yes", "yes", "no", "no",
+    ]  # fmt: skip
+    assert chosen("y", "choice-1", "decline", "cancel") is None
+    assert chosen("n", "proceed_once", "cancel") == "cancel"
+
+
+def test_a_servers_document_is_shown_whole_and_goes_along_edited_unless_it_is_declined() -> None:
+    document = FileDiff("s-request.json", "/w/s-request.json", '{\n  "name": null\n}\n')
+    options = tuple(ConfirmationOption(option, option) for option in ("accept", "decline", "cancel"))
+    request = ConfirmationRequest(options, file_edit_details=document)
+    call = ToolCall("c", ToolCallStatus.PENDING, "elicitation", {}, confirmation_request=request)
+    question = question_of(call, '{"name": "Ada"}')
+    shown = [line.plain for line in question_block(question, "/w", 80, ASCII)]
+    assert shown[1].strip() == '{"name": "Ada"}'
+    assert "new file" not in shown[0]
+    answers = {choice.option_id: question.confirmation(choice) for choice in question.choices if choice.option_id}
+    assert answers["accept"].file_details == ModifiedFileDetails('{"name": "Ada"}')
+    assert answers["decline"].file_details is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.client import PromptMessage
-from isthmus.development_tool import FileDiff, ToolCallConfirmation
+from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorPeer, EditorSurface
 from isthmus.engine.questions import QuestionOpened
@@ -112,6 +112,16 @@ async def test_a_rejection_in_the_editor_cancels_the_call(tmp_path: Path) -> Non
         await at.is_(TaskState.COMPLETED)
         assert (await at.answers())[0].confirmation.selected_option_id == "cancel"
         assert at.agent.ran == []
+
+
+async def test_a_servers_document_that_is_accepted_is_sent_to_it(tmp_path: Path) -> None:
+    options = tuple(ConfirmationOption(name, name) for name in ("accept", "decline", "cancel"))
+    async with desk(tmp_path, Screen(), AskingAgent(edit=EDIT, options=options)) as at:
+        await at.ask()
+        at.screen.decision.set_result("filled in\n")
+        await at.is_(TaskState.COMPLETED)
+        (answer,) = await at.answers()
+        assert answer.confirmation == ToolCallConfirmation("one", "accept", ModifiedFileDetails("filled in\n"))
 
 
 async def test_an_answer_elsewhere_closes_the_view(tmp_path: Path) -> None:
