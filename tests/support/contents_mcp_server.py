@@ -62,8 +62,8 @@ def prompt(name: str, given: dict[str, str]) -> dict[str, Any]:
         case "talk":
             turns = [("user", "Say yes."), ("assistant", "Yes."), ("user", "Say no.")]
             return {"messages": [{"role": role, "content": text(said)} for role, said in turns]}
-        case "endless":
-            return {"messages": [{"role": "user", "content": text("long line\n" * 100_000)}]}
+        case "empty":
+            return {"messages": []}
         case _:
             return {"messages": [{"role": "user", "content": text(f"This is {name}.")}]}
 

@@ -55,23 +55,24 @@ _HEADING = (
 async def read_references(
     session: Session, contents: ServerContents, scope: ToolScope, options: AgentOptions
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Read what the session's last prompt refers to. The events are applied to the session already."""
-    if "@" not in session.prompt or session.has_referred_content or session.model_turns or session.waiting:
+    """Read what the session's new prompts refer to. The events are applied to the session already."""
+    if session.waiting or not any("@" in prompt.text for prompt in session.new_prompts):
         return
-    found = await _references(session.prompt, contents, scope)
-    if not found:
-        return
-    tool = _ReadReference(contents, scope, found)
-    prompt = hashlib.sha256(session.prompt_id.encode()).hexdigest()[:12]
+    listed = await _listed(contents, scope)
     calls: dict[str, Reference] = {}
-    for number, reference in enumerate(found, 1):
-        call_id = f"reference-{prompt}-{number}"
-        request = ToolRequest(call_id, READ_RESOURCE, {"serverName": reference.server, "uri": reference.uris[0]})
+    for prompt in session.new_prompts:
+        stem = hashlib.sha256(prompt.message_id.encode()).hexdigest()[:12]
+        for number, reference in enumerate(_references(prompt.text, listed), 1):
+            calls[f"reference-{stem}-{number}"] = reference
+    if not calls:
+        return
+    for call_id, reference in calls.items():
         known = session.calls.get(call_id)
         if known is None or (known.result is None and known.call is not None and known.call.status is _SUCCEEDED):
             # Not begun; or its result was on its way to the journal when the process ended: it is read again.
+            request = ToolRequest(call_id, READ_RESOURCE, {"serverName": reference.server, "uri": reference.uris[0]})
             session.calls[call_id] = OpenCall(request, is_models=False)
-        calls[call_id] = reference
+    tool = _ReadReference(contents, scope, tuple(calls.values()))
     runner = CallRunner(ToolSet.of(tool), options, session, is_permitted=True)
     async with aclosing(runner.settle()) as events:
         async for event in events:
@@ -90,12 +91,17 @@ async def complete_references(line: str, contents: ServerContents | None, scope:
     return () if found is None else [Completion(line[: found[0]] + item, "") for item in found[1]]
 
 
-async def _references(text: str, contents: ServerContents, scope: ToolScope) -> list[Reference]:
-    """The references, each once, with one more than are read where there are more."""
-    listed: dict[str, Collection[str]] = {name: set[str]() for name in await contents.server_names(scope)}
+async def _listed(contents: ServerContents, scope: ToolScope) -> Mapping[str, Collection[str]]:
+    """The URIs of each server, as far as they are known."""
+    listed = {name: set[str]() for name in await contents.server_names(scope)}
     for resource in await contents.resources(scope):
         if not resource.is_template:
-            listed[resource.server] = {*listed.get(resource.server, ()), resource.uri}
+            listed.setdefault(resource.server, set()).add(resource.uri)
+    return listed
+
+
+def _references(text: str, listed: Mapping[str, Collection[str]]) -> list[Reference]:
+    """The references, each once, with one more than are read where there are more."""
     found = find_references(text, listed)
     return list({(item.server, item.uris[0]): item for item in found}.values())[: MAXIMUM_REFERENCES + 1]
 

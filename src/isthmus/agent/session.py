@@ -111,8 +111,6 @@ class Session:
     """Model messages since the last prompt."""
     has_editor_context: bool = False
     """The last prompt has its editor context."""
-    has_referred_content: bool = False
-    """The last prompt has what it refers to."""
     usage: Usage = field(default_factory=Usage)
     command: Command | None = None
     """The slash command that the task runs; None while it works on a prompt."""
@@ -128,8 +126,8 @@ class Session:
     """What every task of the session used."""
     prompt: str = ""
     """The text of the last prompt."""
-    prompt_id: str = ""
-    """The message id of the last prompt."""
+    new_prompts: list[Prompt] = field(default_factory=list[Prompt])
+    """The task's prompts that the model has not answered, and that what they refer to was not read for."""
     record: JsonObject | None = None
     """The last AgentRecord of the session."""
     checkpoints: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
@@ -173,7 +171,7 @@ class Session:
                 self.has_editor_context = True
                 self._add_user_parts(Text(text))
             case ReferredContent(text, media):
-                self.has_referred_content = True
+                self.new_prompts = []
                 self._add_user_parts(Text(text), *media)
             case StateChange(state):
                 self.state = state
@@ -239,7 +237,7 @@ class Session:
     def _enter_task(self, task_id: str) -> None:
         """Go on with another task of the session: what waits in the one before is answered there, not here."""
         self._give_up_calls()
-        self.calls = {}
+        self.calls, self.new_prompts = {}, []
         self.task_id = task_id
         self.state = TaskState.SUBMITTED
 
@@ -251,7 +249,8 @@ class Session:
     def _take_prompt(self, prompt: Prompt) -> None:
         self._begin_work(prompt.settings)
         self.command = None
-        self.prompt, self.prompt_id = prompt.text, prompt.message_id
+        self.prompt = prompt.text
+        self.new_prompts.append(prompt)
         self._add_user_parts(Text(prompt.text))
 
     def _take_command(self, command: Command) -> None:
@@ -263,7 +262,7 @@ class Session:
     def _begin_work(self, settings: JsonObject | None) -> None:
         self._give_up_calls()
         self.model_turns = 0
-        self.has_editor_context = self.has_referred_content = False
+        self.has_editor_context = False
         self.state = TaskState.SUBMITTED
         if settings is not None:
             self.settings = merge_agent_settings(self.settings, settings)
@@ -300,6 +299,7 @@ class Session:
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)
         self.messages.append(message)
+        self.new_prompts = []
         self.model_turns += 1
         self.calls = {request.id: OpenCall(request) for request in requests_of(message)}
         self.call_ids.update(self.calls)

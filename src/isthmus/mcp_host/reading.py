@@ -41,6 +41,8 @@ async def prompt_from(connection: ServerConnection, name: str, arguments: Mappin
         server = connection.config.name
         raise ToolFailure(f"the MCP server {server!r} does not offer the prompt {name!r} any more", "unknown_prompt")
     found = await _answer(connection, lambda session: session.get_prompt(name, arguments), f"the prompt {name!r}")
+    if not found.messages:
+        raise ToolFailure(f"the MCP server {connection.config.name!r} gave an empty prompt {name!r}", "mcp_error")
     rendered = await _rendered(_prompt_parts(found), folder)
     return Content(rendered.for_model, rendered.media)
 

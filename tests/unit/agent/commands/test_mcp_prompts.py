@@ -176,13 +176,21 @@ async def test_prompts_that_are_too_many_are_told(open_desk: OpenDesk, tmp_path:
         assert "20 more prompts of MCP servers are no commands" in (await desk.run("/help")).text
 
 
-async def test_a_prompt_that_is_gone_or_refused_says_so(open_desk: OpenDesk, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("gone", "the MCP server 'x' did not give the prompt 'gone': no such prompt (error -32602)"),
+        ("empty", "the MCP server 'x' gave an empty prompt 'empty'"),
+    ],
+)
+async def test_a_prompt_that_is_refused_or_empty_says_so(
+    open_desk: OpenDesk, tmp_path: Path, name: str, why: str
+) -> None:
     folder = tmp_path / "x"
-    write_listing(folder, prompts=[{"name": "gone"}])
+    write_listing(folder, prompts=[{"name": name}])
     async with desk_with(open_desk, tmp_path, {"x": contents_server(folder)}) as desk:
-        ran = await desk.run("/gone")
-        assert ran.state is TaskState.FAILED
-        assert ran.end.error == "the MCP server 'x' did not give the prompt 'gone': no such prompt (error -32602)"
+        ran = await desk.run(f"/{name}")
+        assert (ran.state, ran.end.error) == (TaskState.FAILED, why)
         assert not desk.wire.model_requests
 
 

@@ -40,6 +40,11 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
+async def opened(_: str | None) -> ChatModel:
+    """A model that is not asked: the turns below end before."""
+    return open_model(choose("demo", None, {}), {})
+
+
 def read_uris(folder: Path) -> list[str]:
     return [params["uri"] for method, params in asked(folder) if method == "resources/read"]
 
@@ -136,6 +141,24 @@ async def test_a_server_that_hangs_or_dies_does_not_keep_the_turn(
         assert "@notes:notes://today was not read: the MCP server" in desk.said()
 
 
+async def test_messages_that_are_taken_up_together_have_all_that_they_refer_to(tmp_path: Path, notes: Path) -> None:
+    person = tmp_path / "person"
+    person.mkdir()
+    async with hosting(person, {"notes": contents_server(notes)}, builtin_tools()) as host:
+        resources = AgentResources(opened, host, host, HostContents(host))
+        session = Session("c")
+        for number, text in enumerate(("See @notes:notes://today", "and @notes:notes://day/1", "and nothing else")):
+            session.apply(Prompt(f"m{number}", text, {"workspace_path": str(tmp_path)}), "t")
+        options = AgentOptions(tmp_path / "out", {}, max_model_turns=0)
+        events = [event async for event in CodingAgent(resources, options).run(session)]
+        told = "".join(text_of(message) for message in session.messages)
+        assert (told.count("Buy milk."), told.count("The first.")) == (1, 1)
+        session.apply(Prompt("m3", "And now?", None), "t")
+        events = [event async for event in CodingAgent(resources, options).run(session)]
+        assert not any(isinstance(event, ReferredContent) for event in events)
+        assert len(read_uris(notes)) == 2
+
+
 async def test_text_that_a_command_or_a_server_wrote_refers_to_nothing(
     open_desk: OpenDesk, tmp_path: Path, notes: Path
 ) -> None:
@@ -151,9 +174,6 @@ async def test_after_a_crash_at_any_event_the_same_content_stands(tmp_path: Path
     person, workspace = tmp_path / "person", tmp_path / "workspace"
     person.mkdir()
     workspace.mkdir()
-
-    async def opened(_: str | None) -> ChatModel:
-        return open_model(choose("demo", None, {}), {})
 
     async with hosting(person, {"notes": contents_server(notes)}, builtin_tools()) as host:
         resources = AgentResources(opened, host, host, HostContents(host))
