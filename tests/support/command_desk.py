@@ -149,6 +149,7 @@ async def command_desk(
     trusts: FolderTrust | None = None,
     environment: Mapping[str, str] | None = None,
     mcp: McpHost | None = None,
+    sandbox: str = "none",
 ) -> AsyncGenerator[CommandDesk]:
     """A desk whose journal, workspace and home are below ``folder``; opened again, it goes on with what is there."""
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
@@ -173,7 +174,9 @@ async def command_desk(
         trusts=trusts,
     )
     variables = {"PATH": "/usr/bin:/bin", **(environment or {})}
-    options = AgentOptions(data / "outputs", variables, policy or Policy(), context_files=context_files)
+    options = AgentOptions(
+        data / "outputs", variables, policy or Policy(), context_files=context_files, sandbox=sandbox
+    )
     engine = Engine(CodingAgent(resources, options), journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
     await engine.start()
     try:

@@ -53,6 +53,12 @@ async def test_about_names_version_model_workspace_and_extension(open_desk: Open
         assert "Approval mode: plan" in (await desk.run("/about", approval_mode="plan")).text
 
 
+async def test_about_names_the_sandbox_and_only_to_its_person_what_it_opens(open_desk: OpenDesk) -> None:
+    async with open_desk(sandbox="bubblewrap 0.8.0; writes in the workspace, ~/private") as desk:
+        assert "Sandbox: bubblewrap 0.8.0; writes in the workspace, ~/private\n" in (await desk.run("/about")).text
+        assert "Sandbox: bubblewrap 0.8.0\n" in (await desk.of("bob").run("/about")).text
+
+
 async def test_tools_are_listed_by_name_and_with_descriptions(open_desk: OpenDesk) -> None:
     async with open_desk() as desk:
         names = await desk.run("/tools")
