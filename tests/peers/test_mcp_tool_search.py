@@ -11,15 +11,15 @@ import pytest
 from isthmus.settings import ReadOnlyTools
 from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
 from isthmus.tools.servers import ServerState
+from support.gemini_wire import GeminiWire
 from support.isthmus_program import isthmus
 from support.mcp_hosting import hosting, status_when, write_servers
-from support.model_bench import Provider, each_provider
+from support.model_bench import GEMINI, Provider, each_provider
 from support.scripted_wire import Call, Reply, Say
 from support.surroundings import Surroundings
 
 MANY = Path(__file__).resolve().parent.parent / "support" / "many_tools_mcp_server.py"
 COUNT = 300
-BUILT_IN = 8
 
 
 def many(count: int = COUNT, **settings: Any) -> dict[str, Any]:
@@ -62,32 +62,22 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     own = before[: before.index(SEARCH_TOOL)]
     assert "read_file" in own
     # What both servers have is named after the one that is configured later.
-    assert before[len(own) :] == [
-        SEARCH_TOOL,
-        "few__record_0_aardvark",
-        "few__record_1_badger",
-        "few__look",
-        "few__wipe",
-    ]
+    few = ["few__record_0_aardvark", "few__record_1_badger", "few__look", "few__wipe"]
+    assert before[len(own) :] == [SEARCH_TOOL, *few]
     assert found[: len(before)] == before
     assert found[len(before)] == "record_4_echidna"
     assert len(found) == len(before) + 2
     assert called == resumed == found
     assert f"- many: {COUNT + 2} tools" in str(bodies[0])
     assert "record 4: spiny" in str(bodies[2])
-    tokens = {
-        name: int(text.replace(",", ""))
-        for name, text in re.findall(r" (many|few) .*\n(?:.+\n)*?  Tokens: ~([\d,]+)", listed)
-    }
+    shown = re.findall(r" (many|few) .*\n(?:.+\n)*?  Tokens: ~([\d,]+)", listed)
+    tokens = {name: int(number.replace(",", "")) for name, number in shown}
     assert tokens["many"] > 12_800 > tokens["few"]
 
 
 def test_a_setting_sends_all_tools_or_always_searches(
     surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from support.gemini_wire import GeminiWire
-    from support.model_bench import GEMINI
-
     sent: dict[str, list[str]] = {}
     for mode, count in (("never", 150), ("always", 2)):
         write_servers(surroundings.home, {"many": many(count)})
@@ -132,7 +122,11 @@ async def test_tools_that_say_that_they_only_read_are_free_where_the_person_says
 @pytest.mark.anyio
 async def test_of_a_projects_server_no_tool_is_free(tmp_path: Path, workspace: Path) -> None:
     write_servers(workspace, {"many": many(1)})
-    options: dict[str, Any] = {"reads_freely": ReadOnlyTools(everywhere=True).are_free, "trusts": lambda _: True}
-    async with hosting(tmp_path, {}, **options) as host:
+
+    def trusts(_: Path) -> bool:
+        return True
+
+    reads_freely = ReadOnlyTools(everywhere=True).are_free
+    async with hosting(tmp_path, {}, reads_freely=reads_freely, trusts=trusts) as host:
         await status_when(host, ToolScope(workspace), "many", ServerState.CONNECTED)
         assert (await host.tools(ToolScope(workspace))).tools["look"].kind is ToolKind.OTHER
