@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from isthmus.ide.checked_transport import CheckedTransport, WhyNot
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.http_caps import NO_COMPRESSION, cap
+from isthmus.mcp_host.messages import MAXIMUM_MESSAGE_BYTES
 from isthmus.mcp_host.oauth import LoginProblem
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
-from isthmus.mcp_host.stdio import MAXIMUM_MESSAGE_BYTES, stdio_streams
+from isthmus.mcp_host.sse import sse_streams
+from isthmus.mcp_host.stdio import stdio_streams
 
 
 @dataclass(slots=True)
@@ -85,15 +86,7 @@ def streams(
         return stdio_streams(endpoint, access.environment, log, access.sandbox)
     client = _http_client(endpoint, kind, access, connect_seconds, watch)
     if kind is HttpKind.SSE:
-
-        def made(
-            headers: dict[str, str] | None = None,
-            timeout: httpx2.Timeout | None = None,
-            auth: httpx2.Auth | None = None,
-        ) -> httpx2.AsyncClient:
-            return client
-
-        return sse_client(endpoint.url, httpx_client_factory=made)
+        return sse_streams(endpoint.url, client, log)
     return _streamable(endpoint.url, client)
 
 

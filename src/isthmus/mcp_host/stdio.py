@@ -7,9 +7,7 @@ connection, and by a guard when this process dies in any way.
 
 import asyncio
 import contextlib
-import json
 import os
-import re
 import secrets
 import signal
 from asyncio.subprocess import PIPE, Process
@@ -19,18 +17,15 @@ from typing import Any, cast
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
-from pydantic import ValidationError
 
 from isthmus.mcp_host.config import StdioEndpoint
-from isthmus.mcp_host.lines import Line, LineSplitter, LongLine
+from isthmus.mcp_host.lines import LineSplitter
+from isthmus.mcp_host.messages import MAXIMUM_MESSAGE_BYTES, message_of
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
 from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
-MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
-"""A larger message of a server is refused; the call that it answers fails."""
 CLOSE_SECONDS = (0.7, 0.5)
 """How long a server has to end after its input is closed, and then after SIGTERM."""
 
@@ -38,7 +33,6 @@ INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """What a server gets of the agent's environment besides its own ``env``."""
 
 _CHUNK = 256 * 1024
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 
 
 def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -144,7 +138,7 @@ class Incoming:
                     self._log.exit_code = await self._process.wait()
                 raise StopAsyncIteration
             for line in self._splitter.feed(data):
-                if (message := _message(line, self._log)) is not None:
+                if (message := message_of(line, self._log)) is not None:
                     self._messages.append(message)
         return self._messages.popleft()
 
@@ -196,35 +190,3 @@ async def _read_errors(process: Process, log: ServerLog) -> None:
     errors = cast("asyncio.StreamReader", process.stderr)
     while data := await errors.read(_CHUNK):
         log.feed(data)
-
-
-def _message(line: Line, log: ServerLog) -> SessionMessage | None:
-    """The message of a line; None for what is none. A broken answer becomes an error for the call it answers."""
-    if isinstance(line, LongLine):
-        log.add(f"[a message of {line.size} bytes was refused]".encode())
-        limit = f"{MAXIMUM_MESSAGE_BYTES // 1024**2} MiB"
-        return _broken(line.head, line.tail, f"its answer has {line.size} bytes; more than {limit} are not taken")
-    text = line.strip()
-    if not text:
-        return None
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-    except ValidationError:
-        pass
-    try:
-        # Python's reader takes lone surrogates, which nothing after it could write, and bytes that are no UTF-8 once
-        # they are replaced.
-        value: object = json.loads(text.decode("utf-8", "replace"))
-        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
-    except (ValueError, RecursionError):
-        log.add(text)
-        return _broken(text[:4096], text[-4096:], "its answer is no JSON-RPC message") if text[:1] == b"{" else None
-
-
-def _broken(head: bytes, tail: bytes, why: str) -> SessionMessage | None:
-    found = _ID.search(head) or next(iter(reversed(list(_ID.finditer(tail)))), None)
-    if found is None or b'"method"' in head:
-        return None
-    error = ErrorData(code=INTERNAL_ERROR, message=why)
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=json.loads(found[1]), error=error))

@@ -1,0 +1,52 @@
+"""The JSON-RPC message in what a server sent: tolerant, since a broken answer must not keep its call waiting for ever.
+
+Pure. Deliberately not here: how the bytes come (:mod:`isthmus.mcp_host.stdio`, :mod:`isthmus.mcp_host.sse`), and what
+results hold (:mod:`isthmus.mcp_host.repair`).
+"""
+
+import json
+import re
+
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from isthmus.mcp_host.lines import Line, LongLine
+from isthmus.mcp_host.server_log import ServerLog
+
+MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
+"""A larger message of a server is refused; the call that it answers fails."""
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
+
+
+def message_of(line: Line, log: ServerLog) -> SessionMessage | None:
+    """The message of a line; None for what is none. A broken answer becomes an error for the call it answers."""
+    if isinstance(line, LongLine):
+        log.add(f"[a message of {line.size} bytes was refused]".encode())
+        limit = f"{MAXIMUM_MESSAGE_BYTES // 1024**2} MiB"
+        return _broken(line.head, line.tail, f"its answer has {line.size} bytes; more than {limit} are not taken")
+    text = line.strip()
+    if not text:
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except ValidationError:
+        pass
+    try:
+        # Python's reader takes lone surrogates, which nothing after it could write, and bytes that are no UTF-8 once
+        # they are replaced.
+        value: object = json.loads(text.decode("utf-8", "replace"))
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+    except (ValueError, RecursionError):
+        log.add(text)
+        return _broken(text[:4096], text[-4096:], "its answer is no JSON-RPC message") if text[:1] == b"{" else None
+
+
+def _broken(head: bytes, tail: bytes, why: str) -> SessionMessage | None:
+    found = _ID.search(head) or next(iter(reversed(list(_ID.finditer(tail)))), None)
+    if found is None or b'"method"' in head:
+        return None
+    error = ErrorData(code=INTERNAL_ERROR, message=why)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=json.loads(found[1]), error=error))

@@ -1,0 +1,123 @@
+"""The transport of MCP's first revision over HTTP: events come on one stream, requests go to where its first one says.
+
+The SDK's own takes no event over 1 MiB, and keeps to itself that a request was refused, so that its caller waits for
+ever. Deliberately not here: who may be connected to, and with which headers (:mod:`isthmus.mcp_host.endpoints`).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+import httpx2
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared._httpx_utils import request_within_origin, sse_within_origin  # pyright: ignore[reportPrivateUsage] - the SDK's rule for redirects
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCRequest
+
+from isthmus.mcp_host.messages import MAXIMUM_MESSAGE_BYTES, message_of
+from isthmus.mcp_host.server_log import ServerLog
+
+
+class SseError(httpx2.StreamError):
+    """The stream of events is none of MCP."""
+
+
+@contextlib.asynccontextmanager
+async def sse_streams(
+    url: str, client: httpx2.AsyncClient, log: ServerLog
+) -> AsyncGenerator["tuple[MemoryObjectReceiveStream[SessionMessage], SseOutgoing]"]:
+    """The streams to a server whose events come from `url`; the client is closed with them.
+
+    Raises:
+        httpx2.HTTPError: it cannot be reached, or refuses.
+        SseError: its first event does not say where requests go, or to somewhere else.
+    """
+    async with client, sse_within_origin(client, url, max_event_size=MAXIMUM_MESSAGE_BYTES) as source:
+        source.response.raise_for_status()
+        place: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        send, receive = anyio.create_memory_object_stream[SessionMessage](16)
+        with send, receive:
+            reading = asyncio.create_task(_read(source, url, place, send, log))
+            try:
+                yield receive, SseOutgoing(client, await place, send)
+            finally:
+                reading.cancel()
+                await asyncio.wait({reading})
+
+
+async def _read(
+    source: httpx2.EventSource,
+    url: str,
+    place: "asyncio.Future[str]",
+    send: MemoryObjectSendStream[SessionMessage],
+    log: ServerLog,
+) -> None:
+    """Pass on the messages until the stream ends in any way, which is told by the end of the other one."""
+    ended = SseError("the stream of events ended before it said where requests go")
+    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async with send:
+            try:
+                async for event in source:
+                    if event.event == "endpoint" and not place.done():
+                        place.set_result(_same_origin(url, event.data))
+                    elif event.event == "message" and event.data:
+                        message = message_of(event.data.encode("utf-8", "replace"), log)
+                        if message is not None:
+                            await send.send(message)
+            except (httpx2.HTTPError, httpx2.StreamError, httpx2.SSEError) as error:
+                ended = error
+                log.add(str(error).encode("utf-8", "replace"))
+            finally:
+                if not place.done():
+                    place.set_exception(ended)
+
+
+def _same_origin(url: str, given: str) -> str:
+    """The URL for requests.
+
+    Raises:
+        SseError: it is at another origin, where what is configured for this one must not go.
+    """
+    found = urljoin(url, given)
+    if (urlsplit(found).scheme, urlsplit(found).netloc) != (urlsplit(url).scheme, urlsplit(url).netloc):
+        raise SseError("its first event sends requests to another origin; that is not followed")
+    return found
+
+
+class SseOutgoing:
+    """The messages to the server. What becomes of a request that it refuses is the answer to that request."""
+
+    def __init__(self, client: httpx2.AsyncClient, place: str, answers: MemoryObjectSendStream[SessionMessage]) -> None:
+        self._client = client
+        self._place = place
+        self._answers = answers
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message; returns when the server has taken it."""
+        content = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        try:
+            response = await request_within_origin(self._client, "POST", self._place, json=content)
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            await self._refuse(item, CONNECTION_CLOSED, str(error) or type(error).__name__)
+            return
+        if response.status_code == 404:
+            await self._refuse(item, INVALID_REQUEST, "Session terminated")
+        elif response.status_code >= 300:
+            await self._refuse(item, INTERNAL_ERROR, "Server returned an error response")
+
+    async def _refuse(self, item: SessionMessage, code: int, why: str) -> None:
+        if isinstance(item.message, JSONRPCRequest):
+            error = JSONRPCError(jsonrpc="2.0", id=item.message.id, error=ErrorData(code=code, message=why))
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                await self._answers.send(SessionMessage(error))
+
+    async def aclose(self) -> None:
+        """Nothing: the connection ends with the streams."""
+
+    async def __aenter__(self) -> "SseOutgoing":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

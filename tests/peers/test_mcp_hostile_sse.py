@@ -1,0 +1,73 @@
+"""Servers over SSE that answer with what the SDK's own transport cannot take, or waits for for ever."""
+
+from pathlib import Path
+
+import pytest
+
+from isthmus.tools.base import ToolScope
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState
+from support.mcp_hosting import hosting, status_when
+from support.sse_mcp_server import LARGE, sse_server
+from support.tool_calls import items_of, success_of, tool_context
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "person"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.requirement("MCP-005")
+async def test_an_event_of_more_than_a_mebibyte_is_taken(home: Path, workspace: Path) -> None:
+    with sse_server("large") as (url, _):
+        async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
+            tool = (await host.tools(ToolScope(workspace))).tools["ok"]
+            context = tool_context(workspace)
+            await success_of(tool, context)
+            (file,) = (path for path in context.output_folder.rglob("*") if path.is_file())
+            assert file.stat().st_size == LARGE
+
+
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        ("refuses", "HTTP 500"),
+        ("malformed", "its answer is no JSON-RPC message"),
+        ("ends", "ended before it answered; whether the call had an effect is not known"),
+    ],
+)
+async def test_a_call_that_is_refused_or_broken_off_fails_at_once_and_says_why(
+    home: Path, workspace: Path, way: str, message: str
+) -> None:
+    with sse_server(way) as (url, handler):
+        async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
+            tool = (await host.tools(ToolScope(workspace))).tools["ok"]
+            with pytest.raises(ToolFailure, match=message):
+                await items_of(tool, tool_context(workspace))
+            assert handler.calls == 1
+
+
+async def test_a_session_that_the_server_forgot_is_opened_anew_and_the_call_made_in_it(
+    home: Path, workspace: Path
+) -> None:
+    with sse_server("forgets") as (url, handler):
+        async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
+            tool = (await host.tools(ToolScope(workspace))).tools["ok"]
+            assert "fine" in (await success_of(tool, tool_context(workspace))).for_model
+            assert handler.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("way", "problem"),
+    [("elsewhere", "sends requests to another origin"), ("mute", "before it said where requests go")],
+)
+async def test_a_stream_that_is_none_of_mcp_is_told(home: Path, workspace: Path, way: str, problem: str) -> None:
+    with sse_server(way) as (url, _):
+        async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
+            await host.tools(ToolScope(workspace))
+            status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
+            assert problem in (status.problem or "")

@@ -1,0 +1,102 @@
+"""An MCP server over SSE, the transport of MCP's first revision, whose ``tools/call`` misbehaves in one way; no SDK.
+
+What each way is, the code says. It runs in this process.
+"""
+
+import json
+import queue
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {}}}
+LARGE = 3 * 1024**2
+
+
+class SseHandler(BaseHTTPRequestHandler):
+    """Answers one connection; ``way``, ``events`` and ``calls`` are those of the server."""
+
+    protocol_version = "HTTP/1.1"
+    way = ""
+    events: "queue.Queue[bytes | None]"
+    calls = 0
+
+    def do_GET(self) -> None:
+        events: queue.Queue[bytes | None] = queue.Queue()
+        type(self).events = events
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        place = "http://other.invalid/messages" if self.way == "elsewhere" else "/messages?session=1"
+        if self.way != "mute":
+            self.wfile.write(f"event: endpoint\ndata: {place}\n\n".encode())
+        try:
+            while self.way != "mute" and (event := events.get(timeout=60)) is not None:
+                self.wfile.write(b"event: message\ndata: " + event + b"\n\n")
+                self.wfile.flush()
+        except (OSError, queue.Empty):
+            return
+
+    def do_POST(self) -> None:
+        message: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        status = 202
+        match message["method"]:
+            case "initialize":
+                info = {"name": "sse", "version": "1"}
+                self.reply(
+                    message, {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": info}
+                )
+            case "tools/list":
+                self.reply(message, {"tools": [TOOL]})
+            case "tools/call":
+                type(self).calls += 1
+                status = self.call(message)
+            case _:
+                pass
+        self.send_response(status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def call(self, message: Any) -> int:
+        match self.way:
+            case "large":
+                self.reply(message, {"content": [{"type": "text", "text": "x" * LARGE}]})
+            case "forgets" if self.calls == 1:
+                return 404
+            case "refuses":
+                return 500
+            case "malformed":
+                self.events.put(b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [}' % message["id"])
+            case "ends":
+                self.events.put(None)
+            case _:
+                self.reply(message, {"content": [{"type": "text", "text": "fine"}]})
+        return 202
+
+    def reply(self, message: Any, result: Any) -> None:
+        self.events.put(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        del code, size
+
+
+@contextmanager
+def sse_server(way: str) -> Generator[tuple[str, type[SseHandler]]]:
+    """The server's URL, and its handler, which counts calls."""
+    handler = type("SseHandlerOfOneServer", (SseHandler,), {"way": way})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/sse", handler
+    finally:
+        if hasattr(handler, "events"):
+            handler.events.put(None)
+        server.shutdown()
+        thread.join()
+        server.server_close()
