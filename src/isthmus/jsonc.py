@@ -40,6 +40,8 @@ def parse(text: str) -> Any:
         return json.loads(_TOKEN.sub(_blank, text.removeprefix("\ufeff")))
     except json.JSONDecodeError as error:
         raise JsoncError(error.msg, error.lineno, error.colno) from error
+    except ValueError as error:  # Python bounds the digits that it reads
+        raise JsoncError("a number has too many digits", 1, 1) from error
     except RecursionError as error:
         raise JsoncError("it is nested too deeply", 1, 1) from error
 

@@ -130,6 +130,7 @@ def test_objects_on_the_way_are_made_also_where_null_stands() -> None:
         ("\ufeff[1]", (1, 1), "expected an object"),
         ("{\n,}", (2, 1), "a comma without a member before it"),
         ('{"a":' * 100_000, (1, 1), "nested too deeply"),
+        ('{"a": ' + "1" * 5_000 + "}", (1, 1), "too many digits"),
     ],
 )
 def test_a_text_that_cannot_be_edited_is_told_with_line_and_column(

@@ -4,20 +4,16 @@ Pure: takes parsed JSON and variables, returns frozen data or says what is wrong
 here: which files there are and which wins (:mod:`isthmus.mcp_host.configuration`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from isthmus.errors import DecodeError, IsthmusError
-from isthmus.mcp_host.variables import expand
+from isthmus.errors import DecodeError
+from isthmus.mcp_host.config_entry import Entry, ServerConfigError
 from isthmus.sandbox.policy import WithSandbox, decode_policy
-
-
-class ServerConfigError(IsthmusError):
-    """A server's configuration cannot be used; the text names the file, the key, what was expected and what came."""
 
 
 class Origin(Enum):
@@ -162,8 +158,8 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         ServerConfigError: a property has the wrong type, none of command, url, httpUrl is there, or a variable that
             the endpoint needs is not set.
     """
-    entry = _Entry(name, value, context)
-    endpoint = _endpoint(entry)
+    entry = Entry(f"{context.source}: mcpServers.{name}", value, context.variables)
+    endpoint = _endpoint(entry, context.workspace)
     timeout = entry.number("timeout")
     if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT:  # also what is no number
         raise entry.error("timeout", "a number of milliseconds above 0", timeout)
@@ -171,7 +167,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     if trust and context.origin is not Origin.USER:
         entry.warnings.append("trust counts in your own settings file only; its tools are asked about")
     oauth = _oauth(entry)
-    provider = _auth_provider(entry, endpoint, oauth)
+    provider = _auth_provider(entry, endpoint, oauth, context.origin)
     include = entry.strings("includeTools")
     return ServerConfig(
         name=name,
@@ -194,7 +190,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     )
 
 
-def _endpoint(entry: "_Entry") -> Endpoint:
+def _endpoint(entry: Entry, workspace: Path) -> Endpoint:
     kind = entry.string("type")
     command, url, http_url = entry.string("command"), entry.string("url"), entry.string("httpUrl")
     match kind:
@@ -217,15 +213,14 @@ def _endpoint(entry: "_Entry") -> Endpoint:
     if url:
         return _http(entry, "url", HttpKind.PROBE)
     if command:
-        return _stdio(entry)
+        return _stdio(entry, workspace)
     raise ServerConfigError(
         f"{entry.where}: expected one of command (a program), url (an endpoint) and httpUrl (a streamable HTTP "
         "endpoint); none of them is there"
     )
 
 
-def _stdio(entry: "_Entry") -> StdioEndpoint:
-    context = entry.context
+def _stdio(entry: Entry, workspace: Path) -> StdioEndpoint:
     cwd = Path(entry.required("cwd") if entry.string("cwd") else ".").expanduser()
     # A project's file: relative to the folder that holds .gemini, which is the workspace. The user's: to where work
     # is done, the workspace again.
@@ -236,11 +231,11 @@ def _stdio(entry: "_Entry") -> StdioEndpoint:
             for index, item in enumerate(entry.strings("args") or ())
         ),
         env={name: entry.expanded(f"env.{name}", item, is_error=False) for name, item in entry.texts("env").items()},
-        cwd=context.workspace / cwd,
+        cwd=workspace / cwd,
     )
 
 
-def _http(entry: "_Entry", key: str, kind: HttpKind) -> HttpEndpoint:
+def _http(entry: Entry, key: str, kind: HttpKind) -> HttpEndpoint:
     url = entry.required(key)
     if not url.lower().startswith(("http://", "https://")):
         # What a variable held may be a secret.
@@ -255,7 +250,7 @@ def _http(entry: "_Entry", key: str, kind: HttpKind) -> HttpEndpoint:
     return HttpEndpoint(url, kind, headers)
 
 
-def _sandbox(entry: "_Entry", endpoint: Endpoint) -> WithSandbox:
+def _sandbox(entry: Entry, endpoint: Endpoint) -> WithSandbox:
     try:
         policy = decode_policy(entry.raw("sandbox"), f"{entry.where}.sandbox")
     except DecodeError as error:
@@ -272,7 +267,7 @@ def _sandbox(entry: "_Entry", endpoint: Endpoint) -> WithSandbox:
     return replace(policy, variables=variables)
 
 
-def _oauth(entry: "_Entry") -> OAuthSettings:
+def _oauth(entry: Entry) -> OAuthSettings:
     inner = entry.inner("oauth")
     if inner is None:
         return OAuthSettings()
@@ -290,7 +285,7 @@ def _oauth(entry: "_Entry") -> OAuthSettings:
     )
 
 
-def _auth_provider(entry: "_Entry", endpoint: Endpoint, oauth: OAuthSettings) -> str:
+def _auth_provider(entry: Entry, endpoint: Endpoint, oauth: OAuthSettings, origin: Origin) -> str:
     provider = entry.string("authProviderType") or DISCOVERED
     if provider not in AUTH_PROVIDERS:
         raise entry.error("authProviderType", f"one of {', '.join(AUTH_PROVIDERS)}", provider)
@@ -308,94 +303,10 @@ def _auth_provider(entry: "_Entry", endpoint: Endpoint, oauth: OAuthSettings) ->
             if not entry.string(key):
                 raise entry.error(key, f"{meaning}, since authProviderType is {provider}", None)
     host = urlsplit(endpoint.url).hostname or ""
-    if entry.context.origin is not Origin.USER and not f".{host}".endswith(".googleapis.com"):
+    if origin is not Origin.USER and not f".{host}".endswith(".googleapis.com"):
         # It would hand the person's identity at Google to whatever host the project's files name.
         raise ServerConfigError(
             f"{entry.where}.authProviderType: {provider} counts in your own settings file only, for it gives {host} "
             "a token of your Google account"
         )
     return provider
-
-
-class _Entry:
-    """Reads typed values out of one entry, and collects what the person should be told."""
-
-    def __init__(self, name: str, value: object, context: ConfigContext, path: str = "") -> None:
-        self.context = context
-        self.where = path or f"{context.source}: mcpServers.{name}"
-        self.warnings: list[str] = []
-        if not isinstance(value, Mapping):
-            raise ServerConfigError(f"{self.where}: expected an object {{...}}, received {_short(value)}")
-        self._values = cast("Mapping[str, Any]", value)
-
-    def error(self, key: str, expected: str, received: object) -> ServerConfigError:
-        return ServerConfigError(f"{self.where}.{key}: expected {expected}, received {_short(received)}")
-
-    def string(self, key: str) -> str | None:
-        return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))
-
-    def boolean(self, key: str) -> bool:
-        return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
-
-    def raw(self, key: str) -> object:
-        return self._values.get(key)
-
-    def number(self, key: str) -> float | None:
-        return cast(
-            "float | None",
-            self._typed(key, "a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
-        )
-
-    def strings(self, key: str) -> tuple[str, ...] | None:
-        def fits(value: object) -> bool:
-            return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
-
-        found = cast("list[str] | None", self._typed(key, "a list of strings", fits))
-        return None if found is None else tuple(found)
-
-    def texts(self, key: str) -> Mapping[str, str]:
-        """An object of strings; numbers and truth values are taken as text, which people write for ports and flags."""
-        inner = self.inner(key)
-        if inner is None:
-            return {}
-        texts: dict[str, str] = {}
-        for name, value in inner._values.items():
-            if isinstance(value, bool):
-                texts[name] = "true" if value else "false"
-            elif isinstance(value, str | int | float):
-                texts[name] = str(value)
-            else:
-                raise inner.error(name, "a string", value)
-        return texts
-
-    def inner(self, key: str) -> "_Entry | None":
-        value = self._values.get(key)
-        return None if value is None else _Entry(key, value, self.context, f"{self.where}.{key}")
-
-    def required(self, key: str) -> str:
-        return self.expanded(key, self.string(key) or "", is_error=True)
-
-    def expanded(self, key: str, text: str, *, is_error: bool) -> str:
-        """`text` with its variables; an unset one is an error of the server, or a warning."""
-        found = expand(text, self.context.variables)
-        if found.unset:
-            names = ", ".join(f"${name}" for name in found.unset)
-            verb = "is" if len(found.unset) == 1 else "are"
-            if is_error:
-                raise ServerConfigError(
-                    f"{self.where}.{key}: {names} {verb} not set; set it before you start, or write "
-                    f"${{{found.unset[0]}:-a default}}"
-                )
-            self.warnings.append(f"{key}: {names} {verb} not set and taken as empty")
-        return found.text
-
-    def _typed(self, key: str, expected: str, fits: Callable[[object], bool]) -> object:
-        value: object = self._values.get(key)
-        if value is not None and not fits(value):
-            raise self.error(key, expected, value)
-        return value
-
-
-def _short(value: object) -> str:
-    text = "nothing" if value is None else f"{type(value).__name__} {value!r}"
-    return text if len(text) <= 80 else text[:77] + "..."

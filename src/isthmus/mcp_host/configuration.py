@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from isthmus.jsonc import JsoncError, parse
-from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, ServerConfigError, decode_server
+from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, decode_server
+from isthmus.mcp_host.config_entry import ServerConfigError
 from isthmus.mcp_host.enablement import enablement_key, enablement_path, switched_off
 from isthmus.mcp_host.trust import FolderTrust
 from isthmus.settings import project_settings_path, user_settings_path
