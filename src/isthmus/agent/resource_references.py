@@ -112,8 +112,9 @@ def _unescaped(typed: str) -> str:
 def completed(text: str, listed: Sequence[tuple[str, str]], maximum: int = 50) -> tuple[int, list[str]] | None:
     """How a reference at the end of a text may go on: where it begins, and whole references; None when there is none.
 
-    ``listed`` are servers and URIs in order.
+    ``listed`` are servers and URIs in order; those that cannot be shown are not offered.
     """
+    listed = [(server, uri) for server, uri in listed if server.isprintable() and uri.isprintable()]
     starts = [match.start() for match in _BEGIN.finditer(text)]
     if not starts or any(letter.isspace() for letter in text[starts[-1] :]):
         return None

@@ -76,7 +76,7 @@ class HostContents:
                 values = await found.request(lambda session: session.complete(prompt.name, argument, typed, given))
         except Exception:
             return ()  # Suggestions that do not come are none.
-        return values[:MAXIMUM_SUGGESTIONS]
+        return [value for value in values[:MAXIMUM_SUGGESTIONS] if value.isprintable()]
 
     async def _connection(self, scope: ToolScope, server: str) -> ServerConnection:
         connections = await self._host.in_scope(scope)

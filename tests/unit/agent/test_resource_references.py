@@ -74,7 +74,7 @@ def test_references_stand_in_the_text_and_do_not_overlap(text: str) -> None:
         end = item.start + len(item.typed)
 
 
-URIS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=30)
+URIS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(str.isprintable)
 
 
 @given(st.from_regex(r"[a-z][a-z0-9+.-]{0,8}", fullmatch=True), URIS, st.sampled_from(["", " ", ", and", "\n"]))
@@ -94,4 +94,5 @@ def test_completion_offers_servers_first_then_their_resources() -> None:
     assert completed("see @docs:demo", listed) == (4, ["@docs:demo://x/1.", "@docs:demo://x/2"])
     assert completed("see @s", listed) == (4, ["@s://root", "@s:plain"])
     assert completed("mail joe@s", listed) is None
+    assert completed("see @x", [("x", "a:\x1b[2J"), ("x\n", "a:b")]) is None
     assert completed("see @docs:demo done", listed) is None

@@ -1,5 +1,6 @@
 """Prompts of MCP servers as slash commands, on a real server of our own and the real host."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,39 @@ async def test_a_session_has_the_prompts_of_its_own_servers_alone(
         described = [command.description for command in tree if "MCP server" in command.description]
         assert any(text.endswith("(MCP server other)") for text in described)
         assert not any(text.endswith("(MCP server notes)") for text in described)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("/review --", ["/review --change=", "/review --depth="]),
+        ("/review --change=x --d", ["/review --change=x --depth="]),
+        ("/review x dee", ["/review x 'deep sea'", "/review x deep"]),
+        ('/review x --depth="deep s', ["/review x --depth='deep sea'"]),
+        ("/review ", ["/review shallow", "/review 'deep sea'", "/review deep"]),
+        ("/review x y z", []),
+        ("/review", []),
+        ("/nothing x", []),
+        ("/help me", []),
+        ("see @no", ["see @notes:notes://today", "see @notes:notes://logo", r"see @notes:file:///a\ b.txt"]),
+        ("see @notes:notes://l", ["see @notes:notes://logo"]),
+        ("see no", []),
+    ],
+)
+async def test_what_is_typed_is_completed_by_names_and_by_what_the_server_suggests(
+    open_desk: OpenDesk, tmp_path: Path, notes: Path, line: str, expected: list[str]
+) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        await names(desk)
+        assert [found.line for found in await desk.engine.complete(CommandScope(), line)] == expected
+
+
+async def test_a_server_that_does_not_answer_suggests_nothing_soon(
+    open_desk: OpenDesk, tmp_path: Path, notes: Path
+) -> None:
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        await names(desk)
+        (notes / "slow").touch()
+        async with asyncio.timeout(20):
+            assert not await desk.engine.complete(CommandScope(), "/review x dee")
+        assert asked(notes)[0][1]["context"] == {"arguments": {"change": "x"}}

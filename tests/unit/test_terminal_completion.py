@@ -1,0 +1,41 @@
+"""What the terminal asks an agent for when a person presses Tab."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from isthmus.client import CommandScope, InvalidRequest
+from isthmus.slash_commands import Completion
+from isthmus.terminal import command_list
+from isthmus.terminal.command_list import CommandList
+from support.memory_agent import MemoryAgent
+
+pytestmark = pytest.mark.anyio
+
+
+class Completing(MemoryAgent):
+    """Answers, refuses, or does not answer, as the line says."""
+
+    async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
+        if line == "refuse":
+            raise InvalidRequest("no")
+        if line == "hang":
+            await asyncio.Event().wait()
+        return [Completion(f"{line}!", str(scope.context_id))]
+
+
+async def test_the_agent_is_asked_for_the_session_that_is_open() -> None:
+    commands = CommandList(Completing(lambda _: ()))
+    commands.load(CommandScope(context_id="c"))
+    assert await commands.ask("/x y") == [Completion("/x y!", "c")]
+    await commands.aclose()
+
+
+async def test_an_agent_that_refuses_hangs_or_cannot_completes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_list, "ASK_SECONDS", 0.05)
+    commands = CommandList(Completing(lambda _: ()))
+    async with asyncio.timeout(20):
+        assert not await commands.ask("refuse")
+        assert not await commands.ask("hang")
+    assert not await CommandList(MemoryAgent(lambda _: ())).ask("x")
