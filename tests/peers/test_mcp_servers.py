@@ -1,15 +1,18 @@
 import asyncio
+import contextlib
 import json
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
 from isthmus.mcp_host import tool as mcp_tool
-from isthmus.tools.base import ToolScope
+from isthmus.tools.base import Approved, LiveContent, ToolItem, ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
@@ -153,6 +156,19 @@ async def test_a_call_that_tells_progress_for_ever_ends_at_the_cap(
         with pytest.raises(ToolFailure, match=r"took longer than 2\.5 s and was cancelled") as failure:
             await items_of(tool, tool_context(workspace))
     assert failure.value.category == "mcp_timeout"
+
+
+async def test_what_a_server_says_of_its_progress_is_short_and_does_nothing_to_a_terminal(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("rude-progress")}) as host:
+        tool = (await host.tools(ToolScope(workspace))).tools["ok"]
+        running = cast("AsyncGenerator[ToolItem, None]", tool.run({}, tool_context(workspace), Approved()))
+        async with contextlib.aclosing(running) as items:
+            first = await anext(items)
+    assert isinstance(first, LiveContent)
+    assert first.text.startswith("1 gonexxx")
+    assert len(first.text) < 600
 
 
 @pytest.mark.requirement("MCP-010", "MCP-099", "MCP-109")

@@ -103,6 +103,10 @@ def call(request: Any) -> None:
                 params = {"progressToken": token, "progress": step, "total": 8, "message": f"step {step}"}
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
             reply(request, text("done"))
+        case "rude-progress":
+            token = request["params"]["_meta"]["progressToken"]
+            params = {"progressToken": token, "progress": 1, "message": "\x1b[2Jgone" + "x" * 100_000}
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
         case "malformed":
             raw(b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [}\n' % request["id"])
         case "invalid-utf8":

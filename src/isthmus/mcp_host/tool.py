@@ -18,6 +18,7 @@ from isthmus.mcp_host.offer import OfferedTool
 from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, parts_of, render, said_maximum
 from isthmus.mcp_host.server_questions import ACCEPT, UrlError, done_question, url_question
 from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
+from isthmus.text import without_control_characters
 from isthmus.tools.arguments import INVALID_ARGUMENTS
 from isthmus.tools.asking import AskPerson, Chosen
 from isthmus.tools.base import (
@@ -41,6 +42,8 @@ PAGE_ROUNDS = 3
 """How often a server may say that a call needs pages to be visited first."""
 SHOWN_ARGUMENTS = 500
 """Characters of the arguments in a call's description."""
+LONGEST_PROGRESS = 500
+"""Characters of what a server says of its progress."""
 SMALL_TEXT = MAXIMUM_CHARACTERS // 2
 """Characters of a text that is surely not cut."""
 
@@ -347,6 +350,7 @@ class _Progress:
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         share = f"{progress:g}" if not total else f"{100 * progress / total:.0f}% ({progress:g} of {total:g})"
-        self._text = f"{share} {message or ''}".rstrip()
+        said = without_control_characters((message or "")[:LONGEST_PROGRESS])
+        self._text = f"{share} {said}".rstrip()
         self.has_expired = False
         self.news.set()
