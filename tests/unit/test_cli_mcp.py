@@ -5,9 +5,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isthmus.cli.main import run
+from isthmus.cli.mcp_add import command as add
 
 NOTHING: dict[str, Any] = {}
 
@@ -326,3 +330,26 @@ assert not heavy & set(sys.modules), heavy & set(sys.modules)
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0, result.stderr
+
+
+TRICKY = st.sampled_from(
+    ["-e", "--", "--trust", "-h", "--help", "x", "--header", "", "-", "https://x", "--timeout=0", "-s", "user", "-tsse"]
+)
+
+
+@given(args=st.lists(TRICKY, max_size=6), trusts=st.booleans(), after_name=st.booleans())
+def test_whatever_follows_a_command_is_the_servers_own(args: list[str], trusts: bool, after_name: bool) -> None:
+    options = ["--trust", "-e", "A=1"] if trusts else ["-e", "A=1"]
+    line = ["name", *options, "program"] if after_name else [*options, "name", "program"]
+    params = add.make_context("add", [*line, *args]).params
+    assert params["args"] == tuple(args[1:] if args[:1] == ["--"] else args)
+    assert (params["name"], params["command_or_url"], params["transport"]) == ("name", "program", "stdio")
+    assert (params["trust"], params["env"], params["scope"]) == (trusts, ("A=1",), "project")
+
+
+@given(line=st.lists(TRICKY, max_size=7))
+def test_any_line_is_taken_or_refused_in_words(line: list[str]) -> None:
+    try:
+        add.make_context("add", list(line), resilient_parsing=False)
+    except (click.UsageError, click.exceptions.Exit):
+        return
