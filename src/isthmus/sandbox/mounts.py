@@ -116,18 +116,19 @@ def view_of(
         view.add(Path(folder), Kind.EMPTY)
     for path in known.RUN_READABLE:
         view.add(Path(path), Kind.READ_ONLY)
-    for path in (*(home / name for name in known.HOME_TOOLS), *programs):
-        view.add(path, Kind.READ_ONLY, within=home)
     view.add(workspace, Kind.WRITABLE)
     for path in readable:
         view.add(path, Kind.LISTED_READ_ONLY)
     for mount in listed:
         view.put(mount)
+    for path in (*(home / name for name in known.HOME_TOOLS), *programs):
+        if not view.shows(path):  # what can be written stays so
+            view.add(path, Kind.READ_ONLY, within=home)
     _protect(view, workspace, home)
     secrets = (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own)
     view.drop_what_nobody_listed_in({tree.resolve(path) for path in secrets} - {workspace, *workspace.parents})
     for path in secrets:
-        if view.view().shows(tree.resolve(path)):
+        if view.shows(path):
             view.add(path, Kind.CLOSED)
     view.drop_files_in_writable_folders()
     for wanted, mount in zip(policy.paths, listed, strict=True):
@@ -205,6 +206,10 @@ class _Builder:
 
     def is_usable_folder(self, path: Path) -> bool:
         return self._tree.is_folder(path) is True and self._tree.can_write(path)
+
+    def shows(self, path: Path) -> bool:
+        """Whether what a path leads to can be seen."""
+        return self.view().shows(self._tree.resolve(path))
 
     def is_writable(self, path: Path) -> bool:
         """Whether the sandbox would let a path be written, on the machine's own disk."""

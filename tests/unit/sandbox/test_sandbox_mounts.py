@@ -139,7 +139,7 @@ def test_startup_files_are_protected_where_the_home_folder_can_be_written() -> N
     disk = Disk("/home/me/.bashrc", "/home/me/.local/bin/")
     found = kinds(view(disk, workspace=HOME))
     assert found["/home/me/.bashrc"] is Kind.PROTECTED
-    assert found["/home/me/.local/bin"] is Kind.READ_ONLY
+    assert found["/home/me/.local/bin"] is Kind.PROTECTED
     found = kinds(view(disk))
     assert "/home/me/.bashrc" not in found
     assert found["/home/me/.local/bin"] is Kind.READ_ONLY
@@ -151,6 +151,16 @@ def test_programs_in_the_home_folder_can_be_read() -> None:
     assert found["/home/me/tools/bin"] is Kind.READ_ONLY
     assert "/usr/bin" not in found
     assert found["/home/me"] is Kind.EMPTY
+
+
+def test_programs_in_what_can_be_written_stay_writable() -> None:
+    disk = Disk(f"{WORKSPACE}/.venv/bin/", "/home/me/.local/share/", "/home/me/.local/share/uv/", "/home/me/go/")
+    programs = [WORKSPACE / ".venv" / "bin"]
+    found = kinds(view(disk, opened("~/.local/share"), programs=programs))
+    assert f"{WORKSPACE}/.venv/bin" not in found
+    assert "/home/me/.local/share/uv" not in found
+    assert found["/home/me/go"] is Kind.READ_ONLY
+    assert "/home/me/go" not in kinds(view(disk, workspace=HOME))
 
 
 def test_a_listed_link_leads_to_what_is_opened() -> None:
