@@ -74,3 +74,11 @@ def test_a_confirmation_request_has_the_fields_of_both_texts() -> None:
         "mcp_details": 4,
         "generic_details": 5,
     }
+
+
+@pytest.mark.requirement("MCP-137")
+def test_the_guide_to_mcp_servers_warns_of_trust_of_tokens_and_of_broad_ones() -> None:
+    guide = " ".join(text("docs/mcp.md").split())
+    assert "give it to servers you wrote, or would run unread" in guide
+    assert "is in the server's hands" in guide
+    assert "a personal access token that reaches everything" in guide

@@ -74,6 +74,10 @@ from isthmus.tools.workspace import Workspace
 ABOUT_CHARACTERS = 80
 
 
+NAMED_TOOLS = 50
+"""So many are named to a model that wants one that is not there; servers may have hundreds."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Ready:
     """A call that may be decided: its tool, and what it would do."""
@@ -334,6 +338,6 @@ def _why_not_callable(item: OpenCall, tools: ToolSet) -> ErrorDetails:
             "nothing was called. /mcp says how it stands."
         )
         return ErrorDetails(message, "unknown_tool")
-    return ErrorDetails(
-        f"There is no tool {item.request.name!r}. The tools are: {', '.join(tools.tools)}.", "unknown_tool"
-    )
+    names = ", ".join(list(tools.tools)[:NAMED_TOOLS])
+    more = f" and {len(tools.tools) - NAMED_TOOLS} more" if len(tools.tools) > NAMED_TOOLS else ""
+    return ErrorDetails(f"There is no tool {item.request.name!r}. The tools are: {names}{more}.", "unknown_tool")

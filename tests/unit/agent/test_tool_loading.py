@@ -134,6 +134,13 @@ async def test_a_tool_that_was_not_loaded_can_be_called_and_is_loaded_from_then_
     assert declared(at.body(1))[-1] == "tool_8"
 
 
+async def test_a_tool_that_does_not_exist_is_answered_with_those_that_do_but_not_with_hundreds(desk: Any) -> None:
+    many = ToolSet.of(*(EffectTool(f"tool_{number}") for number in range(200)))
+    at = desk([Reply.of(Call("tool_x", {})), Reply.of(Say("done"))], tools=many)
+    await at.prompt("go")
+    assert "tool_49 and 150 more." in at.told(1)
+
+
 async def test_a_session_stays_with_it_when_a_server_is_gone_meanwhile(desk: Any) -> None:
     at = desk([Reply.of(Say("one")), Reply.of(Say("two"))], tools=tools(), search=ALWAYS)
     await at.prompt("go")

@@ -118,8 +118,14 @@ _NOT = "not_yours"
 async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
     servers = context.resources.servers
     found = () if servers is None else await servers.servers(context.scope)
-    # Commands and folders of this machine are for the person it belongs to.
-    return [replace(status, summary=()) for status in found] if context.session.user else found
+    return [_for_others(status) for status in found] if context.session.user else found
+
+
+def _for_others(status: ServerStatus) -> ServerStatus:
+    """Without commands and folders of this machine, which are for its person alone; errors tell of them, too."""
+    if status.problem is None or status.state is ServerState.CONNECTED:
+        return replace(status, summary=())
+    return replace(status, summary=(), problem="the person who runs this server sees why")
 
 
 async def _discovery(context: CommandContext) -> DiscoveryState:

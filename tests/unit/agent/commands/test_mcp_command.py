@@ -169,3 +169,4 @@ async def test_other_users_see_no_commands_or_addresses_of_this_machine(open_des
         assert "notes (CONNECTED)" in theirs
         assert "Command:" not in theirs
         assert "http://x" not in theirs
+        assert "Login: the person who runs this server sees why" in theirs
