@@ -4,15 +4,14 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
 from isthmus.mcp_host import tool as mcp_tool
-from isthmus.tools.base import Approved, LiveContent, ToolItem, ToolScope
+from isthmus.tools.base import Approved, LiveContent, ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
@@ -163,7 +162,7 @@ async def test_what_a_server_says_of_its_progress_is_short_and_does_nothing_to_a
 ) -> None:
     async with hosting(home, {"s": hostile("rude-progress")}) as host:
         tool = (await host.tools(ToolScope(workspace))).tools["ok"]
-        running = cast("AsyncGenerator[ToolItem, None]", tool.run({}, tool_context(workspace), Approved()))
+        running = cast("Any", tool.run({}, tool_context(workspace), Approved()))
         async with contextlib.aclosing(running) as items:
             first = await anext(items)
     assert isinstance(first, LiveContent)
