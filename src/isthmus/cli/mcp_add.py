@@ -54,7 +54,13 @@ class _AddCommand(click.Command):
         return self._probe(options).params.get("transport")
 
 
-@click.command("add", cls=_AddCommand, context_settings=HELP, options_metavar="[OPTIONS]")
+@click.command(
+    "add",
+    cls=_AddCommand,
+    context_settings=HELP,
+    options_metavar="[OPTIONS]",
+    short_help="Add a server to your settings.",
+)
 @click.argument("name")
 @click.argument("command_or_url", metavar="COMMAND_OR_URL")
 @click.argument("args", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)

@@ -18,7 +18,7 @@ from isthmus.cli.mcp_servers import (
 )
 
 
-@click.command("remove", context_settings=HELP)
+@click.command("remove", context_settings=HELP, short_help="Remove a server from your settings.")
 @click.argument("name")
 @scope_option
 def remove(name: str, scope: str) -> None:
@@ -53,7 +53,7 @@ def _elsewhere(name: str, scope: str) -> str:
 _session = click.option("--session", is_flag=True, hidden=True)
 
 
-@click.command("disable", context_settings=HELP)
+@click.command("disable", context_settings=HELP, short_help="Switch a server off; it stays configured.")
 @click.argument("name")
 @_session
 def disable(name: str, session: bool) -> None:
@@ -69,7 +69,7 @@ def disable(name: str, session: bool) -> None:
         click.echo(f"MCP server '{name}' is disabled already.")
 
 
-@click.command("enable", context_settings=HELP)
+@click.command("enable", context_settings=HELP, short_help="Switch a server on again.")
 @click.argument("name")
 @_session
 def enable(name: str, session: bool) -> None:

@@ -22,7 +22,7 @@ SHOWN_TEXT = 300
 LONGEST_TIMEOUT = 60_000
 
 
-@click.command("doctor", context_settings=HELP)
+@click.command("doctor", context_settings=HELP, short_help="Find out why a server does not work.")
 @click.argument("name", required=False)
 @click.option(
     "--timeout",

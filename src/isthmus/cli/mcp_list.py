@@ -33,7 +33,7 @@ NOT_TRIED = "Not tried"
 _MARKS = {CONNECTED: "✓", DISCONNECTED: "✗", NEEDS_LOGIN: "!", DISABLED: "○", NOT_TRUSTED: "○", NOT_TRIED: "·"}
 
 
-@click.command("list", context_settings=HELP)
+@click.command("list", context_settings=HELP, short_help="List the servers, and whether they work.")
 @click.option("--no-connect", is_flag=True, help="Only read the settings; start and reach nothing.")
 @click.option(
     "--timeout",

@@ -21,7 +21,7 @@ class LoginCommandError(IsthmusError):
     """The login or logout was not done; the text says why."""
 
 
-@click.command("login", context_settings=HELP)
+@click.command("login", context_settings=HELP, short_help="Log in to a server that wants it.")
 @click.argument("name")
 def login(name: str) -> None:
     """Log in to the MCP server NAME, which shows `Needs login` in `isthmus mcp list`.
@@ -35,7 +35,7 @@ def login(name: str) -> None:
     asyncio.run(_login(name))
 
 
-@click.command("logout", context_settings=HELP)
+@click.command("logout", context_settings=HELP, short_help="Forget the login to a server.")
 @click.argument("name")
 def logout(name: str) -> None:
     """Log out of the MCP server NAME: its login is forgotten here, and the server told where it takes that."""
