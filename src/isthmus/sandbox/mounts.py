@@ -81,13 +81,18 @@ class View:
 
     def shows(self, path: Path) -> bool:
         """Whether what lies at a path, without links, can be seen."""
-        nearest = _nearest(path, self.mounts)
-        return nearest is None or not nearest.kind.hides
+        return _shows(path, self.mounts)
 
 
 def _nearest(path: Path, mounts: Iterable[Mount]) -> Mount | None:
-    around = (mount for mount in mounts if mount.path == path or mount.path in path.parents)
+    above = {path, *path.parents}
+    around = (mount for mount in mounts if mount.path in above)
     return max(around, key=lambda mount: len(mount.path.parts), default=None)
+
+
+def _shows(path: Path, mounts: Iterable[Mount]) -> bool:
+    nearest = _nearest(path, mounts)
+    return nearest is None or not nearest.kind.hides
 
 
 def view_of(
@@ -201,7 +206,7 @@ class _Builder:
     def link(self, name: Path, target: Path) -> None:
         """Let a path by which the person knows what was opened lead there, where the sandbox has nothing else."""
         path = self._tree.resolve(name.parent) / name.name
-        if path != target and path not in self._mounts and not self.view().shows(path):
+        if path != target and path not in self._mounts and not _shows(path, self._mounts.values()):
             self.put(Mount(path, Kind.LINK, target=target))
 
     def is_usable_folder(self, path: Path) -> bool:
@@ -209,7 +214,7 @@ class _Builder:
 
     def shows(self, path: Path) -> bool:
         """Whether what a path leads to can be seen."""
-        return self.view().shows(self._tree.resolve(path))
+        return _shows(self._tree.resolve(path), self._mounts.values())
 
     def is_writable(self, path: Path) -> bool:
         """Whether the sandbox would let a path be written, on the machine's own disk."""
