@@ -42,6 +42,8 @@ scenarios:
       - text: done
 """
 PROMPT = r"(?m)^\u203a ?$"
+LONG = 60
+"""Seconds that a busy machine may take."""
 HAIKU = (
     "Write a haiku{} called Gemini CLI. Note that a haiku is 5 syllables followed by 7 syllables followed by 5"
     " syllables"
@@ -133,17 +135,19 @@ def test_in_a_terminal_tab_completes_prompts_arguments_values_and_resources(
     (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
     command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
     with pty_program(command, folder=workspace, environment=dict(os.environ), columns=120) as terminal:
-        terminal.wait_for(PROMPT)
-        terminal.press("/help\r").wait_for("/completable-prompt").wait_for(PROMPT)
+        terminal.wait_for(PROMPT, LONG)
+        terminal.press("/help\r").wait_for("/completable-prompt", LONG).wait_for(PROMPT, LONG)
         tab(terminal, "/comple", r"\u203a /completable-prompt")
         tab(terminal, " --dep", "--department=")
         tab(terminal, "Eng", "--department=Engineering")
         tab(terminal, " --name=", "--name=Alice.*--name=Charlie")
         tab(terminal, "Bo", "--department=Engineering --name=Bob")
-        terminal.press("\r").wait_for("Please promote Bob to the head of the Engineering team").wait_for(PROMPT)
+        terminal.press("\r").wait_for("Please promote Bob to the head of the Engineering team", LONG).wait_for(
+            PROMPT, LONG
+        )
         tab(terminal, "See @every", "@everything:demo://resource/static/document/")
         tab(terminal, "fea", "See @everything:demo://resource/static/document/features.md")
-        terminal.press("\r").wait_for("read_mcp_resource").wait_for("end of").wait_for(PROMPT)
+        terminal.press("\r").wait_for("read_mcp_resource", LONG).wait_for("end of", LONG).wait_for(PROMPT, LONG)
 
 
 def tab(terminal: PtyProgram, typed: str, pattern: str) -> None:
@@ -153,7 +157,7 @@ def tab(terminal: PtyProgram, typed: str, pattern: str) -> None:
         with suppress(AssertionError):
             terminal.press("\t").wait_for(pattern, 3)
             return
-    terminal.wait_for(pattern)
+    terminal.wait_for(pattern, LONG)
 
 
 @pytest.mark.requirement("MCP-151", "MCP-152", "MCP-155", "MCP-156")
