@@ -1,0 +1,91 @@
+"""An answer for all future sessions, through the whole server: kept, found by the next process, not inherited."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.a2a.client.remote_agent import RemoteAgent
+from isthmus.client import PromptMessage, Turn
+from isthmus.development_tool import ToolCall, ToolCallConfirmation
+from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from isthmus.mcp_host.trust import TrustRule, state_trust
+from support.mcp_hosting import hostile, write_servers
+from support.serve_program import serve_program
+from support.surroundings import Surroundings
+
+pytestmark = pytest.mark.anyio
+
+ONE_CALL = """
+name: mcp
+scenarios:
+  - prompt: '.'
+    replies:
+      - call: {name: ok, arguments: {x: one}}
+      - text: done
+"""
+FOR_GOOD = "proceed_always_and_save"
+
+
+def settings(home: Path, servers: Mapping[str, Any], *, keeps: bool) -> None:
+    write_servers(home, servers)
+    path = home / ".gemini" / "settings.json"
+    values = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**values, "security": {"enablePermanentToolApproval": keeps}}), encoding="utf-8")
+
+
+async def asked(agent: RemoteAgent, workspace: Path, option: str | None = None) -> tuple[list[str], TaskState]:
+    """The options of the question that a new session's call asks, and how it ended after this answer."""
+    turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
+    events = await _events(turn)
+    calls: list[ToolCall] = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)]
+    questions = [call for call in calls if call.confirmation_request is not None]
+    if questions and option is not None:
+        answer = [ToolCallConfirmation(questions[0].tool_call_id, option)]
+        events = await _events(await agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
+    last = events[-1]
+    assert isinstance(last, StateChange)
+    request = questions[0].confirmation_request if questions else None
+    return ([] if request is None else [option.id for option in request.options]), last.state
+
+
+async def _events(turn: Turn) -> list[AgentEvent]:
+    return [delivery.event async for delivery in turn.deliveries]
+
+
+async def test_what_is_allowed_for_good_is_known_to_the_next_process_and_to_no_other_server(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    servers = {"helper": hostile("plain")}
+    settings(surroundings.home, servers, keeps=True)
+    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
+        agent = await RemoteAgent.connect(server.url, server.token)
+        options, state = await asked(agent, workspace, FOR_GOOD)
+        assert options == ["proceed_once", "proceed_always_tool", "proceed_always_server", FOR_GOOD, "cancel"]
+        assert state is TaskState.COMPLETED
+        assert await asked(agent, workspace) == ([], TaskState.COMPLETED)
+        await agent.aclose()
+    (kept,) = json.loads((tmp_path / "data" / "mcp-approvals.json").read_text("utf-8"))
+    assert (kept["server"], kept["origin"], kept["tool"]) == ("helper", "user", "ok")
+    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
+        agent = await RemoteAgent.connect(server.url, server.token)
+        assert await asked(agent, workspace) == ([], TaskState.COMPLETED)
+        await agent.aclose()
+    # A project that brings a server of the same name, in a trusted folder.
+    settings(surroundings.home, {}, keeps=True)
+    write_servers(workspace, servers)
+    state_trust(surroundings.home, workspace, TrustRule.FOLDER)
+    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
+        agent = await RemoteAgent.connect(server.url, server.token)
+        assert (await asked(agent, workspace))[1] is TaskState.INPUT_REQUIRED
+        await agent.aclose()
+    shutil.rmtree(workspace / ".gemini")
+    settings(surroundings.home, servers, keeps=False)
+    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
+        agent = await RemoteAgent.connect(server.url, server.token)
+        options, state = await asked(agent, workspace)
+        assert (FOR_GOOD in options, state) == (False, TaskState.INPUT_REQUIRED)
+        await agent.aclose()
