@@ -87,11 +87,15 @@ class Statistics:
     tasks: dict[str, TaskUse] = field(default_factory=dict[str, TaskUse])
     _working_since: dict[str, float] = field(default_factory=dict[str, float])
     _executing_since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    _asked_since: dict[str, float] = field(default_factory=dict[str, float])
+    """When a person was asked while calls of the task were executing."""
     _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
         """Count one event of a task; ``at`` is when it was kept, in Unix seconds, if it was."""
         use = self.tasks.setdefault(task_id, TaskUse())
+        if at is not None and task_id in self._asked_since:
+            self._leave_out(task_id, at)
         match event:
             case Prompt() | Command() | ConfirmationAccepted():
                 use.prompts += isinstance(event, Prompt)
@@ -100,6 +104,8 @@ class Statistics:
             case StateChange(state):
                 if state.ends_stream:
                     use.seconds += _since(self._working_since, task_id, at)
+                    if at is not None and any(task == task_id for task, _ in self._executing_since):
+                        self._asked_since[task_id] = at
             case ModelReply() | ModelUsed():
                 found = use.models.setdefault(event.model, ModelUse())
                 found += ModelUse(1, event.input_tokens, event.output_tokens, event.cached_tokens, event.thought_tokens)
@@ -117,6 +123,14 @@ class Statistics:
         for use in self.tasks.values():
             whole += use
         return whole
+
+    def _leave_out(self, task_id: str, at: float) -> None:
+        """A call that asks in the middle of its work does not take the time in which a person thinks."""
+        waited = max(0.0, at - self._asked_since.pop(task_id))
+        for key in self._executing_since:
+            if key[0] == task_id:
+                self._executing_since[key] += waited
+        self._working_since.setdefault(task_id, at)
 
     def _take_call(self, use: TaskUse, call: ToolCall, task_id: str, at: float | None) -> None:
         key = (task_id, call.tool_call_id)

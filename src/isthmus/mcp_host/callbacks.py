@@ -37,6 +37,8 @@ def sampling(asking: ServerAsking) -> SamplingFnT:
     async def sample(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
+        if params.tools is not None or params.tool_choice is not None:
+            return types.ErrorData(code=types.INVALID_PARAMS, message="tools in sampling are not taken here")
         try:
             found = await asking.sample(_wish(params))
         except DeclinedError as error:

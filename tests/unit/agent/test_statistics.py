@@ -5,6 +5,7 @@ from isthmus.events import (
     Compacted,
     ConfirmationAccepted,
     ModelReply,
+    ModelUsed,
     Prompt,
     StateChange,
     TaskState,
@@ -47,6 +48,20 @@ def test_calls_are_counted_once_by_how_they_ended_with_the_time_they_ran() -> No
     assert tools == {"touch": ToolUse(1, 1, 0, 3.0), "other": ToolUse(0, 0, 1, 0.0)}
 
 
+def test_the_time_in_which_a_call_that_asks_waits_does_not_count() -> None:
+    use = folded(
+        (1, Prompt("m", "go")),
+        (2, call(ToolCallStatus.EXECUTING)),
+        (5, call(ToolCallStatus.PENDING, "elicitation", "1?1")),
+        (6, StateChange(TaskState.INPUT_REQUIRED)),
+        (600, call(ToolCallStatus.CANCELLED, "elicitation", "1?1")),
+        (602, call(ToolCallStatus.SUCCEEDED)),
+        (603, StateChange(TaskState.COMPLETED)),
+    ).tasks["t"]
+    assert use.tools["touch"] == ToolUse(succeeded=1, seconds=6.0)
+    assert use.seconds == 8.0
+
+
 def test_tokens_are_counted_by_model_and_summaries_apart() -> None:
     statistics = folded(
         (1, ModelReply("a", "small", {}, 10, 5, 4, 1)),
@@ -60,3 +75,8 @@ def test_tokens_are_counted_by_model_and_summaries_apart() -> None:
     }  # fmt: skip
     assert statistics.total().models["small"] == ModelUse(3, 1011, 1006, 4, 1)
     assert statistics.tasks["t"].models["small"].requests == 2
+
+
+def test_what_a_model_answered_for_a_server_counts_as_its_use() -> None:
+    use = folded((1, ModelReply("m", "big", {}, 10, 5)), (2, ModelUsed("big", 3, 2))).tasks["t"]
+    assert use.models["big"] == ModelUse(2, 13, 7)
