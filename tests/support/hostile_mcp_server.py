@@ -72,6 +72,9 @@ def tools(page: int) -> Any:
             return {"tools": [{**TOOL, "inputSchema": needs}]}
         case "listed":
             return {"tools": json.loads(Path(sys.argv[3]).read_text())}
+        case "bad-structured":
+            output = {"type": "object", "properties": {"n": {"type": "integer"}}}
+            return {"tools": [{**TOOL, "outputSchema": output}, {**TOOL, "name": "loop", "outputSchema": LOOP}]}
         case "read-only" | "slow-read-only":
             return {"tools": [{**TOOL, "annotations": {"readOnlyHint": True}}]}
         case _:
@@ -103,6 +106,8 @@ def call(request: Any) -> None:
                 params = {"progressToken": token, "progress": step, "total": 8, "message": f"step {step}"}
                 send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
             reply(request, text("done"))
+        case "bad-structured":
+            reply(request, {**text("taken as it is"), "structuredContent": {"n": "five"}})
         case "rude-progress":
             token = request["params"]["_meta"]["progressToken"]
             params = {"progressToken": token, "progress": 1, "message": "\x1b[2Jgone" + "x" * 100_000}
@@ -133,6 +138,10 @@ def call(request: Any) -> None:
             raw(b'"}]}}\n')
         case "long":
             reply(request, text("\n".join(f"line {number}" for number in range(20_000))))
+        case "flood-of-changes":
+            for _ in range(3_000):
+                send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            reply(request, text(f"listed {Counts.page} times"))
         case "flood":
             for number in range(5_000):
                 params = {"level": "info", "data": f"message {number}"}
@@ -173,6 +182,12 @@ def main() -> None:
             sys.exit(3)
         case "grandchild":
             subprocess.Popen(["sleep", "1000"])
+        case "launcher":
+            # As npx does: the server is a child, and it starts something that leaves the process group.
+            with Path(sys.argv[2]).open("a") as file:
+                stray = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+                file.write(f"{stray.pid}\n")
+            sys.exit(subprocess.call([sys.executable, "-S", __file__, "plain", sys.argv[2]]))
         case _:
             pass
     while True:

@@ -55,7 +55,7 @@ async def stdio_streams(
         own = server_environment(environment, endpoint.env)
         plain = Launch((endpoint.command, *endpoint.args), endpoint.cwd, own)
         launch = plain if sandbox is None else await sandbox.launch(plain, environment, log)
-        announce = await stack.enter_async_context(group_guard())
+        announce = await stack.enter_async_context(group_guard(is_final=True))
         process = await stack.enter_async_context(_started(launch, log, announce))
         reading_errors = asyncio.create_task(_read_errors(process, log))
         try:

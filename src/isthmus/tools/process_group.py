@@ -228,8 +228,11 @@ async def process_group(
 
 
 @contextlib.asynccontextmanager
-async def group_guard() -> AsyncGenerator[Callable[[int, str], None], None]:
-    """A process that kills the announced group when the pipe to it closes, unless it is killed before."""
+async def group_guard(*, is_final: bool = False) -> AsyncGenerator[Callable[[int, str], None], None]:
+    """A process that kills the announced group when the pipe to it closes, unless it is killed before.
+
+    `is_final`: it is not killed at the end, but does its work: what left the group goes, too, where there is /proc.
+    """
     read_end, write_end = os.pipe()
     try:
         guard = await asyncio.create_subprocess_exec(
@@ -247,8 +250,9 @@ async def group_guard() -> AsyncGenerator[Callable[[int, str], None], None]:
     try:
         yield announce
     finally:
-        # Not guard.kill(): it reaps a child that has just ended, behind the back of the event loop.
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(guard.pid, signal.SIGKILL)
+        if not is_final:
+            # Not guard.kill(): it reaps a child that has just ended, behind the back of the event loop.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(guard.pid, signal.SIGKILL)
         os.close(write_end)
         await guard.wait()

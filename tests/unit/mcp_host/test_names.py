@@ -75,3 +75,38 @@ def test_names_are_always_valid_and_never_two_alike(tools: list[tuple[str, str]]
     assert len(set(names.values())) == len(names)
     assert not set(names.values()) & set(reserved)
     assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}", name) for name in names.values())
+
+
+@pytest.mark.requirement("MCP-008")
+@given(
+    st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from(["x", "y", "A__x", "B__x"])), unique=True, max_size=10),
+    st.data(),
+)
+def test_names_that_are_known_from_before_are_those_of_the_configuration_whoever_connects_first(
+    tools: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    """With every server's tools remembered, the order in which servers connect and are asked for changes no name."""
+    whole = sorted(tools)
+    expected = assign_names(whole, (), {})
+    given_names: dict[tuple[str, str], str] = {}
+    for key in data.draw(st.permutations(whole)):
+        # As the host does: all that is known is named in the order of the configuration, and what is shown stays.
+        given_names[key] = assign_names(whole, (), given_names)[key]
+    assert given_names == expected
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from(["x", "y", "A__x", "B__x"])), unique=True, max_size=10),
+    st.data(),
+)
+def test_a_name_never_changes_hands_while_the_agent_runs_in_whatever_order_servers_come(
+    tools: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    shown: dict[tuple[str, str], str] = {}
+    known: list[tuple[str, str]] = []
+    for key in data.draw(st.permutations(tools)):
+        known = sorted([*known, key])
+        names = assign_names(known, (), shown)
+        assert {old: names[old] for old in shown} == shown
+        assert len(set(names.values())) == len(names)
+        shown = names

@@ -1,0 +1,157 @@
+"""How far discovery is, whom a turn waits for, which servers are kept, and what is left when the agent is killed."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isthmus.mcp_host.host import McpHost
+from isthmus.tools.base import ToolScope
+from isthmus.tools.servers import DiscoveryState, ServerState
+from support.mcp_hosting import hostile, hosting, status_when, write_servers
+from support.surroundings import Surroundings
+from support.tool_calls import success_of, tool_context
+from support.waiting import eventually, eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "person"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def scope(workspace: Path) -> ToolScope:
+    return ToolScope(workspace)
+
+
+async def states(host: McpHost, scope: ToolScope) -> dict[str, ServerState]:
+    return {status.name: status.state for status in await host.servers(scope)}
+
+
+@pytest.mark.requirement("MCP-004", "MCP-077", "MCP-127", "MCP-128")
+async def test_every_configured_server_is_connecting_from_the_first_moment(home: Path, scope: ToolScope) -> None:
+    servers = {"a": hostile("hangs"), "b": hostile("plain"), "c": hostile("dies")}
+    async with hosting(home, servers) as host:
+        assert await host.discovery(scope) is DiscoveryState.NOT_STARTED
+        host.begin(scope.workspace)
+        assert await host.discovery(scope) is DiscoveryState.IN_PROGRESS
+        assert await states(host, scope) == dict.fromkeys("abc", ServerState.CONNECTING)
+
+
+@pytest.mark.requirement("MCP-096", "MCP-097", "MCP-129", "MCP-138")
+async def test_servers_with_tools_stay_connected_and_those_with_nothing_usable_are_closed_and_say_so(
+    home: Path, scope: ToolScope, tmp_path: Path
+) -> None:
+    pids = {name: tmp_path / name for name in ("good", "empty")}
+    servers = {"good": hostile("plain", str(pids["good"])), "empty": hostile("nothing", str(pids["empty"]))}
+    async with hosting(home, {**servers, "bad": hostile("dies")}) as host:
+        await host.tools(scope)
+        await eventually_async(lambda: not psutil.pid_exists(int(pids["empty"].read_text())), 20)
+        assert await host.discovery(scope) is DiscoveryState.COMPLETED
+        status = await status_when(host, scope, "empty", ServerState.DISCONNECTED)
+        assert "it is connected and offers nothing that can be used" in (status.problem or "")
+        assert psutil.pid_exists(int(pids["good"].read_text()))
+        assert (await states(host, scope))["good"] is ServerState.CONNECTED
+
+
+async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -> None:
+    told: list[Sequence[str]] = []
+
+    def tell(servers: Sequence[str], seconds: float) -> None:
+        assert seconds > 0
+        told.append(servers)
+
+    servers = {"slow": hostile("hangs"), "quick": hostile("plain"), "slower": hostile("hangs")}
+    async with hosting(home, servers, patience=1000, on_wait=tell) as host:
+        asking = asyncio.create_task(host.tools(scope))
+        await eventually_async(lambda: ("slow", "slower") in told, 60)
+        asking.cancel()
+        await asyncio.wait({asking})
+
+
+async def test_a_server_that_hung_is_waited_for_less_at_the_next_start(
+    home: Path, scope: ToolScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.mcp_host.connection.HANGING_SECONDS", 0.2)
+    monkeypatch.setattr("isthmus.mcp_host.workspace_servers.HELD_SECONDS", 0.2)
+    servers, cache = {"s": hostile("hangs")}, tmp_path / "cache"
+    async with hosting(home, servers, cache=cache, patience=1) as host:
+        await host.tools(scope)
+    async with hosting(home, servers, cache=cache, patience=1000) as host:
+        await asyncio.wait_for(host.tools(scope), 60)
+        assert await states(host, scope) == {"s": ServerState.CONNECTING}
+
+
+async def test_twenty_servers_of_which_some_hang_connect_all_others(home: Path, scope: ToolScope) -> None:
+    hanging = {f"hangs{number}": hostile("hangs") for number in range(10)}
+    async with hosting(home, {**hanging, **{f"s{number}": hostile("plain") for number in range(10)}}) as host:
+        host.begin(scope.workspace)
+
+        async def connected() -> bool:
+            return list((await states(host, scope)).values()).count(ServerState.CONNECTED) == 10
+
+        await eventually_async(connected, 60)
+
+
+async def test_a_flood_of_changes_is_listed_few_times_and_costs_no_memory(home: Path, scope: ToolScope) -> None:
+    async with hosting(home, {"s": hostile("flood-of-changes")}) as host:
+        tool = (await host.tools(scope)).tools["ok"]
+        context = tool_context(scope.workspace)
+        await success_of(tool, context)
+        before = psutil.Process().memory_info().rss
+        for _ in range(3):
+            await success_of(tool, context)
+        told = (await success_of(tool, context)).for_model
+        times = int(told.partition("listed ")[2].split()[0])
+        assert times < 100
+        assert psutil.Process().memory_info().rss - before < 50 * 1024**2
+
+
+async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope, tmp_path: Path) -> None:
+    """Each of them ignores being told to end."""
+    pids = tmp_path / "pids"
+    servers = {f"s{number}": hostile("ignores-end", str(pids)) for number in range(6)}
+    async with hosting(home, servers) as host:
+        await host.tools(scope)
+        family = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
+        assert len(family) == 6
+        began = time.monotonic()
+    # Six times a second and more, one after the other, would be over this on any machine.
+    assert time.monotonic() - began < 6
+    eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family), 20)
+
+
+@pytest.mark.requirement("MCP-005")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_person_that_is_killed(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, number: signal.Signals
+) -> None:
+    pids = tmp_path / "pids"
+    servers = {"launched": hostile("launcher", str(pids)), "hanging": hostile("hangs", str(pids))}
+    write_servers(surroundings.home, servers)
+    command = (sys.executable, "-m", "isthmus", "-p", "hi", "-m", "demo")
+    null = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=workspace, stdin=null, stdout=null, stderr=null, env=dict(os.environ)
+    )
+    try:
+        # The launcher's stray and its server, and the one that hangs, which the turn waits for.
+        await eventually_async(lambda: pids.exists() and len(pids.read_text().split()) == 3, 60)
+        family = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
+        process.send_signal(number)
+        await asyncio.wait_for(process.wait(), 60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    await eventually_async(lambda: not any(one.is_running() and one.status() != "zombie" for one in family), 60)
