@@ -49,13 +49,15 @@ def read_regular(path: Path, maximum_bytes: int, *, through_links: bool = True) 
 def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
     """Hold the lock file `path` for a change that others, also in other processes, must not make at the same time.
 
-    The file is made and stays; what ends with the process is the lock. Blocks while somebody else has it.
+    The file is made and stays; what ends with the process is the lock. Blocks while somebody else has it. A folder
+    that is there serves as well, and no file is made.
 
     Raises:
         TimeoutError: somebody else had it for `seconds`.
         OSError: the file cannot be made.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + seconds
         while True:

@@ -4,15 +4,17 @@ Whatever goes wrong, the file stays as it was. Deliberately not here: how the te
 (:mod:`isthmus.jsonc_edit`), and what the settings mean (:mod:`isthmus.settings`).
 """
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
-from isthmus.files import FileChangedError, read_regular, write_if_unchanged
+from isthmus.files import FileChangedError, exclusive, read_regular, write_if_unchanged
 from isthmus.jsonc import JsoncError
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 _ATTEMPTS = 5
+_LOCK_SECONDS = 10.0
 _NEW_FILE_MODE = 0o600
 """Settings hold tokens."""
 
@@ -29,25 +31,39 @@ def change_file(path: Path, change: Callable[[str], str]) -> bool:
     Raises:
         SettingsFileError: the file cannot be read, is no JSON for `change` (JsoncError), or cannot be written.
     """
-    for _ in range(_ATTEMPTS):
-        try:
-            before: bytes | None = read_regular(path, MAXIMUM_BYTES)
-        except FileNotFoundError:
-            before = None
-        except OSError as error:
-            raise SettingsFileError(f"{path} cannot be read: {error.strerror or error}") from error
-        after = _changed(path, before or b"", change)
-        if after == (before or b""):
+    if not path.parent.is_dir():
+        if not _changed(path, b"", change):
             return False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_if_unchanged(path, after, before, mode=None if before is not None else _NEW_FILE_MODE)
-        except FileChangedError:
-            continue
         except OSError as error:
-            raise SettingsFileError(f"{path} cannot be written: {error.strerror or error}") from error
-        return True
+            raise SettingsFileError(f"{path.parent} cannot be made: {error.strerror or error}") from error
+    with contextlib.ExitStack() as stack:
+        # Among ourselves; whoever does not know of the lock is noticed when the file takes its place, or nearly so.
+        with contextlib.suppress(OSError):
+            stack.enter_context(exclusive(path.parent, _LOCK_SECONDS))
+        for _ in range(_ATTEMPTS):
+            with contextlib.suppress(FileChangedError):
+                return _change_once(path, change)
     raise SettingsFileError(f"{path} is changed by somebody else again and again; nothing was written")
+
+
+def _change_once(path: Path, change: Callable[[str], str]) -> bool:
+    """As :func:`change_file`; raises FileChangedError where somebody else changed it meanwhile."""
+    try:
+        before: bytes | None = read_regular(path, MAXIMUM_BYTES)
+    except FileNotFoundError:
+        before = None
+    except OSError as error:
+        raise SettingsFileError(f"{path} cannot be read: {error.strerror or error}") from error
+    after = _changed(path, before or b"", change)
+    if after == (before or b""):
+        return False
+    try:
+        write_if_unchanged(path, after, before, mode=None if before is not None else _NEW_FILE_MODE)
+    except OSError as error:
+        raise SettingsFileError(f"{path} cannot be written: {error.strerror or error}") from error
+    return True
 
 
 def _changed(path: Path, before: bytes, change: Callable[[str], str]) -> bytes:

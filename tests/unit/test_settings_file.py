@@ -1,5 +1,8 @@
+import json
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -83,3 +86,21 @@ def test_a_pipe_is_not_waited_for_and_a_read_only_file_stays(workspace: Path) ->
     with pytest.raises(SettingsFileError, match="cannot be written"):
         change_file(path, put)
     assert path.read_text(encoding="utf-8") == "{}"
+
+
+def test_changes_that_are_made_at_the_same_time_all_count(workspace: Path) -> None:
+    path = workspace / ".gemini" / "settings.json"
+
+    def change(writer: int) -> None:
+        for number in range(5):
+            change_file(path, partial(set_member, path=[f"{writer}-{number}"], value=number))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(change, range(8)))
+    assert len(json.loads(path.read_text(encoding="utf-8"))) == 40
+    assert [found.name for found in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_what_changes_nothing_makes_no_folder(workspace: Path) -> None:
+    assert not change_file(workspace / ".gemini" / "settings.json", lambda text: text)
+    assert list(workspace.iterdir()) == []
