@@ -76,11 +76,7 @@ async def test_the_credentials_of_gcloud_are_sent_with_their_project(
         for sent in google.headers:
             assert (sent["authorization"], sent["x-goog-user-project"]) == ("Bearer user-0", "the-quota-project")
         (form,) = google.asked["token"]
-        assert (form["grant_type"], form["refresh_token"], form["scope"]) == (
-            "refresh_token",
-            "the-refresh-token",
-            SCOPE,
-        )
+        assert (form["grant_type"], form["refresh_token"]) == ("refresh_token", "the-refresh-token")
         google.tokens.clear()  # ended before it was said: another is got, once
         await host.refresh(scope, "s")
         await status_when(host, scope, "s", ServerState.CONNECTED)

@@ -47,7 +47,7 @@ class BearerAuth(httpx2.Auth):
     def __init__(self, source: BearerSource, report: Report, headers: Mapping[str, str] | None = None) -> None:
         self._source = source
         self._report = report
-        self._headers = {} if headers is None else headers
+        self._headers: Mapping[str, str] = {} if headers is None else headers
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send with a token, and once more with another when the server answers 401."""
