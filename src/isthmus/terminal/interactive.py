@@ -180,6 +180,8 @@ class _Conversation:
             case "/quit" | "/exit" | "exit" | "quit":
                 raise _Left
             case "/help" | "/?":
+                # Anew: the commands of MCP servers come and go with these.
+                self.commands.load(self._scope())
                 await self.commands.ready()
                 self.renderer.quiet(*self.commands.help_lines())
             case "/clear":
@@ -250,6 +252,7 @@ class _Conversation:
             self.task_to_continue = None
             self.context_id = turn.context_id or self.context_id
             await self._turn(TaskStream(self.agent, turn.snapshot, turn), shown_prompt=text)
+        self.commands.load(self._scope())
 
     async def _list(self) -> None:
         try:
