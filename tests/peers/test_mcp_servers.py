@@ -170,6 +170,22 @@ async def test_what_a_server_says_of_its_progress_is_short_and_does_nothing_to_a
     assert len(first.text) < 600
 
 
+async def test_structured_content_that_does_not_fit_its_schema_is_a_warning_and_no_failure(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("bad-structured")}) as host:
+        tools = (await host.tools(ToolScope(workspace))).tools
+        result = await success_of(tools["ok"], tool_context(workspace))
+        assert said(result) == "taken as it is"
+        assert (result.output.text or "").splitlines() == [
+            "taken as it is",
+            "[Warning: the structured content does not fit the schema that the server gave for it: "
+            "n: 'five' is not of type 'integer']",
+        ]
+        # A schema without an end says nothing.
+        assert (await success_of(tools["loop"], tool_context(workspace))).output.text == "taken as it is"
+
+
 @pytest.mark.requirement("MCP-010", "MCP-099", "MCP-109")
 async def test_a_call_is_proposed_and_made_by_the_servers_own_name_for_the_tool(home: Path, workspace: Path) -> None:
     everything = node_server("server-everything", "stdio")

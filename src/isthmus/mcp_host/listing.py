@@ -23,6 +23,7 @@ class ListedTool:
     is_idempotent: bool = False
     is_destructive: bool = False
     result_characters: int | None = None
+    output_schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

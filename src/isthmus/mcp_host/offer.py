@@ -32,6 +32,8 @@ class OfferedTool:
     """Stands for all that the server says of the tool: another one, if that changes."""
     result_characters: int | None = None
     """How many characters of its results are of use, if the server says so."""
+    output_schema: Mapping[str, Any] | None = None
+    """What the server says of its structured content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ def usable_tools(
             tool.is_destructive,
             _version(tool),
             tool.result_characters,
+            tool.output_schema,
         )
     return tuple(tools.values()), tuple(dropped)
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+OUTPUT_SCHEMA = "isthmus/outputSchema"
+"""Where in a tool's ``_meta`` its output schema is put."""
 JsonObject: TypeAlias = dict[str, Any]
 Fits: TypeAlias = Callable[[str, JsonObject], str | None]
 """Why the result of a method does not fit the protocol, or None when it does."""
@@ -68,8 +70,11 @@ def _repair_entry(method: str, key: str, required: tuple[str, ...], entry: objec
         return f"expected an object, received {type(entry).__name__}"
     found = dict(cast("JsonObject", entry))
     if key == "tools":
-        # Results are taken as they are: a schema for them could only make a good call fail.
-        found.pop("outputSchema", None)
+        # Where the SDK does not see it: for the SDK a result that does not fit is a failure.
+        output_schema: object = found.pop("outputSchema", None)
+        meta: object = found.get("_meta", {})
+        if isinstance(output_schema, dict) and isinstance(meta, dict):
+            found["_meta"] = {**cast("JsonObject", meta), OUTPUT_SCHEMA: output_schema}
         found["inputSchema"] = _repair_input_schema(found.get("inputSchema"))
     if key.startswith("resource") and not isinstance(found.get("name"), str):
         found["name"] = str(found.get("uri") or found.get("uriTemplate") or "")

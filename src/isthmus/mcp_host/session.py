@@ -28,6 +28,7 @@ from isthmus.mcp_host.callbacks import elicitation, sampling
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.observed import Observer, observed
+from isthmus.mcp_host.repair import OUTPUT_SCHEMA
 from isthmus.mcp_host.result import said_maximum
 from isthmus.mcp_host.way import Way
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
@@ -269,6 +270,7 @@ def _listed(tool: types.Tool) -> ListedTool:
         is_idempotent=hints is not None and hints.idempotent_hint is True,
         is_destructive=hints is not None and hints.destructive_hint is True,
         result_characters=said_maximum(tool.meta),
+        output_schema=(tool.meta or {}).get(OUTPUT_SCHEMA),
     )
 
 

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
 from isthmus.mcp_host.asking import CallAsks, action_of
@@ -16,6 +16,7 @@ from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.errors import ServerLostError, ToolGoneError
 from isthmus.mcp_host.offer import OfferedTool
 from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, parts_of, render, said_maximum
+from isthmus.mcp_host.schema_check import SchemaCheck, is_small
 from isthmus.mcp_host.server_questions import ACCEPT, UrlError, done_question, url_question
 from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
 from isthmus.text import without_control_characters
@@ -55,7 +56,7 @@ class McpTool:
         self._name = name
         self._offered = offered
         self._connection = connection
-        self._validator: Any = None
+        self._validator: SchemaCheck | None = None
         self._fits_for: OfferedTool | None = None
         self._fitting: Arguments | None = None
 
@@ -271,7 +272,17 @@ class McpTool:
         if found.is_error:
             error = ErrorDetails(rendered.for_person, "mcp_tool_error")
             return ToolFailed(error, rendered.for_model, rendered.media)
-        return ToolSucceeded(ToolOutput(text=rendered.for_person), rendered.for_model, rendered.media)
+        shown = "\n".join((rendered.for_person, *self._warnings(found.structured_content)))
+        return ToolSucceeded(ToolOutput(text=shown), rendered.for_model, rendered.media)
+
+    def _warnings(self, structured: object) -> Sequence[str]:
+        """What is wrong with a structured content, for the person alone: the result is taken as it is."""
+        schema = self._offered.output_schema
+        if structured is None or schema is None or not is_small(structured):
+            return ()
+        misfit = SchemaCheck(schema).misfit(structured)
+        said = "[Warning: the structured content does not fit the schema that the server gave for it: "
+        return () if misfit is None else (said + without_control_characters(misfit) + "]",)
 
     def _why(self, error: Exception) -> tuple[str, str]:
         """What is said of an error that the call itself met, and its category."""
@@ -298,16 +309,9 @@ class McpTool:
         if self._now() is self._fits_for and arguments is self._fitting:
             return  # It is proposed and run with the same.
         if self._validator is None:
-            self._validator = _validator(self._offered.parameters)
-        try:
-            found = next(iter(self._validator.iter_errors(dict(arguments))), None)
-        except Exception:
-            # A schema that is no valid one, such as one with a broken pattern, is the server's to hold to.
-            return
-        if found is not None:
-            place = ".".join(str(part) for part in found.absolute_path)
-            message = f"{self.name}: {f'{place}: ' if place else ''}{found.message[:300]}"
-            raise ToolFailure(message, INVALID_ARGUMENTS)
+            self._validator = SchemaCheck(self._offered.parameters)
+        if (misfit := self._validator.misfit(dict(arguments))) is not None:
+            raise ToolFailure(f"{self.name}: {misfit}", INVALID_ARGUMENTS)
         self._fits_for, self._fitting = self._offered, arguments
 
 
@@ -315,17 +319,6 @@ def _rendered(found: "CallToolResult", context: ToolContext, maximum: int) -> Re
     dumped = found.model_dump(mode="json", by_alias=True, exclude_none=True, include={"content"})
     result = McpResult(parts_of(dumped["content"]), found.structured_content, is_error=bool(found.is_error))
     return render(result, context.output_folder, context.tool_call_id, maximum=maximum, is_marked=True)
-
-
-def _validator(schema: Mapping[str, Any]) -> Any:
-    """What holds arguments against a schema, but for its patterns: a server's could take for ever to match."""
-    from jsonschema import Draft202012Validator, validators
-
-    def passes(*_: object) -> None:
-        return None
-
-    ignored = {"pattern": passes, "patternProperties": passes}
-    return cast("Any", validators).extend(Draft202012Validator, ignored)(dict(schema))
 
 
 class _Progress:

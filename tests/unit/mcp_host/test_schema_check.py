@@ -1,0 +1,42 @@
+from typing import Any
+
+import pytest
+
+from isthmus.mcp_host.schema_check import MAXIMUM_VALUES, SchemaCheck, is_small
+from support.wire_server import Answer, WireServer
+
+NUMBERS = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "integer"}}}}
+LOOP = {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}
+
+
+def test_a_value_that_does_not_fit_is_told_with_its_place() -> None:
+    assert SchemaCheck(NUMBERS).misfit({"rows": [1, 2]}) is None
+    assert SchemaCheck(NUMBERS).misfit({"rows": [1, "x"]}) == "rows.1: 'x' is not of type 'integer'"
+    assert SchemaCheck({"type": "object"}).misfit([]) == "[] is not of type 'object'"
+
+
+def test_a_schema_has_nothing_fetched() -> None:
+    with WireServer(lambda request: Answer.json({"type": "string"})) as server:
+        assert SchemaCheck({"$ref": f"{server.base_url}/schema"}).misfit(5) is None
+        assert server.requests == []
+
+
+@pytest.mark.parametrize("schema", [LOOP, {"type": 5}, {"$ref": "#/nowhere"}, {"minimum": "x"}])
+def test_a_schema_that_is_none_holds_nothing_back(schema: dict[str, Any]) -> None:
+    assert SchemaCheck(schema).misfit(5) is None
+
+
+def test_patterns_of_strangers_are_not_matched() -> None:
+    slow = {"type": "object", "properties": {"x": {"pattern": "^(a+)+$"}}, "patternProperties": {"^(a+)+$": False}}
+    assert SchemaCheck(slow).misfit({"x": "a" * 40 + "!", "a" * 40 + "!": 1}) is None
+
+
+def test_large_values_are_known_before_they_are_walked() -> None:
+    assert is_small({"a": [1, {"b": None}], "c": "x" * 1_000_000})
+    assert is_small([0] * (MAXIMUM_VALUES - 1))
+    assert not is_small([0] * MAXIMUM_VALUES)
+    assert not is_small([[0] * 100] * 100)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert not is_small(deep)
