@@ -17,6 +17,8 @@ from isthmus.agent.tool_search import ToolSearch
 from isthmus.amounts import show_count
 from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
 
+MAXIMUM_NAME = 100
+"""Characters of a server's name in the system prompt."""
 SEARCH_SHARE = 0.1
 """The share of a model's context that the schemas of servers' tools may take before they are loaded on demand."""
 
@@ -92,8 +94,13 @@ class ToolLoading:
             for server in self._own.servers
             if not server.is_always_loaded
         }
-        lines = "".join(f"- {name}: {show_count(count, 'tool')}\n" for name, count in counts.items() if count)
+        lines = "".join(f"- {_line(name)}: {show_count(count, 'tool')}\n" for name, count in counts.items() if count)
         return (
             f"\nThese MCP servers have tools that you are not shown yet. Find them with `{SEARCH_TOOL}`; what it finds "
             f"you can call from then on.\n{lines}"
         )
+
+
+def _line(name: str) -> str:
+    """A server's name, which a project may have chosen, as one line and no more."""
+    return "".join(letter if letter.isprintable() else " " for letter in name)[:MAXIMUM_NAME]
