@@ -1,5 +1,7 @@
 """A server that knows no handshake: only the revision of 2026, in which changes are heard of by a subscription."""
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import hosting, status_when
+from support.mcp_hosting import HOSTILE, hosting, status_when
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -35,3 +37,27 @@ async def test_a_server_without_a_handshake_is_used_and_its_changes_are_heard_of
         await eventually_async(has_grown, 20)
         grown = (await host.tools(scope)).tools["grown"]
         assert said(await success_of(grown, tool_context(workspace))) == "I am new"
+
+
+async def test_what_it_is_like_is_kept_for_the_next_start_and_one_that_became_another_is_connected_all_the_same(
+    tmp_path: Path, workspace: Path
+) -> None:
+    home, cache, program = tmp_path / "person", tmp_path / "cache", tmp_path / "server.py"
+    home.mkdir()
+    servers = {"s": {"command": sys.executable, "args": [str(program), "plain"]}}
+    scope = ToolScope(workspace)
+    shutil.copy(SERVER, program)
+    for _ in range(2):
+        async with hosting(home, servers, cache=cache) as host:
+            assert list((await host.tools(scope)).tools) == ["grow"]
+            await status_when(host, scope, "s", ServerState.CONNECTED)
+            await eventually_async(lambda: list(cache.glob("*.json")), 20)
+        (file,) = cache.glob("*.json")
+        way = json.loads(file.read_text())["manifest"]["way"]
+        assert way["is_modern"]
+        assert "2026-07-28" in way["discovered"]["supportedVersions"]
+    shutil.copy(HOSTILE, program)
+    async with hosting(home, servers, cache=cache) as host:
+        assert list((await host.tools(scope)).tools) == ["grow"]
+        await status_when(host, scope, "s", ServerState.CONNECTED, 60)
+        assert list((await host.tools(scope)).tools) == ["ok"]
