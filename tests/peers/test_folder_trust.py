@@ -75,6 +75,14 @@ def test_who_leaves_the_question_is_asked_again(surroundings: Surroundings, work
     assert not trusted_folders_path(surroundings.home).exists()
 
 
+def test_ctrl_c_at_the_question_ends_the_program_and_keeps_nothing(surroundings: Surroundings, workspace: Path) -> None:
+    project(workspace)
+    with interactive(workspace) as terminal:
+        terminal.wait_for(QUESTION, 40).press("\x03")
+        assert terminal.wait_for_exit(20) == 130
+    assert not trusted_folders_path(surroundings.home).exists()
+
+
 def test_nobody_is_asked_where_nothing_would_be_started(surroundings: Surroundings, workspace: Path) -> None:
     write_servers(surroundings.home, {"mine": hostile("plain")})
     with interactive(workspace) as terminal:
