@@ -11,7 +11,7 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Approved, ToolScope, version_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
-from support.mcp_hosting import hostile, hosting, status_when
+from support.mcp_hosting import hostile, hosting, status_when, write_servers
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -198,6 +198,10 @@ async def test_a_lazy_server_is_started_once_to_learn_what_it_has_and_then_at_it
         assert status.state is ServerState.DISCONNECTED
         assert [found.name for found in status.tools] == ["ok"]
         assert await host.discovery(scope) is DiscoveryState.COMPLETED
+        assert listed.started == 1
+        # Another server that comes meanwhile does not wake it.
+        write_servers(home, {**servers, "other": hostile("nothing")})
+        await asyncio.wait_for(host.refresh(scope, "other"), 60)
         assert listed.started == 1
         assert "ok" in said(await success_of(tool, tool_context(scope.workspace)))
         assert listed.started == 2

@@ -210,7 +210,11 @@ class McpHost:
         fresh = [connection for connection in wanted if connection not in before]
         await asyncio.gather(
             *(connection.refresh() for connection in wanted if connection in before),
-            *(connection.settled(connection.config.connect_seconds * 2) for connection in fresh),
+            *(
+                connection.settled(connection.config.connect_seconds * 2)
+                for connection in fresh
+                if not connection.is_asleep
+            ),
         )
         return await self.servers(scope)
 
