@@ -169,3 +169,12 @@ def test_a_maximum_of_the_journal_that_is_no_size_is_named(tmp_path: Path, value
     home = folder_with_settings(tmp_path / "h", f'{{"isthmus": {{"journal": {{"maxSize": {value}}}}}}}')
     with pytest.raises(SettingsError, match=r'isthmus\.journal\.maxSize.*"none"'):
         load_settings(tmp_path, home)
+
+
+def test_where_logins_are_kept_is_said_by_the_users_own_file(tmp_path: Path, home: Path) -> None:
+    project = folder_with_settings(tmp_path / "p", '{"isthmus": {"tokenStore": "keyring"}}')
+    assert load_settings(project, home).token_store is None
+    assert load_settings(project, project).token_store == "keyring"
+    broken = folder_with_settings(tmp_path / "b", '{"isthmus": {"tokenStore": "vault"}}')
+    with pytest.raises(SettingsError, match=r'isthmus\.tokenStore is \'vault\'; expected "file" or "keyring"'):
+        load_settings(broken, broken)
