@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host import oauth_http
+from isthmus.mcp_host.oauth import http as oauth_http
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState

@@ -11,7 +11,7 @@ from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.connection import ServerConnection
-    from isthmus.mcp_host.login import Logins
+    from isthmus.mcp_host.oauth.login import Logins
 
 LONGEST_PASTE = 16_384
 """Bytes of a line that are taken."""
@@ -74,7 +74,7 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
     from isthmus.cli.browser import open_browser
     from isthmus.mcp_host.configuration import Hindrance, UnusableServer
     from isthmus.mcp_host.connection import ServerConnection
-    from isthmus.mcp_host.login import Logins
+    from isthmus.mcp_host.oauth.login import Logins
     from isthmus.mcp_host.surroundings import Surroundings
 
     found = find(await load_with_editor(), name)

@@ -14,9 +14,9 @@ from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_
 from pydantic import ValidationError
 
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.endpoints import HttpWatch
 from isthmus.mcp_host.errors import ServerLostError, SessionForgottenError
 from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.transports.endpoints import HttpWatch
 from isthmus.sandbox.policy import SandboxError
 
 

@@ -17,9 +17,9 @@ from isthmus.mcp_host.config import Origin, ServerConfig
 from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.enablement import enablement_path, with_server_off, with_server_on
-from isthmus.mcp_host.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.manifests import Manifests
 from isthmus.mcp_host.names import assign_names
+from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS, resource_tools
 from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings

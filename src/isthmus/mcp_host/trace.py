@@ -1,7 +1,7 @@
 """What goes to and fro between the host and one server, with times: for whoever looks for what is wrong. Bounded.
 
 Pure but for the clock. Secrets are hidden before anything is kept, in each text of a message by itself: escapes and
-cuts do not bring them back. The transport that writes it is :mod:`isthmus.mcp_host.traced_transport`'s.
+cuts do not bring them back. The transport that writes it is :mod:`isthmus.mcp_host.transports.traced`'s.
 """
 
 import json

@@ -3,7 +3,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from isthmus.mcp_host.oauth_redirect import RedirectReceiver, receiving
+from isthmus.mcp_host.oauth.redirect import RedirectReceiver, receiving
 from isthmus.tools.failure import ToolFailure
 
 pytestmark = pytest.mark.anyio

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.oauth_discovery import is_part_of, metadata_urls, resource_urls
-from isthmus.mcp_host.oauth_http import OAuthHttp
-from isthmus.mcp_host.oauth_messages import (
+from isthmus.mcp_host.oauth.discovery import is_part_of, metadata_urls, resource_urls
+from isthmus.mcp_host.oauth.http import OAuthHttp
+from isthmus.mcp_host.oauth.messages import (
     Challenge,
     Client,
     Endpoints,
@@ -22,7 +22,7 @@ from isthmus.mcp_host.oauth_messages import (
     require_redirect,
     union,
 )
-from isthmus.mcp_host.oauth_store import Registration, StoredToken, decode, encode
+from isthmus.mcp_host.oauth.store import Registration, StoredToken, decode, encode
 
 ENDPOINTS = Endpoints("https://as.example/authorize", "https://as.example/token", issuer="https://as.example")
 

@@ -15,13 +15,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from isthmus.ide.checked_transport import CheckedTransport, WhyNot
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
-from isthmus.mcp_host.http_caps import NO_COMPRESSION, cap
-from isthmus.mcp_host.messages import MAXIMUM_MESSAGE_BYTES
-from isthmus.mcp_host.oauth import LoginProblem
+from isthmus.mcp_host.oauth.bearer import LoginProblem
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
-from isthmus.mcp_host.sse import sse_streams
-from isthmus.mcp_host.stdio import stdio_streams
+from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, cap
+from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES
+from isthmus.mcp_host.transports.sse import sse_streams
+from isthmus.mcp_host.transports.stdio import stdio_streams
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class HttpWatch:
     """Why its login is of no use; what the person is told before anything else."""
 
     def note_login(self, problem: LoginProblem | None) -> None:
-        """See :data:`isthmus.mcp_host.oauth.Report`."""
+        """See :data:`isthmus.mcp_host.oauth.bearer.Report`."""
         self.login = problem
 
 

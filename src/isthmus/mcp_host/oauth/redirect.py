@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.oauth_messages import pasted, said
+from isthmus.mcp_host.oauth.messages import pasted, said
 from isthmus.tools.failure import ToolFailure
 
 PORT = 7777

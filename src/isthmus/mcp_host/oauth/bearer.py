@@ -1,8 +1,8 @@
 """Sends a bearer token with each request to a server, and gets another when that one is refused.
 
-Where the token comes from is a BearerSource: a kept login (:mod:`isthmus.mcp_host.oauth_tokens`) or Google's
-credentials (:mod:`isthmus.mcp_host.google_auth`). What only a person can mend is reported, not raised: a request that
-is refused breaks no session. Deliberately not here: logging a person in (:mod:`isthmus.mcp_host.login`).
+Where the token comes from is a BearerSource: a kept login (:mod:`isthmus.mcp_host.oauth.kept_login`) or Google's
+credentials (:mod:`isthmus.mcp_host.oauth.google_account`). What only a person can mend is reported, not raised: a
+request that is refused breaks no session. Deliberately not here: logging a person in (:mod:`isthmus.mcp_host.oauth.login`).
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -13,8 +13,8 @@ import httpx2
 
 from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, ServerConfig
 from isthmus.mcp_host.errors import ConnectFailedError, NeedsLoginError, OAuthError
-from isthmus.mcp_host.oauth_messages import Challenge
-from isthmus.mcp_host.oauth_tokens import KeptLogin, KeptLogins, http_of
+from isthmus.mcp_host.oauth.kept_login import KeptLogin, KeptLogins, http_of
+from isthmus.mcp_host.oauth.messages import Challenge
 
 LoginProblem: TypeAlias = NeedsLoginError | ConnectFailedError
 Report: TypeAlias = Callable[[LoginProblem | None], None]
@@ -92,7 +92,7 @@ def stored_login(config: ServerConfig, home: Path, report: Report = lambda _prob
     if not isinstance(endpoint, HttpEndpoint):
         return None
     if config.auth_provider != DISCOVERED:
-        from isthmus.mcp_host.google_auth import google_auth
+        from isthmus.mcp_host.oauth.google_account import google_auth
 
         return google_auth(config, endpoint, report)
     if any(name.lower() == "authorization" for name in endpoint.headers):

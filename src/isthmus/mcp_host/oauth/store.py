@@ -3,7 +3,7 @@
 A list of entries, one a server. Entries and fields of others are kept as they are; what we need besides (who we are to
 the authorization server, and its endpoints) stands under the key ``isthmus`` of an entry. The file is written whole,
 atomically, for its owner alone, under a lock that other processes of ours respect. Deliberately not here: the keyring
-(:mod:`isthmus.mcp_host.oauth_keyring`).
+(:mod:`isthmus.mcp_host.oauth.keyring_store`).
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from isthmus.files import exclusive, read_regular, write_atomic
-from isthmus.mcp_host.oauth_messages import Client, Endpoints
+from isthmus.mcp_host.oauth.messages import Client, Endpoints
 from isthmus.settings import SettingsError, load_settings
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
@@ -159,7 +159,7 @@ def open_store(home: Path) -> TokenStore:
         return file  # whoever reads the settings for their own sake tells it
     if wanted != "keyring":
         return file
-    from isthmus.mcp_host.oauth_keyring import keyring_or
+    from isthmus.mcp_host.oauth.keyring_store import keyring_or
 
     return keyring_or(file)
 

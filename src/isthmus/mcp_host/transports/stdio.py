@@ -19,10 +19,10 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from isthmus.mcp_host.config import StdioEndpoint
-from isthmus.mcp_host.lines import LineSplitter
-from isthmus.mcp_host.messages import MAXIMUM_MESSAGE_BYTES, message_of
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
+from isthmus.mcp_host.transports.lines import LineSplitter
+from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
 from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
 

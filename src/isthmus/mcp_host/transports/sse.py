@@ -1,7 +1,8 @@
 """The transport of MCP's first revision over HTTP: events come on one stream, requests go to where its first one says.
 
 The SDK's own takes no event over 1 MiB, and keeps to itself that a request was refused, so that its caller waits for
-ever. Deliberately not here: who may be connected to, and with which headers (:mod:`isthmus.mcp_host.endpoints`).
+ever. Deliberately not here: who may be connected to, and with which headers
+(:mod:`isthmus.mcp_host.transports.endpoints`).
 """
 
 import asyncio
@@ -16,8 +17,8 @@ from mcp.shared._httpx_utils import request_within_origin, sse_within_origin  # 
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCRequest
 
-from isthmus.mcp_host.messages import MAXIMUM_MESSAGE_BYTES, message_of
 from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
 
 
 class SseError(httpx2.StreamError):

@@ -1,6 +1,6 @@
 """The logins to MCP servers of one host: begun, gone on with by what is pasted, ended by a logout.
 
-Deliberately not here: the steps of one login (:mod:`isthmus.mcp_host.login_flow`).
+Deliberately not here: the steps of one login (:mod:`isthmus.mcp_host.oauth.login_flow`).
 """
 
 import asyncio
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, Origin
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.login_flow import Login, OpenBrowser, Paste, Person
-from isthmus.mcp_host.oauth_messages import authenticated
-from isthmus.mcp_host.oauth_redirect import CATEGORY
-from isthmus.mcp_host.oauth_store import StoredToken
-from isthmus.mcp_host.oauth_tokens import KeptLogins, http_of
+from isthmus.mcp_host.oauth.kept_login import KeptLogins, http_of
+from isthmus.mcp_host.oauth.login_flow import Login, OpenBrowser, Paste, Person
+from isthmus.mcp_host.oauth.messages import authenticated
+from isthmus.mcp_host.oauth.redirect import CATEGORY
+from isthmus.mcp_host.oauth.store import StoredToken
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from urllib.parse import quote, urlsplit
 
 from isthmus.mcp_host.config import IMPERSONATION, HttpEndpoint, ServerConfig
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.oauth import BearerAuth, Report
-from isthmus.mcp_host.oauth_http import is_loopback, place
+from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
+from isthmus.mcp_host.oauth.http import is_loopback, place
 from isthmus.mcp_host.threads import in_thread
 
 CLOUD_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -38,7 +38,7 @@ _ADVICE = "run gcloud auth application-default login, or set GOOGLE_APPLICATION_
 
 @dataclass(slots=True)
 class GoogleSource:
-    """See :class:`isthmus.mcp_host.oauth.BearerSource`. ``headers`` go with the token once it is there."""
+    """See :class:`isthmus.mcp_host.oauth.bearer.BearerSource`. ``headers`` go with the token once it is there."""
 
     config: ServerConfig
     url: str

@@ -2,7 +2,7 @@
 
 RFC 6749, 7636 (PKCE), 8707 (resource indicators), 9207 (``iss``), 7591 (registration), 7009 (revocation). Texts of
 errors name what a server said in its error fields, shortened, and never what was sent. Deliberately not here: where
-the endpoints come from (:mod:`isthmus.mcp_host.oauth_discovery`) and sending (:mod:`isthmus.mcp_host.oauth_http`).
+the endpoints come from (:mod:`isthmus.mcp_host.oauth.discovery`) and sending (:mod:`isthmus.mcp_host.oauth.http`).
 """
 
 import base64

@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any, cast
 
-from isthmus.mcp_host.oauth_store import FileTokenStore, StoredToken, TokenStore, decode, encode
+from isthmus.mcp_host.oauth.store import FileTokenStore, StoredToken, TokenStore, decode, encode
 
 SERVICE = "isthmus-mcp-oauth"
 _LOG = logging.getLogger("isthmus.mcp")
@@ -25,11 +25,11 @@ class KeyringTokenStore:
 
     @property
     def place(self) -> str:
-        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         return f"the keyring ({self.backend.name})"
 
     def find(self, server: str, server_url: str) -> StoredToken | None:
-        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         found = self._entry(server)
         if found is None:
             in_file = self.file.find(server, server_url)
@@ -40,7 +40,7 @@ class KeyringTokenStore:
         return token if token is not None and token.server_url in (None, server_url) else None
 
     def save(self, server: str, token: StoredToken) -> None:
-        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         from keyring.errors import KeyringError
 
         text = json.dumps(encode(server, token, self._entry(server) or {}), separators=(",", ":"))
@@ -56,7 +56,7 @@ class KeyringTokenStore:
             self.file.delete(server)
 
     def delete(self, server: str) -> None:
-        """See :class:`~isthmus.mcp_host.oauth_store.TokenStore`."""
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
         self._forget(server)
         self.file.delete(server)
 

@@ -2,7 +2,7 @@
 
 Whoever renews holds a lock; who waited for it finds the new token in the store and asks nobody. A refresh token that
 is refused is forgotten with all that hangs on it. Without a person here: NeedsLoginError says what only a person can
-do. Deliberately not here: HTTP requests to the server itself (:mod:`isthmus.mcp_host.oauth`).
+do. Deliberately not here: HTTP requests to the server itself (:mod:`isthmus.mcp_host.oauth.bearer`).
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from typing import TypeVar
 
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.errors import NeedsLoginError, OAuthError
-from isthmus.mcp_host.oauth_discovery import canonical
-from isthmus.mcp_host.oauth_http import OAuthHttp, place
-from isthmus.mcp_host.oauth_messages import (
+from isthmus.mcp_host.oauth.discovery import canonical
+from isthmus.mcp_host.oauth.http import OAuthHttp, place
+from isthmus.mcp_host.oauth.messages import (
     Client,
     Endpoints,
     Grant,
@@ -30,7 +30,7 @@ from isthmus.mcp_host.oauth_messages import (
     secret_method,
     union,
 )
-from isthmus.mcp_host.oauth_store import Registration, StoredToken, TokenStore, open_store, renewal_lock
+from isthmus.mcp_host.oauth.store import Registration, StoredToken, TokenStore, open_store, renewal_lock
 from isthmus.mcp_host.threads import in_thread
 
 SKEW_SECONDS = 30.0
@@ -89,7 +89,7 @@ class KeptLogins:
 
 
 class KeptLogin:
-    """See :class:`isthmus.mcp_host.oauth.BearerSource`."""
+    """See :class:`isthmus.mcp_host.oauth.bearer.BearerSource`."""
 
     def __init__(self, config: ServerConfig, url: str, logins: KeptLogins, http: OAuthHttp) -> None:
         self._config = config

@@ -2,7 +2,7 @@
 
 A login goes on by itself for some minutes, whoever follows it: the browser may be on another machine, and the address
 that it ended at is pasted later. The page is named before a browser opens it. Deliberately not here: receiving the
-redirect (:mod:`isthmus.mcp_host.oauth_redirect`), and what is kept (:mod:`isthmus.mcp_host.oauth_tokens`).
+redirect (:mod:`isthmus.mcp_host.oauth.redirect`), and what is kept (:mod:`isthmus.mcp_host.oauth.kept_login`).
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from urllib.parse import urlsplit
 from isthmus.amounts import show_count
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.oauth_client import client_for
-from isthmus.mcp_host.oauth_discovery import Found, discover
-from isthmus.mcp_host.oauth_http import place
-from isthmus.mcp_host.oauth_messages import (
+from isthmus.mcp_host.oauth.client import client_for
+from isthmus.mcp_host.oauth.discovery import Found, discover
+from isthmus.mcp_host.oauth.http import place
+from isthmus.mcp_host.oauth.kept_login import KeptLogins, http_of
+from isthmus.mcp_host.oauth.messages import (
     Challenge,
     TokenRefusedError,
     Verifier,
@@ -31,9 +32,8 @@ from isthmus.mcp_host.oauth_messages import (
     require_redirect,
     union,
 )
-from isthmus.mcp_host.oauth_redirect import CATEGORY, RedirectReceiver, receiving
-from isthmus.mcp_host.oauth_store import Registration, StoredToken
-from isthmus.mcp_host.oauth_tokens import KeptLogins, http_of
+from isthmus.mcp_host.oauth.redirect import CATEGORY, RedirectReceiver, receiving
+from isthmus.mcp_host.oauth.store import Registration, StoredToken
 from isthmus.mcp_host.threads import in_thread
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState

@@ -11,8 +11,8 @@ from urllib.parse import urljoin, urlsplit
 
 from isthmus.mcp_host.config import OAuthSettings
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.oauth_http import OAuthHttp, place
-from isthmus.mcp_host.oauth_messages import Challenge, Endpoints, is_same_issuer, union
+from isthmus.mcp_host.oauth.http import OAuthHttp, place
+from isthmus.mcp_host.oauth.messages import Challenge, Endpoints, is_same_issuer, union
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ on a page that leads nowhere. Deliberately not here: HTTP.
 
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.oauth_http import OAuthHttp, place
-from isthmus.mcp_host.oauth_messages import (
+from isthmus.mcp_host.oauth.http import OAuthHttp, place
+from isthmus.mcp_host.oauth.kept_login import client_of
+from isthmus.mcp_host.oauth.messages import (
     FORGOTTEN_CODES,
     Client,
     Endpoints,
@@ -17,8 +18,7 @@ from isthmus.mcp_host.oauth_messages import (
     registration,
     said,
 )
-from isthmus.mcp_host.oauth_store import Registration
-from isthmus.mcp_host.oauth_tokens import client_of
+from isthmus.mcp_host.oauth.store import Registration
 
 
 async def client_for(

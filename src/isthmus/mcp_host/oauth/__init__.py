@@ -1,0 +1,1 @@
+"""Logging in to MCP servers: OAuth as their specification has it, kept tokens, and a Google account."""
