@@ -2,7 +2,8 @@
 
 Where the token comes from is a BearerSource: a kept login (:mod:`isthmus.mcp_host.oauth.kept_login`) or Google's
 credentials (:mod:`isthmus.mcp_host.oauth.google_account`). What only a person can mend is reported, not raised: a
-request that is refused breaks no session. Deliberately not here: logging a person in (:mod:`isthmus.mcp_host.oauth.login`).
+request that is refused breaks no session. Deliberately not here: logging a person in
+(:mod:`isthmus.mcp_host.oauth.login`).
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
