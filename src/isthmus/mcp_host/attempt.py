@@ -19,7 +19,8 @@ from isthmus.mcp_host.debug_log import DebugLog
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.failures import causes, explain, is_about_handshake
 from isthmus.mcp_host.listing import Listing
-from isthmus.mcp_host.oauth.bearer import LoginProblem, stored_login
+from isthmus.mcp_host.oauth.bearer import LoginProblem
+from isthmus.mcp_host.oauth.credentials import stored_login
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import server_sandbox
 from isthmus.mcp_host.session import McpSession, open_session

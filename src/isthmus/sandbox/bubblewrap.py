@@ -1,4 +1,4 @@
-"""The command line of bubblewrap for a view and a policy. Pure.
+"""The bubblewrap of this machine, and its command line for a view and a policy. Pure.
 
 Values of variables never stand on it: bubblewrap hands down its own environment, which whoever starts it keeps small.
 The program must be started without a controlling terminal, in a session of its own: bubblewrap's --new-session would
@@ -6,11 +6,11 @@ take it out of the process group by which it is ended.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
 from isthmus.sandbox.mounts import Kind, Mount, View
-from isthmus.sandbox.support import Bubblewrap
 
 MAXIMUM_TEMPORARY_BYTES = 4 * 1024**3
 """Of each folder that is in memory: /tmp, the home folder."""
@@ -27,6 +27,27 @@ _ISOLATION = (
 )
 _NOWHERE = "/dev/null"
 """Bound without its device: it cannot be opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """A bubblewrap that works here."""
+
+    program: Path
+    version: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"bubblewrap {'.'.join(map(str, self.version))}"
+
+    @property
+    def can_forbid_namespaces(self) -> bool:
+        """Whether it can keep programs from making user namespaces of their own."""
+        return self.version >= (0, 8, 0)
+
+    @property
+    def can_limit_memory(self) -> bool:
+        """Whether its folders in memory can have a limit."""
+        return self.version >= (0, 7, 0)
 
 
 def command_line(

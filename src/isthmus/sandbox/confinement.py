@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.sandbox.bubblewrap import command_line
+from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.mounts import PrivatePlaces, View, view_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
-from isthmus.sandbox.support import Bubblewrap
 
 PASSED = ("COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 """Variables that every confined program gets; those that begin with ``LC_`` too."""

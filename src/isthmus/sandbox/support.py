@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
+from isthmus.sandbox.mounts import Kind, Mount, View
+
 OLDEST = (0, 4, 0)
 """Older ones lack options that are used."""
 _SECONDS = 10.0
@@ -24,27 +27,6 @@ _NAMESPACES = (
     " kernel.unprivileged_userns_clone; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0, or a profile for"
     " bwrap); in a container its runtime must let them be made"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Bubblewrap:
-    """A bubblewrap that works here."""
-
-    program: Path
-    version: tuple[int, int, int]
-
-    def __str__(self) -> str:
-        return f"bubblewrap {'.'.join(map(str, self.version))}"
-
-    @property
-    def can_forbid_namespaces(self) -> bool:
-        """Whether it can keep programs from making user namespaces of their own."""
-        return self.version >= (0, 8, 0)
-
-    @property
-    def can_limit_memory(self) -> bool:
-        """Whether its folders in memory can have a limit."""
-        return self.version >= (0, 7, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +67,6 @@ def find_support(environment: Mapping[str, str] = os.environ) -> Support:
 
 def _trial(bubblewrap: Bubblewrap) -> tuple[str, ...]:
     """All that is isolated, with the least to see."""
-    from isthmus.sandbox.bubblewrap import command_line
-    from isthmus.sandbox.mounts import Kind, Mount, View
-
     view = View((Mount(Path("/tmp"), Kind.EMPTY),))  # noqa: S108 - the one in the sandbox
     return command_line(bubblewrap, view, ("/bin/sh", "-c", ":"), folder=Path("/"), has_network=False)
 

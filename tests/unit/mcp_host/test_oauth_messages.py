@@ -22,7 +22,8 @@ from isthmus.mcp_host.oauth.messages import (
     require_redirect,
     union,
 )
-from isthmus.mcp_host.oauth.store import Registration, StoredToken, decode, encode
+from isthmus.mcp_host.oauth.store import Registration, StoredToken
+from isthmus.mcp_host.oauth.token_file import decode, encode
 
 ENDPOINTS = Endpoints("https://as.example/authorize", "https://as.example/token", issuer="https://as.example")
 

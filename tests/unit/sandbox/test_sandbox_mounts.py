@@ -3,10 +3,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.sandbox.bubblewrap import command_line
+from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.mounts import Kind, PrivatePlaces, View, view_of
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
-from isthmus.sandbox.support import Bubblewrap
 
 HOME = Path("/home/me")
 WORKSPACE = Path("/home/me/project")

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.sandbox.bubblewrap import Bubblewrap
 from isthmus.sandbox.confinement import Confinement
 from isthmus.sandbox.finding import SandboxFinder
 from isthmus.sandbox.mounts import PrivatePlaces
-from isthmus.sandbox.support import Bubblewrap, NoSandbox, find_support
+from isthmus.sandbox.support import NoSandbox, find_support
 from support.programs import bubblewrap
 
 

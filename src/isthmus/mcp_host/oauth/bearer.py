@@ -7,14 +7,11 @@ request that is refused breaks no session. Deliberately not here: logging a pers
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import httpx2
 
-from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, ServerConfig
 from isthmus.mcp_host.errors import ConnectFailedError, NeedsLoginError, OAuthError
-from isthmus.mcp_host.oauth.kept_login import KeptLogin, KeptLogins, http_of
 from isthmus.mcp_host.oauth.messages import Challenge
 
 LoginProblem: TypeAlias = NeedsLoginError | ConnectFailedError
@@ -85,17 +82,3 @@ class BearerAuth(httpx2.Auth):
         except OAuthError as error:
             self._report(ConnectFailedError(f"it cannot be logged in to now: {error}"))
         return None
-
-
-def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> httpx2.Auth | None:
-    """What a connection is logged in with; None for a program, and where the person's own headers say who they are."""
-    endpoint = config.endpoint
-    if not isinstance(endpoint, HttpEndpoint):
-        return None
-    if config.auth_provider != DISCOVERED:
-        from isthmus.mcp_host.oauth.google_account import google_auth
-
-        return google_auth(config, endpoint, report)
-    if any(name.lower() == "authorization" for name in endpoint.headers):
-        return None
-    return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http_of(config, endpoint.url)), report)

@@ -10,15 +10,15 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.errors import NeedsLoginError, OAuthError
 from isthmus.mcp_host.oauth.discovery import canonical
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
+from isthmus.mcp_host.oauth.logins import STORE_SECONDS, KeptLogins, renewal_lock
 from isthmus.mcp_host.oauth.messages import (
     Client,
     Endpoints,
@@ -30,62 +30,13 @@ from isthmus.mcp_host.oauth.messages import (
     secret_method,
     union,
 )
-from isthmus.mcp_host.oauth.store import Registration, StoredToken, TokenStore, open_store, renewal_lock
+from isthmus.mcp_host.oauth.store import Registration, StoredToken
 from isthmus.mcp_host.threads import in_thread
 
 SKEW_SECONDS = 30.0
 """A token that ends within these is renewed before it is used."""
-STORE_SECONDS = 15.0
 LOCK_SECONDS = 25.0
 LOCK_POLL_SECONDS = 0.05
-
-T = TypeVar("T")
-
-
-class KeptLogins:
-    """The store of logins, asked beside the event loop and within a deadline."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self._store: TokenStore | None = None
-
-    async def find(self, config: ServerConfig, url: str) -> StoredToken | None:
-        """The login to a server.
-
-        Raises:
-            OAuthError: the store does not answer.
-        """
-        return await self._do(lambda store: store.find(config.name, url))
-
-    async def save(self, config: ServerConfig, token: StoredToken) -> str:
-        """Keep a login; says where.
-
-        Raises:
-            OAuthError: it cannot be kept.
-        """
-        await self._do(lambda store: store.save(config.name, token))
-        return await self._do(lambda store: store.place)
-
-    async def delete(self, config: ServerConfig) -> None:
-        """Forget a login.
-
-        Raises:
-            OAuthError: it cannot be forgotten.
-        """
-        await self._do(lambda store: store.delete(config.name))
-
-    async def _do(self, act: Callable[[TokenStore], T]) -> T:
-        def run() -> T:
-            if self._store is None:
-                self._store = open_store(self.home)
-            return act(self._store)
-
-        try:
-            return await in_thread(run, STORE_SECONDS)
-        except TimeoutError as error:
-            raise OAuthError(f"the store of logins did not answer within {STORE_SECONDS:g} s") from error
-        except OSError as error:
-            raise OAuthError(f"the store of logins cannot be used: {error.strerror or error}") from error
 
 
 class KeptLogin:

@@ -10,7 +10,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any, cast
 
-from isthmus.mcp_host.oauth.store import FileTokenStore, StoredToken, TokenStore, decode, encode
+from isthmus.mcp_host.oauth.store import StoredToken, TokenStore
+from isthmus.mcp_host.oauth.token_file import FileTokenStore, decode, encode
 
 SERVICE = "isthmus-mcp-oauth"
 _LOG = logging.getLogger("isthmus.mcp")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, Origin
 from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.oauth.kept_login import KeptLogins, http_of
+from isthmus.mcp_host.oauth.kept_login import http_of
 from isthmus.mcp_host.oauth.login_flow import Login, OpenBrowser, Paste, Person
+from isthmus.mcp_host.oauth.logins import KeptLogins
 from isthmus.mcp_host.oauth.messages import authenticated
 from isthmus.mcp_host.oauth.redirect import CATEGORY
 from isthmus.mcp_host.oauth.store import StoredToken

@@ -20,7 +20,8 @@ from isthmus.mcp_host.errors import OAuthError
 from isthmus.mcp_host.oauth.client import client_for
 from isthmus.mcp_host.oauth.discovery import Found, discover
 from isthmus.mcp_host.oauth.http import place
-from isthmus.mcp_host.oauth.kept_login import KeptLogins, http_of
+from isthmus.mcp_host.oauth.kept_login import http_of
+from isthmus.mcp_host.oauth.logins import KeptLogins
 from isthmus.mcp_host.oauth.messages import (
     Challenge,
     TokenRefusedError,

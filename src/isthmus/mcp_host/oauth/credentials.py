@@ -1,0 +1,26 @@
+"""Which credentials a connection is made with: a kept login, the person's Google account, or none of ours.
+
+Deliberately not here: sending them (:mod:`isthmus.mcp_host.oauth.bearer`), and getting them.
+"""
+
+from pathlib import Path
+
+import httpx2
+
+from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, ServerConfig
+from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
+from isthmus.mcp_host.oauth.google_account import google_auth
+from isthmus.mcp_host.oauth.kept_login import KeptLogin, http_of
+from isthmus.mcp_host.oauth.logins import KeptLogins
+
+
+def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> httpx2.Auth | None:
+    """What a connection is logged in with; None for a program, and where the person's own headers say who they are."""
+    endpoint = config.endpoint
+    if not isinstance(endpoint, HttpEndpoint):
+        return None
+    if config.auth_provider != DISCOVERED:
+        return google_auth(config, endpoint, report)
+    if any(name.lower() == "authorization" for name in endpoint.headers):
+        return None
+    return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http_of(config, endpoint.url)), report)

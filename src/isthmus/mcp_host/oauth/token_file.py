@@ -1,0 +1,174 @@
+"""The logins to MCP servers in ``~/.gemini/mcp-oauth-tokens.json``, in the form that Gemini CLI has there.
+
+A list of entries, one a server. Entries and fields of others are kept as they are; what we need besides (who we are to
+the authorization server, and its endpoints) stands under the key ``isthmus`` of an entry. The file is written whole,
+atomically, for its owner alone, under a lock that other processes of ours respect. Deliberately not here: the keyring
+(:mod:`isthmus.mcp_host.oauth.keyring_store`).
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from isthmus.files import exclusive, read_regular, write_atomic
+from isthmus.mcp_host.oauth.messages import Client, Endpoints
+from isthmus.mcp_host.oauth.store import Registration, StoredToken
+
+MAXIMUM_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FileTokenStore:
+    """The file with the logins; it need not exist."""
+
+    path: Path
+    _lock_name: str = field(default="mcp-oauth-tokens.lock")
+
+    @classmethod
+    def of(cls, home: Path) -> "FileTokenStore":
+        """The store of the person whose home folder is `home`."""
+        return cls(home / ".gemini" / "mcp-oauth-tokens.json")
+
+    @property
+    def place(self) -> str:
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
+        return str(self.path)
+
+    def find(self, server: str, server_url: str) -> StoredToken | None:
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
+        found = next((entry for entry in self._entries() if entry.get("serverName") == server), None)
+        token = None if found is None else decode(found)
+        return token if token is not None and token.server_url in (None, server_url) else None
+
+    def save(self, server: str, token: StoredToken) -> None:
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
+        with self._locked():
+            entries = self._entries()
+            index = next((at for at, entry in enumerate(entries) if entry.get("serverName") == server), len(entries))
+            before = entries[index] if index < len(entries) else {}
+            entries[index : index + 1] = [encode(server, token, before)]
+            self._write(entries)
+
+    def delete(self, server: str) -> None:
+        """See :class:`~isthmus.mcp_host.oauth.store.TokenStore`."""
+        with self._locked():
+            entries = self._entries()
+            kept = [entry for entry in entries if entry.get("serverName") != server]
+            if len(kept) < len(entries):
+                self._write(kept)
+
+    def _entries(self) -> list[dict[str, Any]]:
+        try:
+            value: object = json.loads(read_regular(self.path, MAXIMUM_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return []
+        entries = cast("list[object]", value) if isinstance(value, list) else []
+        return [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
+
+    def _write(self, entries: list[dict[str, Any]]) -> None:
+        self._set_aside()
+        write_atomic(self.path, json.dumps(entries, indent=2).encode(), mode=0o600, through_links=False)
+
+    def _set_aside(self) -> None:
+        """What is there and is no list of entries is somebody's, and not ours to overwrite."""
+        try:
+            data = read_regular(self.path, MAXIMUM_BYTES)
+            is_readable = isinstance(json.loads(data), list) if data.strip() else True
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, RecursionError):
+            is_readable = False
+        if not is_readable:
+            self.path.replace(self.path.with_suffix(".json.broken"))
+
+    @contextlib.contextmanager
+    def _locked(self) -> Generator[None]:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with exclusive(self.path.parent / self._lock_name):
+            yield
+
+
+# --- The form of an entry --------------------------------------------------------------------------------------------
+
+
+def decode(entry: Mapping[str, Any]) -> StoredToken | None:
+    """The login in an entry; None when there is none in it."""
+    token, own = _object(entry.get("token")), _object(entry.get("isthmus"))
+    access = token.get("accessToken")
+    if not isinstance(access, str) or not access:
+        return None
+    expires = token.get("expiresAt")
+    return StoredToken(
+        access,
+        _text(token.get("refreshToken")),
+        float(expires) / 1000 if isinstance(expires, int | float) and not isinstance(expires, bool) else None,
+        _text(token.get("scope")),
+        _text(entry.get("mcpServerUrl")),
+        _registration(own, _text(entry.get("clientId"))),
+        _endpoints(own, _text(entry.get("tokenUrl"))),
+        _text(own.get("resource")),
+        _text(own.get("wantedScope")),
+    )
+
+
+def encode(server: str, token: StoredToken, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of a login, with what stood in it before and is not ours."""
+    values: dict[str, Any] = {"accessToken": token.access_token, "tokenType": "Bearer"}
+    if token.refresh_token is not None:
+        values["refreshToken"] = token.refresh_token
+    if token.expires_at is not None:
+        values["expiresAt"] = round(token.expires_at * 1000)
+    if token.scope is not None:
+        values["scope"] = token.scope
+    entry = {**before, "serverName": server, "token": values, "updatedAt": round(time.time() * 1000)}
+    registration, endpoints = token.registration, token.endpoints
+    named = (
+        ("clientId", None if registration is None else registration.client.id),
+        ("tokenUrl", None if endpoints is None else endpoints.token),
+        ("mcpServerUrl", token.server_url),
+    )
+    for name, value in named:
+        entry.pop(name, None)
+        if value is not None:
+            entry[name] = value
+    own: dict[str, Any] = {"resource": token.resource, "wantedScope": token.wanted_scope}
+    if registration is not None:
+        client = registration.client
+        own["client"] = {"secret": client.secret, "method": client.method}
+        own |= {"issuer": registration.issuer, "redirectUri": registration.redirect_uri}
+    if endpoints is not None:
+        own |= {"authorizationUrl": endpoints.authorize, "revocationUrl": endpoints.revoke}
+    entry["isthmus"] = {name: value for name, value in own.items() if value is not None}
+    return entry
+
+
+def _registration(own: Mapping[str, Any], client_id: str | None) -> Registration | None:
+    if client_id is None:
+        return None
+    client = _object(own.get("client"))
+    secret = _text(client.get("secret"))
+    method = _text(client.get("method")) or ("client_secret_post" if secret else "none")
+    return Registration(Client(client_id, secret, method), _text(own.get("issuer")), _text(own.get("redirectUri")))
+
+
+def _endpoints(own: Mapping[str, Any], token_url: str | None) -> Endpoints | None:
+    if token_url is None:
+        return None
+    return Endpoints(
+        _text(own.get("authorizationUrl")) or "",
+        token_url,
+        issuer=_text(own.get("issuer")),
+        revoke=_text(own.get("revocationUrl")),
+    )
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
