@@ -1,6 +1,8 @@
-"""A server's questions to a person in the terminal: a form filled in with $EDITOR, and choices."""
+"""A server's questions to a person in the terminal: a form filled in with $EDITOR or line by line, and choices."""
 
+import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pytest
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import write_servers
 from support.programs import node_package, require
-from support.pty_program import pty_program
+from support.pty_program import PtyProgram, pty_program
+from support.serve_program import serve_program
 from support.surroundings import Surroundings
 
 ASKING = Path(__file__).resolve().parent.parent / "support" / "asking_mcp_server.py"
@@ -21,6 +24,7 @@ scenarios:
   - prompt: 'agree'
     replies: [{call: {name: agree, arguments: {}}}, {text: All done.}]
 """
+SECONDS = 40
 PROMPT = r"(?m)^\u203a ?$"
 EDITOR = """
 import pathlib, sys
@@ -56,3 +60,48 @@ def test_a_form_is_filled_in_with_the_editor_and_a_choice_is_a_number(
         terminal.wait_for(PROMPT, 40).press("agree\r").wait_for(r"> Do you agree\?", 40).wait_for(r"2\s+No", 40)
         terminal.press("2").wait_for(r"accept \{'agree': False\}", 40)
     assert not list(workspace.glob("*.json"))
+
+
+def fill_in(terminal: PtyProgram) -> None:
+    """Answer the form of server-everything, with mistakes."""
+    terminal.press("form\r").wait_for(r"f\s+Fill in", SECONDS)
+    terminal.press("f").wait_for(r"1 of \d+: String \(required\)\n\s+Your full, legal name", SECONDS)
+    terminal.press("\r").wait_for("A value is required", SECONDS)
+    terminal.press("\x03").wait_for("Nothing was changed", SECONDS).wait_for(r"f\s+Fill in", SECONDS)
+    terminal.press("f").wait_for("1 of ", SECONDS).press("Ada Lovelace\r").wait_for(r"2 of \d+: Boolean", SECONDS)
+    terminal.press("yes\r").wait_for(r"String with default \[It was a dark", SECONDS)
+    terminal.press("\r").wait_for("4 of ", SECONDS).press("ada\r").wait_for("'ada' is not an e-mail address", SECONDS)
+    terminal.press("ada@example.org\r").wait_for("5 of ", SECONDS).press("\r").wait_for("6 of ", SECONDS)
+    terminal.press("1815-12-10\r").wait_for(r"Integer \[42\]", SECONDS).press("101\r").wait_for(
+        "101 is greater than the maximum", SECONDS
+    )
+    terminal.press("7\r").wait_for("8 of ", SECONDS).press("-\r").wait_for(r"3\s+Joey", SECONDS)
+    terminal.press("3\r").wait_for(r"Instruments|instruments", SECONDS).press("1, Drums\r").wait_for("11 of ", SECONDS)
+    number = 11
+    while not re.search(r"f\s+Fill in again", terminal.screen):
+        terminal.press("\r")
+        number += 1
+        terminal.wait_for(rf"{number} of |f\s+Fill in again", SECONDS)
+    shown = terminal.screen
+    for line in ('"name": "Ada Lovelace"', '"check": true', '"email": "ada@example.org"', '"integer": 7', '"Drums"'):
+        assert line in shown
+    assert '"homepage": null' in shown
+    terminal.press("1").wait_for(r"Send, with your edits", SECONDS).wait_for(r"Name: Ada Lovelace", SECONDS)
+    terminal.wait_for(r"All done", SECONDS)
+
+
+def test_a_form_is_filled_in_line_by_line(environment: dict[str, str], tmp_path: Path, workspace: Path) -> None:
+    command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
+    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=120) as terminal:
+        fill_in(terminal.wait_for(PROMPT, SECONDS))
+
+
+@pytest.mark.anyio
+async def test_a_form_is_filled_in_line_by_line_of_an_agent_that_is_elsewhere(
+    environment: dict[str, str], tmp_path: Path, workspace: Path
+) -> None:
+    async with serve_program(tmp_path, workspace, script=SCRIPT, environment=environment) as served:
+        command = [*ISTHMUS, "connect", served.url]
+        variables = {**environment, "ISTHMUS_A2A_TOKEN": served.token}
+        with pty_program(command, folder=workspace, environment=variables, columns=150, rows=120) as terminal:
+            await asyncio.to_thread(fill_in, terminal.wait_for("Connected to", SECONDS).wait_for(PROMPT, SECONDS))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from isthmus.mcp_host.elicitation_form import Content, Form, FormError, form_of
+from isthmus.elicitation_form import Content, Form, FormError, form_of
 from isthmus.mcp_host.result import McpResult, parts_of, render
 from isthmus.mcp_host.server_questions import (
     ACCEPT,

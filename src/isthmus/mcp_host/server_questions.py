@@ -4,6 +4,7 @@ Whatever the server says is shown as its words, each line marked, and cut when l
 asked and what becomes of the answer (:mod:`isthmus.mcp_host.asking`).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ from urllib.parse import urlsplit
 from isthmus.client import ELICITATION
 from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
+from isthmus.elicitation_form import REQUESTED_SCHEMA, Form, quoted
 from isthmus.errors import IsthmusError
-from isthmus.mcp_host.elicitation_form import Form, quoted
 from isthmus.tools.asking import PersonQuestion
 
 SAMPLING = "sampling"
@@ -25,6 +26,8 @@ CANCEL = "cancel"
 ALLOW_ONCE = "proceed_once"
 ALLOW_ALWAYS = "proceed_always_sampling"
 LONGEST_URL = 4096
+LONGEST_SCHEMA = 100_000
+"""Characters of a form's schema that goes along with its question, for fronts to ask each field by itself."""
 SHOWN_MESSAGE = 1_000
 """Characters of each message of a prompt that a person is shown."""
 
@@ -73,6 +76,9 @@ def form_question(server: str, message: str, form: Form, workspace: Path, proble
         return _question(server, message, details, (*answers, _DECLINE, _CANCEL), about)
     name = f"{''.join(letter if letter.isalnum() or letter in '-_.' else '-' for letter in server)}-request.json"
     document = form.document(server, message, problem)
+    schema = form.requested_schema()
+    if len(json.dumps(schema)) <= LONGEST_SCHEMA:
+        about[REQUESTED_SCHEMA] = schema
     # The path is where it would be; nothing is ever written there.
     details = FileDiff(name, str(workspace / name), document, formatted_diff=document)
     accept = ConfirmationOption(ACCEPT, "Send", "The server gets the document's values, as you have edited them")

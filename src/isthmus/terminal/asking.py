@@ -6,14 +6,16 @@ first, which only changes what would be answered; nothing is written here.
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.client import Delivery, InvalidRequest
 from isthmus.errors import IsthmusError
 from isthmus.terminal.editing import edit_text
+from isthmus.terminal.form_filling import filling_of
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.questions import REFUSALS, Choice, Question, question_of
 from isthmus.terminal.streaming import TaskStream
@@ -28,6 +30,9 @@ CATCH_UP_SECONDS = 5.0
 """How long it may take to hear of what has already happened."""
 RETURN_SECONDS = 2.0
 """The pause before it is looked again whether an agent that could not be reached is back."""
+
+
+T = TypeVar("T")
 
 
 class Outcome(Enum):
@@ -63,10 +68,11 @@ class Asking:
         choice: Choice | None = None
         is_cancelled = is_leaving = False
         try:
-            choice = await self._choice(question, watch)
-            while choice is not None and choice.is_edit:
-                question = await self._edit(question, watch)
-                choice = await self._choice(question, watch)
+            choice = await self._unless_answered(self.prompter.read_choice(question), watch)
+            while choice is not None and choice.option_id is None:
+                change = self._edit if choice.is_edit else self._fill_in
+                question = await change(question, watch)
+                choice = await self._unless_answered(self.prompter.read_choice(question), watch)
         except Interrupted:
             is_cancelled = True
         except EOFError:
@@ -85,9 +91,9 @@ class Asking:
         await self.catch_up(stream)
         return Outcome.GOES_ON
 
-    async def _choice(self, question: Question, watch: "asyncio.Task[None]") -> Choice | None:
-        """What was chosen here; None when the question was answered elsewhere, or the task has ended."""
-        ask = asyncio.ensure_future(self.prompter.read_choice(question))
+    async def _unless_answered(self, read: Coroutine[Any, Any, T], watch: "asyncio.Task[None]") -> T | None:
+        """What the person typed here; None when the question was answered elsewhere, or the task has ended."""
+        ask = asyncio.ensure_future(read)
         try:
             await asyncio.wait({ask, watch}, return_when=asyncio.FIRST_COMPLETED)
             return ask.result() if ask.done() else None
@@ -161,6 +167,28 @@ class Asking:
             return question
         if watch.done():
             return question
+        return self._changed(question, edited)
+
+    async def _fill_in(self, question: Question, watch: "asyncio.Task[None]") -> Question:
+        """The question with the values of its form, asked one after another; Ctrl-C leaves it as it was."""
+        diff = question.file_diff
+        filling = filling_of(question.call, diff.new_content) if diff is not None else None
+        if filling is None:
+            return question
+        try:
+            while filling.field is not None:
+                typed = await self._unless_answered(self.prompter.read_line(filling.lines, filling.prompt), watch)
+                if typed is None:
+                    return question
+                filling = filling.typed(typed)
+        except Interrupted:
+            self.renderer.quiet("Nothing was changed.")
+            return question
+        finally:
+            self.screen.forget_position()
+        return self._changed(question, filling.document())
+
+    def _changed(self, question: Question, edited: str) -> Question:
         changed = question_of(question.call, edited)
         self.renderer.question(changed)
         return changed

@@ -118,6 +118,13 @@ class PromptToolkitPrompter:
                 return choice
             hint = [("class:quiet", f"  one of {', '.join(keys)} "), ("class:prompt", f"{self._glyph} ")]
 
+    async def read_line(self, lines: Sequence[str], prompt: str) -> str:
+        session: PromptSession[str] = PromptSession(
+            style=STYLE, output=self._output, erase_when_done=True, interrupt_exception=Interrupted
+        )
+        above: StyleAndTextTuples = [("", "\n"), *(("class:quiet", f"  {line}\n") for line in lines)]
+        return await self._read(session, [*above, ("class:prompt", f"  {prompt}")])
+
     def interrupt(self) -> None:
         if self._reading is not None and self._reading.app.is_running:
             self._reading.app.exit(exception=Interrupted())

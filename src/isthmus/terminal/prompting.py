@@ -28,9 +28,9 @@ AskForCompletions: TypeAlias = Callable[[str], Awaitable[Sequence[Completion]]]
 
 
 class Prompter(Protocol):
-    """Reads from a person. Both reads may be cancelled, and then leave nothing on the screen.
+    """Reads from a person. Each read may be cancelled, and then leaves nothing on the screen.
 
-    Both raise EOFError when the person leaves (Ctrl-D, end of input) and Interrupted for Ctrl-C.
+    Each raises EOFError when the person leaves (Ctrl-D, end of input) and Interrupted for Ctrl-C.
     """
 
     @property
@@ -48,6 +48,10 @@ class Prompter(Protocol):
 
     async def read_choice(self, question: Question) -> Choice:
         """One of the choices of a question that is already on the screen."""
+        ...
+
+    async def read_line(self, lines: Sequence[str], prompt: str) -> str:
+        """One line, which may be empty, after ``prompt``; ``lines`` stand above it."""
         ...
 
     def interrupt(self) -> None:
@@ -95,6 +99,10 @@ class LinePrompter:
             if (choice := question.choice(typed)) is not None:
                 return choice
             self._print(f"  {visible_line(typed)!r} is none of {keys}\n")
+
+    async def read_line(self, lines: Sequence[str], prompt: str) -> str:
+        self._print("".join(f"  {line}\n" for line in lines) + f"  {prompt}")
+        return await self._line()
 
     def interrupt(self) -> None:
         if self._reading is not None and not self._reading.done():

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.terminal.form_filling import filling_of
 
 CANCEL = "cancel"
 PROCEED_ONCE = "proceed_once"
+FILL_IN = "f"
 REFUSALS = frozenset({CANCEL, "decline"})
 _SHORT = {"y": (PROCEED_ONCE, "accept", "yes"), "n": ("no", "decline", CANCEL)}
 """The options that a letter may mean, the first of them that is offered."""
@@ -15,7 +17,7 @@ _SHORT = {"y": (PROCEED_ONCE, "accept", "yes"), "n": ("no", "decline", CANCEL)}
 class Choice:
     """One line of the question: what is typed to choose it, and its text.
 
-    ``option_id`` is None for the front's own choice: to edit the proposal first.
+    ``option_id`` is None for the front's own choices: to edit the proposal first, or to fill in a form.
     """
 
     key: str
@@ -26,7 +28,12 @@ class Choice:
     @property
     def is_edit(self) -> bool:
         """Chooses to edit the proposed file first."""
-        return self.option_id is None
+        return self.option_id is None and self.key != FILL_IN
+
+    @property
+    def is_filling_in(self) -> bool:
+        """Chooses to be asked for each value of a form."""
+        return self.option_id is None and self.key == FILL_IN
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class Question:
 
 
 def question_of(call: ToolCall, edited: str | None = None) -> Question:
-    """The question of a pending call: its options numbered from 1, and ``e`` to edit a proposed file."""
+    """The question of a pending call: its options numbered from 1, ``e`` to edit a proposed file, ``f`` for a form."""
     request = call.confirmation_request
     options = request.options if request is not None else ()
     choices = [
@@ -73,6 +80,9 @@ def question_of(call: ToolCall, edited: str | None = None) -> Question:
         for number, option in enumerate(options, 1)
     ]
     if request is not None and request.file_edit_details is not None and choices:
+        if filling_of(call, "") is not None:
+            fill = "Fill in again" if edited is not None else "Fill in"
+            choices.append(Choice(FILL_IN, fill, "asks for one value after another", None))
         edit = "Edit again" if edited is not None else "Edit first"
         choices.append(Choice("e", edit, "opens the proposal in your $EDITOR", None))
     return Question(call, tuple(choices), edited)

@@ -5,7 +5,7 @@ import pytest
 
 from isthmus.development_tool import FileDiff, GenericDetails
 from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking
-from isthmus.mcp_host.elicitation_form import form_of
+from isthmus.elicitation_form import form_of
 from isthmus.mcp_host.server_questions import (
     SamplingWish,
     UrlError,

@@ -5,31 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from isthmus.elicitation_form import MAXIMUM_FIELDS, FormError, form_of, quoted
 from isthmus.jsonc import parse
-from isthmus.mcp_host.elicitation_form import MAXIMUM_FIELDS, FormError, form_of, quoted
-
-EVERY: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "title": "Name", "minLength": 2, "maxLength": 5},
-        "mail": {"type": "string", "format": "email"},
-        "page": {"type": "string", "format": "uri"},
-        "day": {"type": "string", "format": "date"},
-        "moment": {"type": "string", "format": "date-time"},
-        "count": {"type": "integer", "minimum": 1, "maximum": 3, "default": 2},
-        "share": {"type": "number", "maximum": 1},
-        "sure": {"type": "boolean", "default": False},
-        "pet": {"type": "string", "enum": ["cat", "dog"], "enumNames": ["Cat", "Dog"], "default": "dog"},
-        "hero": {"type": "string", "oneOf": [{"const": "h1", "title": "Superman"}, {"const": "h2", "title": "Hulk"}]},
-        "fish": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 2,
-            "items": {"anyOf": [{"const": "f1", "title": "Tuna"}, {"const": "f2", "title": "Trout"}, {"const": "f3"}]},
-        },
-    },
-    "required": ["name", "hero"],
-}
+from support.forms import EVERY
 
 
 def schema(**properties: Any) -> dict[str, Any]:
@@ -216,3 +194,8 @@ def test_a_servers_words_are_marked_line_by_line_and_cut() -> None:
     assert quoted("one\u2028two\x1b[2J\r\nthree") == ["> one", "> two [2J", "> three"]
     assert quoted("") == [">"]
     assert quoted("x" * 100, limit=10) == ["> xxxxxxxxxx… (100 characters)"]
+
+
+def test_bounds_are_written_out() -> None:
+    (field,) = form_of(schema(size={"type": "number", "minimum": 0.25, "maximum": 12_345_678})).fields
+    assert field.expected == "a number, at least 0.25 and at most 12345678"

@@ -5,18 +5,18 @@ could take for ever, references lead elsewhere. Deliberately not here: asking.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from enum import Enum
 from typing import Any, TypeAlias, cast
-from urllib.parse import urlsplit
 
 from isthmus.development_tool import ConfirmationOption
 from isthmus.errors import IsthmusError
 from isthmus.jsonc import JsoncError, parse
+from isthmus.text_formats import FORMATS, has_format
 
+REQUESTED_SCHEMA = "requested_schema"
+"""Where the schema of a form stands in the input parameters of its question's call."""
 MAXIMUM_FIELDS = 50
 MAXIMUM_CHOICES = 200
 """Choices of one field."""
@@ -66,6 +66,16 @@ class FormField:
     choices: tuple[FormChoice, ...] = ()
     default: Any = None
 
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        return _expected(self)
+
+    def problem(self, value: object) -> str | None:
+        """Why a value does not fit, and what was expected; None when it does."""
+        found = _misfit(self, value)
+        return f"{found}; expected {_expected(self)}" if found is not None else None
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -105,6 +115,12 @@ class Form:
         numbered = {f"choice-{number}": choice.value for number, choice in enumerate(field.choices, 1)}
         return {field.name: numbered[option_id]} if option_id in numbered else None
 
+    def requested_schema(self) -> Mapping[str, Any]:
+        """The schema of just this: :func:`form_of` reads the same form from it."""
+        properties = {field.name: _described(field) for field in self.fields}
+        required = [field.name for field in self.fields if field.is_required]
+        return {"type": "object", "properties": properties, "required": required}
+
     def document(self, server: str, message: str, problem: str = "") -> str:
         """A JSON document with comments for a person to fill in; ``problem`` says what was wrong with the last one."""
         lines = [f"// The MCP server {_line(server)} wants to know the following. It says:", *quoted(message, "// > ")]
@@ -139,8 +155,8 @@ class Form:
                 if field.is_required:
                     problems.append(f"{_line(field.name)}: a value is required; expected {_expected(field)}")
                 continue
-            if (problem := _misfit(field, answer)) is not None:
-                problems.append(f"{_line(field.name)}: {problem}; expected {_expected(field)}")
+            if (problem := field.problem(answer)) is not None:
+                problems.append(f"{_line(field.name)}: {problem}")
             content[field.name] = int(answer) if field.kind is FieldKind.INTEGER and not problem else answer
         if problems:
             more = f"; and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
@@ -211,7 +227,23 @@ def _field(name: str, value: object, *, is_required: bool) -> FormField:
     default: object = described.get("default")
     if default is None or _misfit(field, default) is not None:
         return field
+    if kind is FieldKind.INTEGER:
+        default = int(cast("float", default))  # JSON does not tell 2 from 2.0.
     return FormField(name, kind, field.title, field.description, is_required, schema, choices, default)
+
+
+def _described(field: FormField) -> Mapping[str, Any]:
+    choices = [{"const": choice.value, "title": choice.title} for choice in field.choices]
+    described: dict[str, Any] = {key: field.schema[key] for key in _KEPT[field.kind] if key in field.schema}
+    match field.kind:
+        case FieldKind.CHOICE:
+            described |= {"type": "string", "oneOf": choices}
+        case FieldKind.CHOICES:
+            described |= {"type": "array", "items": {"anyOf": choices}}
+        case _:
+            described["type"] = field.kind.value
+    said = {"title": field.title or None, "description": field.description or None, "default": field.default}
+    return described | {key: value for key, value in said.items() if value is not None}
 
 
 def _kind(name: str, described: Mapping[str, Any]) -> tuple[FieldKind, tuple[FormChoice, ...]]:
@@ -288,9 +320,13 @@ def _expected(field: FormField) -> str:
 
 def _bounds(schema: Mapping[str, Any], low: str, high: str, unit: str) -> list[str]:
     least, most = schema.get(low), schema.get(high)
-    said = [f"at least {least:g}"] if least is not None else []
-    said += [f"at most {most:g}"] if most is not None else []
+    said = [f"at least {_number(least)}"] if least is not None else []
+    said += [f"at most {_number(most)}"] if most is not None else []
     return [f"{' and '.join(said)} {unit}".rstrip()] if said else []
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)
 
 
 def _listed(field: FormField) -> str:
@@ -318,15 +354,6 @@ def _text(value: object) -> str:
 
 # --- holding values against the form --------------------------------------------------------------------------------
 
-FORMATS: Mapping[str, str] = {
-    "email": "an e-mail address",
-    "uri": "a URI such as https://example.org",
-    "date": "a date such as 2026-01-31",
-    "date-time": "a date and time such as 2026-01-31T08:30:00Z",
-}
-"""The formats that texts may have."""
-_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
-
 
 def _by_value(field: FormField, answer: Any) -> Any:
     """The answer, with titles of choices in place of their values taken too."""
@@ -349,22 +376,6 @@ def _misfit(field: FormField, value: object) -> str | None:
     if found is not None:
         return _line(str(found.message))
     form = field.schema.get("format")
-    if isinstance(value, str) and isinstance(form, str) and not _has_format(form, value):
+    if isinstance(value, str) and isinstance(form, str) and not has_format(form, value):
         return f"{_line(value)!r} is not {FORMATS[form]}"
     return None
-
-
-def _has_format(form: str, text: str) -> bool:
-    try:
-        match form:
-            case "email":
-                return _EMAIL.fullmatch(text) is not None
-            case "uri":
-                parts = urlsplit(text)
-                return bool(parts.scheme and (parts.netloc or parts.path)) and not re.search(r"\s", text)
-            case "date":
-                return date.fromisoformat(text).isoformat() == text
-            case _:
-                return "T" in text.upper() and datetime.fromisoformat(text.upper()).tzinfo is not None
-    except ValueError:
-        return False
