@@ -9,13 +9,15 @@ from typing import Any
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.names import is_included
-from isthmus.mcp_host.schema import UnusableSchemaError, usable_schema, without_refused_names
+from isthmus.mcp_host.schema import Nodes, UnusableSchemaError, usable_schema, without_refused_names
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 REVIEW_TOOLS = frozenset({OPEN_DIFF, CLOSE_DIFF})
 """What an IDE companion has for an agent, not for a model."""
 MAXIMUM_DESCRIPTION = 10_000
 """Characters of a description that reach the model."""
+MAXIMUM_DROPPED = 50
+"""Tools of which it is said why they are left out; of more, how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def usable_tools(
     """The tools that the configuration leaves in and whose schema can be used, and why others cannot."""
     tools: dict[str, OfferedTool] = {}
     dropped: list[str] = []
+    nodes = Nodes()
     is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
     for tool in listed:
         if is_editor and tool.name in REVIEW_TOOLS:
@@ -79,7 +82,7 @@ def usable_tools(
             dropped.append(f"{tool.name}: it is listed twice")
             continue
         try:
-            parameters, left_out = without_refused_names(usable_schema(tool.input_schema))
+            parameters, left_out = without_refused_names(usable_schema(tool.input_schema, nodes))
         except UnusableSchemaError as error:
             dropped.append(f"{tool.name}: {error}")
             continue
@@ -97,6 +100,8 @@ def usable_tools(
             tool.result_characters,
             tool.output_schema,
         )
+    if len(dropped) > MAXIMUM_DROPPED:
+        dropped[MAXIMUM_DROPPED:] = [f"and {len(dropped) - MAXIMUM_DROPPED:,} more"]
     return tuple(tools.values()), tuple(dropped)
 
 

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from isthmus.errors import IsthmusError
-from isthmus.mcp_host.schema_keywords import as_object, fitting
+from isthmus.mcp_host.schema_keywords import as_object, fitting, is_number
 
 MAXIMUM_DEPTH = 24
 MAXIMUM_NODES = 20_000
 """Sub-schemas and values of one schema, after ``$ref``s are put in place."""
+MAXIMUM_NODES_OF_ALL = 200_000
+"""The same of all tools of a server."""
 
 _DROPPED = frozenset({"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "additionalProperties"})
 _DATA = frozenset({"default", "const", "enum", "examples", "example", "required", "dependentRequired"})
@@ -31,15 +33,34 @@ class UnusableSchemaError(IsthmusError):
     """No provider can be given this schema; the text says why."""
 
 
-def usable_schema(schema: object) -> dict[str, Any]:
+class Nodes:
+    """How many nodes the schemas of one server may still have."""
+
+    def __init__(self, left: int = MAXIMUM_NODES_OF_ALL) -> None:
+        self._left = left
+
+    def take(self) -> None:
+        """Count one.
+
+        Raises:
+            UnusableSchemaError: there are none left.
+        """
+        if self._left <= 0:
+            raise UnusableSchemaError(f"its server's schemas have more than {MAXIMUM_NODES_OF_ALL:,} parts together")
+        self._left -= 1
+
+
+def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
     """A tool's input schema as providers take it: of type object, without references.
+
+    ``nodes`` are those that the server's schemas may have together.
 
     Raises:
         UnusableSchemaError: it is not an object schema, or far too large.
     """
     if not isinstance(schema, Mapping):
         raise UnusableSchemaError(f"its input schema is {type(schema).__name__}, not an object")
-    cleaned = _Cleaner(cast("JsonSchema", schema)).clean_whole()
+    cleaned = _Cleaner(cast("JsonSchema", schema), nodes or Nodes()).clean_whole()
     kind = cleaned.get("type")
     if isinstance(kind, list) and "object" in kind:
         kind = "object"
@@ -79,9 +100,10 @@ def without_refused_names(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple
 
 
 class _Cleaner:
-    def __init__(self, root: JsonSchema) -> None:
+    def __init__(self, root: JsonSchema, all_nodes: Nodes) -> None:
         self._root = root
         self._nodes = 0
+        self._all_nodes = all_nodes
 
     def clean_whole(self) -> dict[str, Any]:
         cleaned = self._schema(self._root, 0, ())
@@ -89,6 +111,7 @@ class _Cleaner:
 
     def _count(self) -> None:
         self._nodes += 1
+        self._all_nodes.take()
         if self._nodes > MAXIMUM_NODES:
             raise UnusableSchemaError(f"its input schema has more than {MAXIMUM_NODES} parts")
 
@@ -131,7 +154,7 @@ class _Cleaner:
                 else self._data(item, depth + 1)
                 for item in items
             ]
-        return value
+        return _sendable(value)
 
     def _data(self, value: object, depth: int) -> object:
         self._count()
@@ -141,7 +164,7 @@ class _Cleaner:
             return {key: self._data(item, depth + 1) for key, item in cast("Mapping[str, object]", value).items()}
         if isinstance(value, list):
             return [self._data(item, depth + 1) for item in cast("list[object]", value)]
-        return value
+        return _sendable(value)
 
     def _resolved(self, reference: str, given: JsonSchema, depth: int, followed: tuple[str, ...]) -> object:
         """What a reference stands for, with what is written beside it; a loop or a lost reference allows anything."""
@@ -171,6 +194,11 @@ class _Cleaner:
             else:
                 return None
         return found
+
+
+def _sendable(value: object) -> object:
+    """A plain value; None for a number that JSON does not have, which would break all requests of a session."""
+    return None if isinstance(value, int | float) and not isinstance(value, bool) and not is_number(value) else value
 
 
 def _stub(schema: JsonSchema) -> dict[str, Any]:

@@ -1,16 +1,28 @@
 """Values held against a server's schemas: the arguments of a call, and the structured content of its result.
 
 A schema is a stranger's: its patterns are not matched, which could take for ever, nothing is fetched for it, and one
-that is no valid schema holds nothing back. Deliberately not here: schemas as providers want them
-(:mod:`isthmus.mcp_host.schema`).
+that is no valid schema, or takes too many steps, holds nothing back. Deliberately not here: schemas as providers want
+them (:mod:`isthmus.mcp_host.schema`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 MAXIMUM_VALUES = 5_000
 """Values in a structured content that is looked at; a larger one is taken as it is."""
+MAXIMUM_STEPS = 50_000
+"""Keywords that are looked at for one value, and members of an enumeration: references make few of them many."""
+
+Check: TypeAlias = Callable[[Any, Any, Any, Any], Any]
+"""The library's function for one keyword: validator, the keyword's value, the value that is held against it, schema."""
+
+_LEFT: ContextVar[int] = ContextVar("isthmus_schema_steps", default=MAXIMUM_STEPS)
+
+
+class _TooManyStepsError(Exception):
+    """A schema takes longer than a stranger's may."""
 
 
 class SchemaCheck:
@@ -23,7 +35,8 @@ class SchemaCheck:
         self._validator: Any = _validators()(dict(schema), registry=cast("Any", Registry)())
 
     def misfit(self, value: object) -> str | None:
-        """Where a value does not fit, and why; None when it fits, or the schema is no valid one."""
+        """Where a value does not fit, and why; None when it fits, or the schema is no valid one or takes too long."""
+        _LEFT.set(MAXIMUM_STEPS)
         try:
             found = next(iter(self._validator.iter_errors(value)), None)
         except Exception:
@@ -52,11 +65,24 @@ def is_small(value: object) -> bool:
 
 @cache
 def _validators() -> Any:
-    """The library's class of validators, without what is not looked at."""
+    """The library's class of validators, without what is not looked at, and with its steps counted."""
     from jsonschema import Draft202012Validator, validators
 
+    known = cast("Mapping[str, Check]", Draft202012Validator.VALIDATORS)
+    counted = {keyword: _counted(check) for keyword, check in known.items()}
     ignored = {"pattern": _passes, "patternProperties": _passes}
-    return cast("Any", validators).extend(Draft202012Validator, ignored)
+    return cast("Any", validators).extend(Draft202012Validator, {**counted, **ignored})
+
+
+def _counted(check: Check) -> Check:
+    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        left = _LEFT.get() - 1 - (len(cast("list[object]", value)) if isinstance(value, list) else 0)
+        if left < 0:
+            raise _TooManyStepsError
+        _LEFT.set(left)
+        return check(validator, value, instance, schema)
+
+    return checked
 
 
 def _passes(*_: object) -> None:

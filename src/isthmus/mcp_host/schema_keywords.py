@@ -5,10 +5,15 @@ One provider or another refuses a whole request for a keyword of the wrong form,
 """
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 Node: TypeAlias = dict[str, Any]
+
+LARGEST_NUMBER = sys.float_info.max
+LONGEST_PATTERN = 1_000
+"""Characters of a regular expression."""
 
 TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 CHOICES = ("allOf", "anyOf", "oneOf")
@@ -24,16 +29,17 @@ def _is_truth(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def is_number(value: object) -> bool:
+    """Whether a value is a number that providers can be sent: no NaN, no infinity, and in the range of a float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and is_number(value) and value >= 0
 
 
 def _is_above_zero(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return is_number(value) and cast("float", value) > 0
 
 
 def _is_list(value: object) -> bool:
@@ -78,9 +84,11 @@ def _knows_all(value: object) -> bool:
 
 
 def _is_pattern(value: object) -> bool:
+    if not isinstance(value, str) or len(value) > LONGEST_PATTERN:
+        return False  # Reading one of megabytes takes minutes.
     try:
-        re.compile(cast("str", value))
-    except (re.error, TypeError, OverflowError, RecursionError):
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError):
         return False
     return True
 
@@ -89,7 +97,7 @@ _FORMS: Mapping[str, Callable[[object], bool]] = {
     "type": _is_type,
     **dict.fromkeys(("title", "description", "format", "contentEncoding", "contentMediaType"), _is_text),
     **dict.fromkeys(("uniqueItems", "deprecated", "readOnly", "writeOnly"), _is_truth),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_number),
     "multipleOf": _is_above_zero,
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _is_count),
     **dict.fromkeys(("minContains", "maxContains"), _is_count),
@@ -115,7 +123,7 @@ def fitting(schema: Node) -> Node:
     """The schema without keywords that are not what they may be; older drafts' forms become today's."""
     mended = dict(schema)
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if mended.get(exclusive) is True and _is_number(mended.get(limit)):
+        if mended.get(exclusive) is True and is_number(mended.get(limit)):
             mended[exclusive] = mended.pop(limit)
     if isinstance(mended.get("items"), list):
         mended["prefixItems"] = mended.pop("items")

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isthmus.mcp_host.listing import ListedTool
+from isthmus.mcp_host.offer import usable_tools
 from isthmus.mcp_host.schema import MAXIMUM_DEPTH, UnusableSchemaError, usable_schema, without_refused_names
 
 
@@ -188,6 +190,37 @@ _KEYWORDS = st.sampled_from(
         "dependencies",
     ]
 )
+
+
+def test_numbers_that_json_does_not_have_are_left_out() -> None:
+    bad = [float("nan"), float("inf"), 10**400]
+    for number in bad:
+        found = with_property(
+            {"type": "number", "minimum": number, "multipleOf": number, "default": number, "x-own": [number, number]}
+        )
+        assert found == {"type": "number", "default": None, "x-own": [None, None]}
+        assert with_property({"maxLength": number, "x-own": number, "enum": [1, number]}) == {
+            "x-own": None,
+            "enum": [1, None],
+        }
+
+
+def test_a_regular_expression_of_megabytes_is_not_read() -> None:
+    assert with_property({"type": "string", "pattern": "a|b" * 1_000_000}) == {"type": "string"}
+    assert with_property({"type": "string", "pattern": "a" * 1_000}) == {"type": "string", "pattern": "a" * 1_000}
+
+
+def test_the_schemas_of_a_server_have_a_limit_together() -> None:
+    twice = {f"a{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(20)}
+    large = {"properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": {**twice, "a20": {}}}
+    many = tuple(ListedTool(f"large-{number}", "", large) for number in range(5_000))
+    tools, dropped = usable_tools((ListedTool("small", "", {"properties": {"p": {}}}), *many), None, ())
+    assert tools[0].name == "small"
+    assert len(tools) < 100
+    assert "its server's schemas have more than 200,000 parts together" in dropped[0]
+    assert dropped[-1] == f"and {5_001 - len(tools) - 50:,} more"
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["array", "string"]),
     lambda inner: (

@@ -31,6 +31,18 @@ def test_patterns_of_strangers_are_not_matched() -> None:
     assert SchemaCheck(slow).misfit({"x": "a" * 40 + "!", "a" * 40 + "!": 1}) is None
 
 
+def test_references_that_multiply_and_enumerations_that_are_looked_at_for_ever_hold_nothing_back() -> None:
+    twice = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(60)}
+    assert SchemaCheck({"$ref": "#/$defs/a0", "$defs": {**twice, "a60": {}}}).misfit({}) is None
+    long = {"items": {"enum": [{"x": number} for number in range(20_000)]}}
+    assert SchemaCheck(long).misfit([{"x": 19_999}] * 1_500 + [5]) is None
+    assert SchemaCheck(long).misfit([5]) is not None
+    nested: dict[str, Any] = {}
+    for _ in range(60):
+        nested = {"unevaluatedProperties": nested, "allOf": [nested]}
+    assert SchemaCheck(nested).misfit({"a": 1}) is None
+
+
 def test_large_values_are_known_before_they_are_walked() -> None:
     assert is_small({"a": [1, {"b": None}], "c": "x" * 1_000_000})
     assert is_small([0] * (MAXIMUM_VALUES - 1))
