@@ -13,10 +13,14 @@ from typing import Any, TypeVar, cast
 
 from isthmus.amounts import AmountError, parse_size
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.files import read_regular
 from isthmus.jsonc import JsoncError, parse
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 
 T = TypeVar("T", str, int, bool)
+
+MAXIMUM_BYTES = 4 * 1024 * 1024
+"""Of a settings file."""
 
 
 class SettingsError(IsthmusError):
@@ -122,9 +126,20 @@ class _Source:
         return found
 
 
+def settings_text(path: Path) -> str:
+    """The text of a settings file, its line ends as ``\\n``. A project that was just cloned may have a link to a device
+    there, which would never end.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than `MAXIMUM_BYTES`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return read_regular(path, MAXIMUM_BYTES).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = settings_text(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

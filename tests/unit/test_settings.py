@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.jsonc import JsoncError, parse
-from isthmus.settings import ReadOnlyTools, Settings, SettingsError, load_settings
+from isthmus.settings import MAXIMUM_BYTES, ReadOnlyTools, Settings, SettingsError, load_settings
 
 
 @pytest.fixture
@@ -178,3 +179,21 @@ def test_where_logins_are_kept_is_said_by_the_users_own_file(tmp_path: Path, hom
     broken = folder_with_settings(tmp_path / "b", '{"isthmus": {"tokenStore": "vault"}}')
     with pytest.raises(SettingsError, match=r'isthmus\.tokenStore is \'vault\'; expected "file" or "keyring"'):
         load_settings(broken, broken)
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "a pipe"])
+def test_a_device_in_place_of_a_settings_file_is_not_read(tmp_path: Path, home: Path, device: str) -> None:
+    (tmp_path / ".gemini").mkdir()
+    path = tmp_path / ".gemini" / "settings.json"
+    if device == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(device)
+    with pytest.raises(SettingsError, match=r"settings.json cannot be read: .*not a regular file"):
+        load_settings(tmp_path, home)
+
+
+def test_a_settings_file_has_a_size(tmp_path: Path, home: Path) -> None:
+    folder_with_settings(tmp_path / "p", '{"model": {"name": "x"}}' + " " * MAXIMUM_BYTES)
+    with pytest.raises(SettingsError, match="larger than"):
+        load_settings(tmp_path / "p", home)

@@ -17,7 +17,7 @@ from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, decode_
 from isthmus.mcp_host.config_entry import ServerConfigError
 from isthmus.mcp_host.enablement import enablement_key, enablement_path, switched_off
 from isthmus.mcp_host.trust import FolderTrust
-from isthmus.settings import project_settings_path, user_settings_path
+from isthmus.settings import project_settings_path, settings_text, user_settings_path
 
 MAXIMUM_SERVERS = 200
 """So many servers of one workspace count; what is above them is said."""
@@ -76,7 +76,7 @@ ReadText: TypeAlias = Callable[[Path], str | None]
 def read_text(path: Path) -> str | None:
     """The text of a file, or None."""
     try:
-        return path.read_text(encoding="utf-8")
+        return settings_text(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
 

@@ -5,11 +5,14 @@ the scope of a folder from that of its parent, and must not enter a folder that 
 need only the name, so their answers are remembered per name; the others are only tried below their literal beginning.
 """
 
+import os
 import re
 from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+
+from isthmus.files import require_regular
 
 MAXIMUM_IGNORE_FILE = 1_000_000
 """Bytes of an ignore file that are read; the rest has no effect."""
@@ -123,7 +126,9 @@ class IgnoreScope:
 def read_ignore_file(path: Path) -> IgnoreFile | None:
     """The rules in `path`; None when there is no such file or it cannot be read."""
     try:
-        with path.open("rb") as file:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            require_regular(os.fstat(descriptor))  # what was just cloned may have a link to a terminal there
             data = file.read(MAXIMUM_IGNORE_FILE)
     except OSError:
         return None

@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -348,3 +349,14 @@ def test_a_server_that_the_person_switched_off_is_disabled_whatever_file_configu
     found = load(workspace, home)
     assert all(isinstance(server, ServerConfig) for server in found.servers)
     assert "mcp-server-enablement.json, line 1, column 2" in found.problems[0]
+
+
+def test_a_device_in_place_of_a_file_is_a_problem_of_that_file(workspace: Path, home: Path, user_file: Path) -> None:
+    user_file.write_text('{"mcpServers": {"mine": {"command": "x"}}}', encoding="utf-8")
+    (workspace / ".mcp.json").symlink_to("/dev/zero")
+    (workspace / ".gemini").mkdir()
+    os.mkfifo(workspace / ".gemini" / "settings.json")
+    found = load(workspace, home, is_trusted=False)
+    assert [server.name for server in found.servers] == ["mine"]
+    assert len(found.problems) == 2
+    assert all("not a regular file" in problem for problem in found.problems)

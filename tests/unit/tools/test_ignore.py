@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from isthmus.tools.ignore import read_ignore_file
 from isthmus.tools.workspace import Workspace
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.txt", "b.log", "build", "é"])
@@ -110,3 +111,8 @@ def test_links_pipes_and_the_git_folder_are_never_shown(workspace: Path, tmp_pat
     (workspace / "folder").symlink_to(tmp_path)
     os.mkfifo(workspace / "pipe")
     assert shown(workspace) == ["a"]
+
+
+def test_a_pipe_in_place_of_an_ignore_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".gitignore")
+    assert read_ignore_file(tmp_path / ".gitignore") is None
