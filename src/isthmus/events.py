@@ -111,11 +111,13 @@ class ToolCallUpdate:
     """A tool call changed; the whole call.
 
     ``tool_version`` is that of the tool that a person is asked about, where it is one whose definition may change
-    (:func:`isthmus.tools.base.version_of`): kept for what the answer means, and not shown to clients.
+    (:func:`isthmus.tools.base.version_of`): kept for what the answer means, and not shown to clients. ``asked_in`` is
+    the process in whose memory a call waits that asked this one: with it the question is lost. Not shown either.
     """
 
     tool_call: ToolCall
     tool_version: str | None = None
+    asked_in: str | None = None
 
     @property
     def is_ephemeral(self) -> bool:

@@ -1,195 +1,22 @@
 """A call that asks in the middle of its work, in a real engine over a real journal: each way that can go on."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from isthmus.agent.approval import ApprovalMode, Policy
-from isthmus.agent.options import AgentOptions
-from isthmus.agent.resources import AgentResources
-from isthmus.agent.turn import CodingAgent
-from isthmus.client import PromptMessage
-from isthmus.development_tool import (
-    ConfirmationDetails,
-    ConfirmationOption,
-    GenericDetails,
-    ToolCall,
-    ToolCallStatus,
-    ToolOutput,
-)
-from isthmus.engine import Engine
-from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
-from isthmus.models.base import ChatModel
-from isthmus.models.choose import choose, open_model
-from isthmus.tools.asking import AskModel, AskPerson, Chosen, ModelPrompt, PersonQuestion
-from isthmus.tools.asking import PromptMessage as Prompt
-from isthmus.tools.base import (
-    Approved,
-    Arguments,
-    LiveContent,
-    ToolContext,
-    ToolItem,
-    ToolKind,
-    ToolScope,
-    ToolSet,
-    ToolSucceeded,
-)
-from support.engines import all_of, engine_on, events, once
-from support.gemini_wire import GeminiWire
-from support.scripted_wire import Call, Reply, Say
+from isthmus.development_tool import ToolCallStatus
+from isthmus.events import StateChange, TaskState
+from isthmus.tools.asking import Chosen
+from isthmus.tools.base import ToolKind
+from support.parked_calls_desk import AskingTool, desk
+from support.scripted_wire import Call
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
-
-OPTIONS = (ConfirmationOption("accept", "Yes"), ConfirmationOption("always", "Always"), ConfirmationOption("no", "No"))
-
-
-@dataclass
-class AskingTool:
-    """Asks ``questions`` times, one after the other; ``log`` says what happened to each of its calls."""
-
-    name: str = "inquire"
-    kind: ToolKind = ToolKind.OTHER
-    questions: int = 1
-    asks_model: bool = False
-    log: list[str] = field(default_factory=list[str])
-    asked: list[AskPerson] = field(default_factory=list[AskPerson])
-    description: str = "Asks."
-    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
-
-    def describe(self, arguments: Arguments) -> str:
-        return "Ask"
-
-    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        return None
-
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
-        self.log.append("begun")
-        try:
-            yield LiveContent("begun")
-            for number in range(self.questions):
-                ask = self._ask(number)
-                self.asked.append(ask)
-                yield ask
-                reply = await ask.reply()
-                self.log.append(str(getattr(reply, "option_id", None) or getattr(reply, "text", None) or reply))
-        except GeneratorExit:
-            self.log.append("left")
-            raise
-        yield ToolSucceeded(ToolOutput(text="done"), "done asking")
-
-    def _ask(self, number: int) -> AskPerson:
-        about = {"server": "s", "number": number}
-        question = PersonQuestion(
-            "sampling" if self.asks_model else "elicitation", "s", "s asks", GenericDetails(f"number {number}"),
-            OPTIONS, frozenset({"accept", "always"}), about, "always",
-        )  # fmt: skip
-        if self.asks_model:
-            return AskModel(question, ModelPrompt("be brief", (Prompt("user", "what is it?"),), 9))
-        return AskPerson(question)
-
-
-@dataclass
-class Released:
-    """Tools that note how often they were released."""
-
-    tool_set: ToolSet
-    count: int = 0
-
-    async def tools(self, scope: ToolScope) -> ToolSet:
-        return self.tool_set
-
-    async def release(self, scope: ToolScope) -> None:
-        self.count += 1
-
-
-@dataclass
-class Desk:
-    engine: Engine
-    agent: CodingAgent
-    tools: Released
-    wire: GeminiWire
-    task: str = ""
-    seen: list[AgentEvent] = field(default_factory=list[AgentEvent])
-
-    async def prompt(self, text: str = "go") -> StateChange:
-        turn = await self.engine.prompt(PromptMessage(text, task_id=self.task or None))
-        self.task = turn.task_id
-        return self.take(events(await all_of(turn)))
-
-    async def answer(self, option: str, call: ToolCall | None = None) -> StateChange:
-        found = call or self.question
-        turn = await self.engine.answer(self.task, once(found.tool_call_id, option), answered_by="test")
-        return self.take(events(await all_of(turn)))
-
-    async def ended(self, state: TaskState = TaskState.COMPLETED) -> None:
-        """Wait until the task came to a state by itself."""
-
-        async def has_ended() -> bool:
-            return (await self.engine.get(self.task)).state is state
-
-        await eventually_async(has_ended, 20)
-        self.seen.clear()
-        self.take(events(await all_of(await self.engine.follow(self.task, 0))))
-
-    def take(self, found: list[AgentEvent]) -> StateChange:
-        self.seen += found
-        last = found[-1]
-        assert isinstance(last, StateChange)
-        return last
-
-    @property
-    def calls(self) -> dict[str, ToolCall]:
-        return {e.tool_call.tool_call_id: e.tool_call for e in self.seen if isinstance(e, ToolCallUpdate)}
-
-    def states(self, name: str) -> list[str]:
-        found = [event for event in self.seen if isinstance(event, ToolCallUpdate) and not event.is_ephemeral]
-        return [event.tool_call.status.name for event in found if event.tool_call.tool_name == name]
-
-    @property
-    def question(self) -> ToolCall:
-        (found,) = [call for call in self.calls.values() if call.confirmation_request is not None]
-        return found
-
-    def told(self) -> str:
-        return str(self.wire.model_requests[-1].json["contents"])
-
-
-@asynccontextmanager
-async def desk(
-    path: Path,
-    *tools: Any,
-    seconds: float = 600,
-    policy: Policy | None = None,
-    replies: list[list[Call] | str] | None = None,
-) -> AsyncGenerator[Desk]:
-    """An agent in an engine whose model calls the tools and then ends its turn."""
-    called = [*(Call(tool.name, {}) for tool in tools)]
-    script = [
-        Reply.of(*(item if isinstance(item, list) else [Say(item)])) for item in replies or [called, "over", "over"]
-    ]
-    with GeminiWire(script) as wire:
-        environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
-        model = await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment)
-
-        async def opened(_: str | None) -> ChatModel:
-            return model
-
-        released = Released(ToolSet.of(*tools))
-        mode = policy or Policy(grants=frozenset())
-        agent = CodingAgent(AgentResources(opened, released), AgentOptions(path / "outputs", {}, mode))
-        agent.parked.seconds = seconds
-        try:
-            async with engine_on(path, agent, lease_seconds=1) as engine:
-                yield Desk(engine, agent, released, wire)
-        finally:
-            await model.aclose()
-
 
 READ = ToolKind.READ
 """Of this kind a tool needs no permission, so that its own question is the only one."""
@@ -286,6 +113,45 @@ async def test_after_the_process_has_ended_the_call_is_interrupted_or_read_again
             assert call.error is not None
             assert call.error.type == "interrupted"
             assert tool.log == ["begun", "left"]
+
+
+def ended_process() -> str:
+    """What names a process that was there."""
+    program = "from isthmus.engine.owner import new_owner; print(new_owner())"
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.parametrize("is_opened", [False, True], ids=["at the next start", "when it is opened"])
+async def test_a_question_whose_process_is_gone_is_closed_and_the_model_goes_on(
+    tmp_path: Path, is_opened: bool
+) -> None:
+    tool = AskingTool()
+    policy = Policy(ApprovalMode.YOLO)
+    async with desk(tmp_path, tool, policy=policy) as person:
+        person.agent.parked.process = await asyncio.to_thread(ended_process)
+        await person.prompt()
+        task = person.task
+    async with desk(tmp_path, tool, policy=policy, replies=["over"], takes_over=not is_opened) as person:
+        person.task = task
+        if is_opened:
+            assert (await person.engine.get(task)).state is TaskState.INPUT_REQUIRED
+            await person.engine.follow(task)
+        await person.ended()
+        assert person.states("elicitation") == ["PENDING", "CANCELLED"]
+        assert person.states("inquire")[-1] == "FAILED"
+        assert tool.log == ["begun", "left"]
+        assert "interrupted" in person.told()
+
+
+async def test_a_question_of_a_process_that_lives_stays_open_beside_others(tmp_path: Path) -> None:
+    tool = AskingTool(kind=READ)
+    async with desk(tmp_path, tool) as here:
+        await here.prompt()
+        async with desk(tmp_path, AskingTool(kind=READ), replies=[]) as there:
+            await there.engine.follow(here.task)
+            assert (await there.engine.get(here.task)).state is TaskState.INPUT_REQUIRED
+            assert await here.answer("accept") == StateChange(TaskState.COMPLETED)
+        assert tool.log == ["begun", "accept"]
 
 
 async def test_a_task_that_another_process_takes_ends_the_call_here(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ class CallExecution:
                             for event in refused(question, ErrorDetails(why_not, "permission_denied")):
                                 yield event
                         else:
-                            yield ToolCallUpdate(_asking(question, ask))
+                            yield ToolCallUpdate(_asking(question, ask), asked_in=self._parked.process)
                             parked = ParkedCall(running, ask, question.tool_call_id)
                             self._parked.park(self._session.task_id, parked)
                             is_parked = True

@@ -56,6 +56,8 @@ class ParkedCalls:
 
     def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
         self.seconds = seconds
+        self.process: str | None = None
+        """Names this process, for others to see whether it still lives."""
         self.on_due: Callable[[str], None] | None = None
         self._tasks: dict[str, _Task] = {}
 

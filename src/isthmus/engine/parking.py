@@ -1,7 +1,8 @@
 """Looks after the calls that wait in this process in the middle of their work, as their tasks go on without them.
 
 A task whose question was taken back, or not answered in time, is taken up again; the calls of one that was cancelled,
-or that another process has taken, are ended. Deliberately not here: the calls (:mod:`isthmus.agent.parked_calls`).
+or that another process has taken, are ended. A question whose process has ended is lost with the call that asked it,
+which is found out here. Deliberately not here: the calls (:mod:`isthmus.agent.parked_calls`).
 """
 
 import asyncio
@@ -10,8 +11,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
 from isthmus.agent.parked_calls import ParkedCalls
-from isthmus.events import TaskState
+from isthmus.agent.session import QUESTION_MARK
+from isthmus.engine.owner import is_gone
+from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal, TaskRow
+
+LATEST_EVENTS = 1000
+"""So many of a task's events are looked through for who asked."""
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +37,17 @@ class Parking:
         self._take_up = take_up
         self._work: set[asyncio.Task[None]] = set()
         parked.on_due = self._due
+
+    async def is_lost(self, row: TaskRow) -> bool:
+        """Whether a task at rest waits for an answer that nobody could pass on: whoever asked has ended with its
+        process. Not when that process may be on another machine."""
+        waiting = {call.tool_call_id for call in row.pending if QUESTION_MARK in call.tool_call_id}
+        if not waiting or self._parked.holds(row.task_id):
+            return False
+        events = await self._journal.events(row.task_id, max(0, row.seq - LATEST_EVENTS), LATEST_EVENTS)
+        updates = [item.event for item in events if isinstance(item.event, ToolCallUpdate)]
+        askers = {item.tool_call.tool_call_id: item.asked_in for item in updates}
+        return any(asker is not None and is_gone(asker) for call, asker in askers.items() if call in waiting)
 
     def ended(self, task_id: str) -> None:
         """The task does not wait any more: what it left is ended in the background."""

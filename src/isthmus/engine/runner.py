@@ -76,13 +76,14 @@ class Runner:
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
         self._parking: Parking | None = None
         if isinstance(agent, ParkingAgent):
+            agent.parked.process = self._owner
             self._parking = Parking(agent.parked, journal, self._running.get, partial(self.claim, events=()))
 
     async def start(self) -> None:
         """Take over what is to be taken over, and look after leases from now on."""
         if self.options.takes_over:
             for row in await self._rows(TaskState.INPUT_REQUIRED):
-                self._ask(row)
+                await self.go_on(row)
         await self._sweep()
         self._upkeep = [
             asyncio.create_task(self._look_after_leases(), name="isthmus-leases"),
@@ -282,9 +283,12 @@ class Runner:
                 await self.go_on(row, also_broken=self._breaks[row.task_id] <= BREAKS)
 
     async def go_on(self, row: TaskRow, *, also_broken: bool = False) -> None:
-        """Go on with a task whose process has ended; show a question that waits to editors."""
+        """Go on with a task whose process has ended, its question too; show one that waits to editors."""
         if row.state is TaskState.INPUT_REQUIRED:
-            self._ask(row)
+            if self._parking is not None and await self._parking.is_lost(row):
+                await self.claim(row, [])
+            else:
+                self._ask(row)
             return
         if row.state.is_terminal or row.task_id in self._segments:
             return
