@@ -63,7 +63,7 @@ def texts_of(value: Any) -> str:
     return str(value)
 
 
-@pytest.mark.requirement("MCP-149")
+@pytest.mark.requirement("MCP-148", "MCP-149")
 async def test_gemini_gets_the_text_as_one_function_response_and_each_medium_as_an_inline_data_part(
     tmp_path: Path,
 ) -> None:

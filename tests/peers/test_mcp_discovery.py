@@ -132,7 +132,7 @@ async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope
     eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family), 20)
 
 
-@pytest.mark.requirement("MCP-005")
+@pytest.mark.requirement("MCP-139")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_person_that_is_killed(
     surroundings: Surroundings, tmp_path: Path, workspace: Path, number: signal.Signals

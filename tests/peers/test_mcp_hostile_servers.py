@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.base import LiveContent, Tool, ToolFailed, ToolKind, ToolScope, ToolSucceeded
+from isthmus.tools.base import Approved, LiveContent, Tool, ToolFailed, ToolKind, ToolScope, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hostile, hosting, status_when
@@ -31,14 +31,30 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
     return (await host.tools(ToolScope(workspace))).tools[name]
 
 
-@pytest.mark.requirement("MCP-083", "MCP-098", "MCP-124", "MCP-130")
+@pytest.mark.requirement("MCP-083", "MCP-098", "MCP-124")
 @pytest.mark.parametrize(
     ("server", "problem"),
     [
-        ({"command": "no-such-program-anywhere"}, "the program 'no-such-program-anywhere' was not found"),
-        ({"command": "true", "cwd": "no/such/folder"}, "no/such/folder does not exist"),
-        (hostile("dies"), "it ended with exit code 3 before it answered initialize; its last output: ImportError"),
-        (hostile("hangs", timeout=700), "no answer to initialize: none came within 0.7 s"),
+        pytest.param(
+            {"command": "no-such-program-anywhere"},
+            "the program 'no-such-program-anywhere' was not found",
+            marks=pytest.mark.requirement("MCP-130"),
+        ),
+        pytest.param(
+            {"command": "true", "cwd": "no/such/folder"},
+            "no/such/folder does not exist",
+            marks=pytest.mark.requirement("MCP-130"),
+        ),
+        pytest.param(
+            hostile("dies"),
+            "it ended with exit code 3 before it answered initialize; its last output: ImportError",
+            marks=pytest.mark.requirement("MCP-130"),
+        ),
+        pytest.param(
+            hostile("hangs", timeout=700),
+            "no answer to initialize: none came within 0.7 s",
+            marks=pytest.mark.requirement("MCP-082"),
+        ),
         (hostile("hangs-later", timeout=700), "no answer to initialize: none came within 0.7 s"),
         (hostile("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
         (hostile("bad-version"), "3000-01-01"),
@@ -76,6 +92,7 @@ async def test_nothing_looks_after_the_handshake_any_more_once_a_server_is_conne
         await eventually_async(lambda: not [task for task in asyncio.all_tasks() if "connecting" in task.get_name()])
 
 
+@pytest.mark.requirement("MCP-130")
 async def test_a_file_that_may_not_be_run_is_named(home: Path, workspace: Path, tmp_path: Path) -> None:
     program = tmp_path / "server"
     program.write_text("x")
@@ -285,12 +302,22 @@ async def test_read_only_counts_only_for_a_server_that_the_person_trusts(home: P
 
 
 @pytest.mark.requirement("MCP-100", "MCP-108")
-async def test_arguments_that_do_not_fit_the_schema_never_reach_the_server(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("plain")}) as host:
-        tool = await tool_of(host, workspace)
+async def test_arguments_that_do_not_fit_the_schema_never_reach_the_server(
+    home: Path, workspace: Path, tmp_path: Path
+) -> None:
+    noted = tmp_path / "calls"
+    Path(f"{noted}.quick").touch()
+    async with hosting(home, {"s": hostile("slow", str(tmp_path / "pids"), str(noted))}) as host:
+        tool, context = await tool_of(host, workspace), tool_context(workspace)
         with pytest.raises(ToolFailure, match=r"ok: x: 3 is not of type 'string'") as failure:
-            await tool.propose({"x": 3}, tool_context(workspace))
+            await tool.propose({"x": 3}, context)
         assert failure.value.category == "invalid_arguments"
+        # Also when somebody edited them after they were proposed.
+        with pytest.raises(ToolFailure, match=r"ok: x: 3 is not of type 'string'"):
+            await items_of(tool, context, Approved(await tool.propose({"x": "3"}, context)), x=3)
+        assert not noted.exists()
+        await success_of(tool, context, x="3")
+        assert noted.read_text() == "call\n"
 
 
 async def test_a_pattern_of_a_server_that_takes_for_ever_to_match_is_left_to_the_server(

@@ -89,7 +89,7 @@ async def test_agent_settings_that_name_a_server_that_is_not_configured_are_refu
         await agent.aclose()
 
 
-@pytest.mark.requirement("MCP-031", "MCP-101", "MCP-082")
+@pytest.mark.requirement("MCP-031", "MCP-101")
 def test_a_headless_turn_uses_a_trusted_server_without_asking_and_leaves_nothing_behind(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
@@ -104,9 +104,7 @@ def test_a_headless_turn_uses_a_trusted_server_without_asking_and_leaves_nothing
         [*ISTHMUS, "-p", "go", "-o", "json", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")],
         cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    waits = "isthmus: waiting for MCP servers that are still connecting"
-    assert ended.returncode == 0, ended.stderr
-    assert [line for line in ended.stderr.splitlines() if not line.startswith(waits)] == []
+    assert (ended.returncode, ended.stderr) == (0, "")
     assert json.loads(ended.stdout)["response"] == "done"
     assert not psutil.pid_exists(int(pid_file.read_text()))
 

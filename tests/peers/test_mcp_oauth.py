@@ -34,7 +34,7 @@ async def server() -> AsyncGenerator[OAuthMcpServer]:
         yield found
 
 
-@pytest.mark.requirement("MCP-039", "MCP-043", "MCP-124")
+@pytest.mark.requirement("MCP-039", "MCP-043")
 async def test_a_server_that_answers_401_needs_a_login_and_registers_nobody(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
@@ -43,6 +43,19 @@ async def test_a_server_that_answers_401_needs_a_login_and_registers_nobody(
         status = await status_when(host, ToolScope(workspace), "s", ServerState.NEEDS_LOGIN)
         assert "/mcp auth s" in (status.problem or "")
         assert set(server.log) == {"401"}
+
+
+@pytest.mark.requirement("MCP-054")
+async def test_a_server_whose_oauth_is_enabled_is_asked_nothing_before_a_login(
+    home: Path, workspace: Path, server: OAuthMcpServer
+) -> None:
+    async with hosting(home, {"s": {"httpUrl": server.url, "oauth": {"enabled": True}}}, open_browser=shows) as host:
+        scope = ToolScope(workspace)
+        await host.tools(scope)
+        status = await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
+        assert "/mcp auth s" in (status.problem or "")
+        assert server.log == []
+        assert (await log_in(host, scope))[-1] == "s is connected; it has 1 tool."
 
 
 @pytest.mark.requirement("MCP-041", "MCP-046", "MCP-047", "MCP-063")

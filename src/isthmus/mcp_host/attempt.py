@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable
 
 import anyio
-import httpx2
 
 from isthmus.amounts import show_count
 from isthmus.mcp_host.asking import ServerAsking
@@ -19,7 +18,7 @@ from isthmus.mcp_host.debug_log import DebugLog
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.failures import causes, explain, is_about_handshake
 from isthmus.mcp_host.listing import Listing
-from isthmus.mcp_host.oauth.bearer import LoginProblem
+from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem
 from isthmus.mcp_host.oauth.credentials import stored_login
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import server_sandbox
@@ -75,7 +74,7 @@ class Attempt:
             AbandonedError: somebody called `abandon`.
         """
         config, surroundings = self._config, self._surroundings
-        auth: httpx2.Auth | None = None
+        auth: BearerAuth | None = None
         if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
             auth = stored_login(config, surroundings.home, self._note_login)
         access = Access(
@@ -97,6 +96,8 @@ class Attempt:
             timer = self._timer()
             self._debug.begins(f"connecting: {what_opens(config.endpoint, self.way.kind)}")
             try:
+                if auth is not None:
+                    await auth.check()
                 async with open_session(
                     config,
                     transport,
@@ -147,7 +148,7 @@ class Attempt:
 
         return asyncio.get_running_loop().call_later(self._config.connect_seconds, expire)
 
-    def _failure(self, error: Exception, step: str, auth: httpx2.Auth | None) -> Exception:
+    def _failure(self, error: Exception, step: str, auth: BearerAuth | None) -> Exception:
         """What is told of the attempt's failure."""
         watch = self.watch
         if watch.login is not None:

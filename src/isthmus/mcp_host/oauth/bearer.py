@@ -47,6 +47,20 @@ class BearerAuth(httpx2.Auth):
         self._report = report
         self._headers: Mapping[str, str] = {} if headers is None else headers
 
+    async def check(self) -> None:
+        """Make sure, before anything is sent, that there is a token where one is needed.
+
+        Raises:
+            NeedsLoginError: there is none, and only a person can get one.
+            ConnectFailedError: there is none for now.
+        """
+        try:
+            await self._source.current()
+        except (NeedsLoginError, OAuthError) as error:
+            problem = _problem(error)
+            self._report(problem)
+            raise problem from error
+
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Send with a token, and once more with another when the server answers 401."""
         token = await self._asked(self._source.current())
@@ -77,8 +91,12 @@ class BearerAuth(httpx2.Auth):
     async def _asked(self, asked: Awaitable[str | None]) -> str | None:
         try:
             return await asked
-        except NeedsLoginError as error:
-            self._report(error)
-        except OAuthError as error:
-            self._report(ConnectFailedError(f"it cannot be logged in to now: {error}"))
+        except (NeedsLoginError, OAuthError) as error:
+            self._report(_problem(error))
         return None
+
+
+def _problem(error: NeedsLoginError | OAuthError) -> LoginProblem:
+    if isinstance(error, NeedsLoginError):
+        return error
+    return ConnectFailedError(f"it cannot be logged in to now: {error}")

@@ -5,8 +5,6 @@ Deliberately not here: sending them (:mod:`isthmus.mcp_host.oauth.bearer`), and 
 
 from pathlib import Path
 
-import httpx2
-
 from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, ServerConfig
 from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
 from isthmus.mcp_host.oauth.google_account import google_auth
@@ -14,7 +12,7 @@ from isthmus.mcp_host.oauth.kept_login import KeptLogin, http_of
 from isthmus.mcp_host.oauth.logins import KeptLogins
 
 
-def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> httpx2.Auth | None:
+def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> BearerAuth | None:
     """What a connection is logged in with; None for a program, and where the person's own headers say who they are."""
     endpoint = config.endpoint
     if not isinstance(endpoint, HttpEndpoint):
