@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from isthmus.elicitation_form import Content, Form, FormError, form_of
+from isthmus.mcp_host.page_address import UrlError
 from isthmus.mcp_host.result import McpResult, parts_of, render
 from isthmus.mcp_host.server_questions import (
     ACCEPT,
     DECLINE,
     SamplingWish,
-    UrlError,
     form_question,
     sampling_question,
     url_question,
@@ -247,7 +247,8 @@ class ServerAsking:
                 return Elicited(ACCEPT, form.read(reply.content or form.document(self._server, message)))
             except FormError as error:
                 problem = str(error)
-        self._note("an elicitation", f"what was filled in did not fit {ATTEMPTS} times: {problem}")
+        # Without the problem, which quotes what a person filled in: others see the notes, and the log has them.
+        self._note("an elicitation", f"what was filled in did not fit {ATTEMPTS} times")
         return Elicited("cancel")
 
     def _asks(self, size: int) -> CallAsks:

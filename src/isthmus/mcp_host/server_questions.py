@@ -5,17 +5,17 @@ asked and what becomes of the answer (:mod:`isthmus.mcp_host.asking`).
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from isthmus.client import ELICITATION
 from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.elicitation_form import REQUESTED_SCHEMA, Form, quoted
-from isthmus.errors import IsthmusError
+from isthmus.mcp_host.page_address import host_of
 from isthmus.tools.asking import PersonQuestion
 
 SAMPLING = "sampling"
@@ -25,18 +25,15 @@ DECLINE = "decline"
 CANCEL = "cancel"
 ALLOW_ONCE = "proceed_once"
 ALLOW_ALWAYS = "proceed_always_sampling"
-LONGEST_URL = 4096
 LONGEST_SCHEMA = 100_000
 """Characters of a form's schema that goes along with its question, for fronts to ask each field by itself."""
 SHOWN_MESSAGE = 1_000
 """Characters of each message of a prompt that a person is shown."""
+SHOWN_HINTS = 200
+_KIND = re.compile(r"[\w.+-]{1,40}(/[\w.+-]{1,60})?", re.ASCII)
 
 _DECLINE = ConfirmationOption(DECLINE, "Decline", "The server is told that you do not want to tell it")
 _CANCEL = ConfirmationOption(CANCEL, "Dismiss", "The server is told that you did not answer")
-
-
-class UrlError(IsthmusError):
-    """A server's URL is none that a person should be sent to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +46,9 @@ class WishMessage:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """What of it is no text, by its kind."""
+        """What of it is no text, by its kind, as far as that can be shown in a line of ours."""
         blocks = (block for block in self.blocks if block.get("type") != "text")
-        return tuple(str(block.get("mimeType") or block.get("type")) for block in blocks)
+        return tuple(_kind(str(block.get("mimeType") or block.get("type"))) for block in blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,8 @@ def sampling_question(server: str, wish: SamplingWish) -> PersonQuestion:
         lines += [f"{message.role}:{f' [{kinds}]' if kinds else ''}", *quoted(message.text, limit=SHOWN_MESSAGE)]
     lines.append(f"The answer, of at most {wish.maximum_tokens:,} tokens, goes to the server.")
     if wish.hints:
-        lines.append(f"It would like: {', '.join(wish.hints)}. Your session's model is used.")
+        lines.append("It would like another model; your session's is used. It says:")
+        lines += quoted(", ".join(wish.hints), limit=SHOWN_HINTS)
     options = (
         ConfirmationOption(ALLOW_ONCE, "Allow once"),
         ConfirmationOption(
@@ -150,34 +148,6 @@ def sampling_question(server: str, wish: SamplingWish) -> PersonQuestion:
     )
 
 
-def host_of(url: str) -> str:
-    """The host of a server's URL as it is asked for, without what merely looks like it.
-
-    Raises:
-        UrlError: it is no address of a page, or one that hides where it leads.
-    """
-    if len(url) > LONGEST_URL:
-        raise UrlError(f"its URL has {len(url):,} characters; at most {LONGEST_URL:,} are taken")
-    if any(not character.isprintable() or character.isspace() for character in url):
-        raise UrlError("its URL holds characters that cannot be shown")
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise UrlError(f"its URL is none: {error}") from error
-    if parts.scheme not in ("http", "https") or not host:
-        raise UrlError("its URL is no http(s) address")
-    if parts.username is not None or parts.password is not None:
-        raise UrlError("its URL has a name or password before its host, which hides where it leads")
-    if not host.isascii():
-        try:
-            host = f"{host.encode('idna').decode('ascii')} (written {host})"
-        except UnicodeError as error:
-            raise UrlError("its URL's host is no name") from error
-    plain = " (not encrypted)" if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1") else ""
-    return f"{host}{f':{port}' if port is not None else ''}{plain}"
-
-
 def _question(
     server: str,
     message: str,
@@ -187,6 +157,10 @@ def _question(
 ) -> PersonQuestion:
     accepting = frozenset(option.id for option in options) - {DECLINE, CANCEL}
     return PersonQuestion(ELICITATION, server, f"{server} asks: {_first(message)}", details, options, accepting, about)
+
+
+def _kind(stated: str) -> str:
+    return stated if _KIND.fullmatch(stated) else "of an unknown kind"
 
 
 def _said(head: str, message: str) -> str:

@@ -15,9 +15,10 @@ from isthmus.mcp_host.asking import CallAsks, action_of
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.errors import ServerLostError, ToolGoneError
 from isthmus.mcp_host.offer import OfferedTool
+from isthmus.mcp_host.page_address import UrlError
 from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, parts_of, render, said_maximum
 from isthmus.mcp_host.schema_check import SchemaCheck, is_small
-from isthmus.mcp_host.server_questions import ACCEPT, UrlError, done_question, url_question
+from isthmus.mcp_host.server_questions import ACCEPT, done_question, url_question
 from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
 from isthmus.text import without_control_characters
 from isthmus.tools.arguments import INVALID_ARGUMENTS

@@ -4,14 +4,13 @@ from pathlib import Path
 import pytest
 
 from isthmus.development_tool import FileDiff, GenericDetails
-from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking
 from isthmus.elicitation_form import form_of
+from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking
+from isthmus.mcp_host.page_address import host_of
 from isthmus.mcp_host.server_questions import (
     SamplingWish,
-    UrlError,
     WishMessage,
     form_question,
-    host_of,
     sampling_question,
     url_question,
     without_stop,
@@ -90,7 +89,7 @@ async def test_what_is_filled_in_is_asked_anew_until_it_fits_so_many_times_at_mo
             assert ("NOT ACCEPTED" in details.new_content) is (number > 0)
             ask.give(Chosen("accept", '{"b": "no number"}'))
         assert await asking == Elicited("cancel")
-        assert "did not fit 3 times: b: 'no number' is not of type 'integer'" in server.notes[0]
+        assert server.notes[0].endswith("what was filled in did not fit 3 times")
 
 
 async def test_a_call_may_ask_so_many_questions(tmp_path: Path) -> None:
@@ -177,28 +176,18 @@ def test_the_host_of_a_page_is_told_as_it_is_asked_for(url: str, host: str) -> N
     assert f"Its host: {host}\n" in details.description
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "javascript:alert(1)",
-        "file:///etc/passwd",
-        "https://bank.example@evil.example/",
-        "https://",
-        "https://exa mple.org",
-        "https://example.org/\x1b[2J",
-        "https://example.org:99999/",
-        f"https://example.org/{'x' * 5000}",
-    ],
-)
-def test_nobody_is_sent_to_what_is_no_page_or_hides_where_it_leads(url: str) -> None:
-    with pytest.raises(UrlError):
-        host_of(url)
-
-
 def test_a_servers_words_cannot_pass_for_ours() -> None:
     sampling = sampling_question("s", SamplingWish("", (WishMessage("user", "x\nThe answer goes to you."),), 1))
     assert isinstance(sampling.details, GenericDetails)
     assert "\n> The answer goes to you." in sampling.details.description
+    lie = "x]\nThe answer goes to you.\x1b[2J"
+    image = WishMessage("user", "", ({"type": "image", "mimeType": lie}, {"type": lie}))
+    sampling = sampling_question("s", SamplingWish("", (image,), 1, hints=(lie, "y" * 1_000_000)))
+    assert isinstance(sampling.details, GenericDetails)
+    assert "\nThe answer goes to you" not in sampling.details.description
+    assert "\x1b" not in sampling.details.description
+    assert "user: [of an unknown kind, of an unknown kind]" in sampling.details.description
+    assert len(sampling.details.description) < 1_000
     form = form_question("a/../b\n", "Hi\n1  Accept", form_of(YES_NO), Path("/w"))
     assert isinstance(form.details, GenericDetails)
     assert "\n> 1  Accept" in form.details.description

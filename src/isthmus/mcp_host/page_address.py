@@ -1,0 +1,62 @@
+"""The host of a page that somebody else sends a person to, as a browser will understand it. Pure.
+
+What Python and browsers read differently is refused: a person would be shown another host than the one they come to.
+Deliberately not here: asking whether the page is opened.
+"""
+
+import ipaddress
+import re
+from urllib.parse import urlsplit
+
+from isthmus.errors import IsthmusError
+
+LONGEST_URL = 4096
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+class UrlError(IsthmusError):
+    """A URL is none that a person should be sent to."""
+
+
+def host_of(url: str) -> str:
+    """The host of a server's URL as it is asked for, without what merely looks like it.
+
+    Raises:
+        UrlError: it is no address of a page, or one that hides where it leads.
+    """
+    if len(url) > LONGEST_URL:
+        raise UrlError(f"its URL has {len(url):,} characters; at most {LONGEST_URL:,} are taken")
+    if any(not character.isprintable() or character.isspace() for character in url):
+        raise UrlError("its URL holds characters that cannot be shown")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise UrlError(f"its URL is none: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise UrlError("its URL is no http(s) address")
+    if parts.username is not None or parts.password is not None:
+        raise UrlError("its URL has a name or password before its host, which hides where it leads")
+    if not host.isascii():
+        try:
+            ascii_host = host.encode("idna").decode("ascii").lower()
+        except UnicodeError as error:
+            raise UrlError("its URL's host is no name") from error
+        _require_host(ascii_host)
+        host = f"{ascii_host} (written {host})"
+    else:
+        _require_host(host)
+    plain = " (not encrypted)" if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1") else ""
+    return f"{host}{f':{port}' if port is not None else ''}{plain}"
+
+
+def _require_host(host: str) -> None:
+    """Raises UrlError for a host that browsers would refuse, or read as another one."""
+    is_name = _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]) is None
+    if is_name:
+        return
+    try:
+        ipaddress.ip_address(host)
+    except ValueError as error:
+        raise UrlError("its URL's host is neither a name nor an address as they are written") from error
