@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from isthmus.cli.browser import open_browser
 from isthmus.cli.local_agent import McpUse, local_agent, rule_for
@@ -56,17 +57,29 @@ HEADLESS_PATIENCE = 20.0
 """Seconds that a turn without a person waits for MCP servers that are still connecting."""
 
 
-def _tell_of_waiting(servers: Sequence[str], seconds: float) -> None:
-    names = visible_line(", ".join(servers))
-    sys.stderr.write(f"isthmus: waiting for MCP servers that are still connecting ({seconds:.0f} s): {names}\n")
-    sys.stderr.flush()
+class WaitingNotice:
+    """Says on ``output`` which MCP servers a turn waits for, each list of them once, where a person looks at it."""
+
+    def __init__(self, output: TextIO) -> None:
+        self._output = output
+        self._told: tuple[str, ...] = ()
+
+    def __call__(self, servers: Sequence[str], seconds: float) -> None:
+        """These are waited for, and have been for `seconds`."""
+        if not self._output.isatty() or tuple(servers) == self._told:
+            return
+        self._told = tuple(servers)
+        names = visible_line(", ".join(servers))
+        most = f"{HEADLESS_PATIENCE:.0f} s at the most"
+        self._output.write(f"isthmus: waiting for MCP servers to connect, {most}: {names}\n")
+        self._output.flush()
 
 
 async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
     # Nobody is there to ask again: the one turn waits for the servers that it may want.
-    use = McpUse(patience=HEADLESS_PATIENCE, on_unknown_trust=tell(sys.stderr), on_wait=_tell_of_waiting)
+    use = McpUse(patience=HEADLESS_PATIENCE, on_unknown_trust=tell(sys.stderr), on_wait=WaitingNotice(sys.stderr))
     async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")
