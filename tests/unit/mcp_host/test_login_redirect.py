@@ -1,4 +1,5 @@
 import asyncio
+import socket
 from urllib.parse import urlsplit
 
 import pytest
@@ -9,9 +10,9 @@ from isthmus.tools.failure import ToolFailure
 pytestmark = pytest.mark.anyio
 
 
-async def ask(redirect_uri: str, line: bytes) -> bytes:
+async def ask(redirect_uri: str, line: bytes, host: str = "127.0.0.1") -> bytes:
     """What the receiver answers to a request of this first line."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(redirect_uri).port)
+    reader, writer = await asyncio.open_connection(host, urlsplit(redirect_uri).port)
     writer.write(line + b"\r\nHost: localhost\r\n\r\n")
     answer = await asyncio.wait_for(reader.read(), 10)
     writer.close()
@@ -56,3 +57,20 @@ async def test_the_redirect_comes_to_this_machine_alone() -> None:
             async with receiving(uri):
                 pass
     assert RedirectReceiver("http://localhost:1/x").state is None
+
+
+async def test_a_port_that_another_program_has_at_one_of_the_addresses_of_localhost_is_taken() -> None:
+    with socket.socket(socket.AF_INET6) as other:
+        other.bind(("::1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ToolFailure, match="is taken"):
+            async with receiving(f"http://localhost:{port}/oauth/callback"):
+                pass
+        async with receiving(f"http://127.0.0.1:{port}/oauth/callback"):
+            pass  # who names one address means no other
+    async with receiving(None) as first, receiving(None) as second:
+        assert first.uri != second.uri
+        for receiver in (first, second):
+            for host in ("127.0.0.1", "::1"):
+                assert b" 404 " in await ask(receiver.uri, b"GET / HTTP/1.1", host)

@@ -6,9 +6,10 @@ Only an answer with the state of this very login counts.
 
 import asyncio
 import contextlib
+import errno
 import html
 import secrets
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from urllib.parse import parse_qs, urlsplit
 
 from isthmus.mcp_host.errors import OAuthError
@@ -19,6 +20,7 @@ PORT = 7777
 PATH = "/oauth/callback"
 CATEGORY = "mcp_login"
 MAXIMUM_HEAD_BYTES = 32_768
+_ATTEMPTS = 10
 
 
 class RedirectReceiver:
@@ -105,25 +107,53 @@ async def receiving(redirect_uri: str | None) -> AsyncGenerator[RedirectReceiver
     if parts.hostname not in ("localhost", "127.0.0.1", "::1") or parts.scheme != "http":
         raise ToolFailure(f"oauth.redirectUri {redirect_uri}: expected http://localhost and a port", CATEGORY)
     receiver = RedirectReceiver(redirect_uri or f"http://localhost:{PORT}{PATH}")
-    main = "::1" if parts.hostname == "::1" else "127.0.0.1"
+    hosts = ("127.0.0.1", "::1") if parts.hostname == "localhost" else (parts.hostname,)
     async with contextlib.AsyncExitStack() as stack:
         try:
-            server = await _listen(stack, receiver, main, port)
+            await _listen(stack, receiver, hosts, port)
         except OSError as error:
             if redirect_uri is not None:
                 raise ToolFailure(
                     f"the port of oauth.redirectUri {redirect_uri} is taken: {error}", CATEGORY
                 ) from error
-            server = await _listen(stack, receiver, main, 0)
-            port = int(server.sockets[0].getsockname()[1])
+            port = await _listen_anywhere(stack, receiver, hosts)
             receiver.uri = f"http://localhost:{port}{PATH}"
-        if parts.hostname == "localhost":
-            with contextlib.suppress(OSError):  # a machine without IPv6; the browser tries the other one
-                await _listen(stack, receiver, "::1", port)
         yield receiver
 
 
-async def _listen(stack: contextlib.AsyncExitStack, receiver: RedirectReceiver, host: str, port: int) -> asyncio.Server:
-    server = await asyncio.start_server(receiver.handle, host, port, limit=MAXIMUM_HEAD_BYTES)
-    stack.callback(server.close)
-    return server
+async def _listen_anywhere(stack: contextlib.AsyncExitStack, receiver: RedirectReceiver, hosts: Sequence[str]) -> int:
+    """Listen at a port that is free at all of the hosts.
+
+    Raises:
+        OSError: there is none.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return await _listen(stack, receiver, hosts, 0)
+        except OSError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError
+
+
+async def _listen(stack: contextlib.AsyncExitStack, receiver: RedirectReceiver, hosts: Sequence[str], port: int) -> int:
+    """Listen at the same port of all hosts, but for an IPv6 that this machine does not have; 0: any port.
+
+    A browser that is sent to localhost tries one address first and then the other: whoever listens at one of them
+    gets the code.
+
+    Raises:
+        OSError: another program has it, at one of the hosts at least; nothing listens then.
+    """
+    async with contextlib.AsyncExitStack() as opened:
+        for host in hosts:
+            try:
+                server = await asyncio.start_server(receiver.handle, host, port, limit=MAXIMUM_HEAD_BYTES)
+            except OSError as error:
+                if host == hosts[0] or error.errno == errno.EADDRINUSE:
+                    raise
+                continue
+            opened.callback(server.close)
+            port = int(server.sockets[0].getsockname()[1])
+        stack.push_async_exit(opened.pop_all())
+    return port
