@@ -109,7 +109,8 @@ class ServerConfig:
     ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``lazy``: it is
     started by the first call alone. ``always_load``: the model has the schemas of its tools from the beginning, however
     many there are. ``sandbox`` is what its program may do in the sandbox; None: it runs without one. ``warnings`` are
-    for the person. ``source`` is the file; None for a client's.
+    for the person. ``source`` is the file; None for a client's. ``variables`` are the names and values of those that
+    were filled in.
     """
 
     name: str
@@ -129,6 +130,7 @@ class ServerConfig:
     target_audience: str | None = None
     target_service_account: str | None = None
     warnings: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def connect_seconds(self) -> float:
@@ -184,9 +186,10 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         sandbox=_sandbox(entry, endpoint),
         oauth=oauth,
         auth_provider=provider,
-        target_audience=entry.string("targetAudience"),
-        target_service_account=entry.string("targetServiceAccount"),
+        target_audience=entry.optional("targetAudience"),
+        target_service_account=entry.optional("targetServiceAccount"),
         warnings=tuple(entry.warnings),
+        variables=tuple(entry.filled.items()),
     )
 
 
@@ -273,15 +276,15 @@ def _oauth(entry: Entry) -> OAuthSettings:
         return OAuthSettings()
     return OAuthSettings(
         enabled=inner.boolean("enabled"),
-        client_id=inner.string("clientId"),
-        client_secret=inner.string("clientSecret"),
-        authorization_url=inner.string("authorizationUrl"),
-        token_url=inner.string("tokenUrl"),
-        scopes=inner.strings("scopes") or (),
-        redirect_uri=inner.string("redirectUri"),
-        token_param_name=inner.string("tokenParamName"),
-        audiences=inner.strings("audiences") or (),
-        client_metadata_url=inner.string("clientMetadataUrl"),
+        client_id=inner.optional("clientId"),
+        client_secret=inner.optional("clientSecret"),
+        authorization_url=inner.optional("authorizationUrl"),
+        token_url=inner.optional("tokenUrl"),
+        scopes=inner.all_expanded("scopes"),
+        redirect_uri=inner.optional("redirectUri"),
+        token_param_name=inner.optional("tokenParamName"),
+        audiences=inner.all_expanded("audiences"),
+        client_metadata_url=inner.optional("clientMetadataUrl"),
     )
 
 

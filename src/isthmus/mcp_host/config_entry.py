@@ -13,6 +13,7 @@ class ServerConfigError(IsthmusError):
 
 class Entry:
     """Reads typed values out of one object. ``where`` is its place, for errors; ``warnings`` are for the person.
+    ``filled`` are the variables that stood in what was read, with their values.
 
     What is not there is None, or empty. All raise ServerConfigError for what has another type.
     """
@@ -20,6 +21,7 @@ class Entry:
     def __init__(self, where: str, value: object, variables: Mapping[str, str]) -> None:
         self.where = where
         self.warnings: list[str] = []
+        self.filled: dict[str, str] = {}
         self._variables = variables
         if not isinstance(value, Mapping):
             raise ServerConfigError(f"{self.where}: expected an object {{...}}, received {_short(value)}")
@@ -81,9 +83,20 @@ class Entry:
         """A text with its variables, each of which must be set."""
         return self.expanded(key, self.string(key) or "", is_error=True)
 
+    def optional(self, key: str) -> str | None:
+        """A text with its variables, each of which must be set; None where it is not there."""
+        text = self.string(key)
+        return None if text is None else self.expanded(key, text, is_error=True)
+
+    def all_expanded(self, key: str) -> tuple[str, ...]:
+        """A list of texts with their variables, each of which must be set; empty where it is not there."""
+        texts = self.strings(key) or ()
+        return tuple(self.expanded(f"{key}[{index}]", text, is_error=True) for index, text in enumerate(texts))
+
     def expanded(self, key: str, text: str, *, is_error: bool) -> str:
         """`text` with its variables; an unset one is an error of the server, or a warning."""
         found = expand(text, self._variables)
+        self.filled.update(found.values)
         if found.unset:
             names = ", ".join(f"${name}" for name in found.unset)
             verb = "is" if len(found.unset) == 1 else "are"
