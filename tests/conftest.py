@@ -6,6 +6,7 @@ The working directory stays as it is. Helpers and fakes are in tests/support/, n
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,11 @@ def pytest_report_header() -> str:
 # How long an example takes says nothing on a loaded machine; pytest-timeout ends what hangs.
 hypothesis.settings.register_profile("isthmus", deadline=None)
 hypothesis.settings.load_profile("isthmus")
+
+
+# A shell starts what it puts in the background with SIGINT ignored, and programs pass that on to those they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -21,11 +21,16 @@ _CHUNK = 65_536
 MARK = "ISTHMUS_PROCESS_GROUP"
 """Environment variable by which descendants that left the group are found, where there is /proc."""
 _GUARD = """
-read -r group mark || exit
-read -r _
-kill -KILL "-$group"
-grep -lsa "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do kill -KILL "$pid"; done
+read -r mark || exit
+read -r group && read -r _
+kill_marked() {
+    grep -lsa "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do kill -KILL "$pid"; done
+}
+[ -z "$group" ] || kill -KILL "-$group"
+kill_marked
+[ -n "$group" ] || { sleep 0.5; kill_marked; }
 """
+# It knows the mark before there is a process: one that was just started when this process was killed is found by it.
 
 
 class ProcessGroup:
@@ -199,7 +204,7 @@ async def process_group(
     has_ended = False
     try:
         os.set_blocking(read_end, False)
-        async with group_guard() as announce:
+        async with group_guard(mark) as announce:
             try:
                 process = await asyncio.create_subprocess_exec(
                     *command,
@@ -214,7 +219,7 @@ async def process_group(
                 os.close(write_end)
             group = ProcessGroup(process, mark, read_end, on_output, spares_leader=spares_leader)
             try:
-                announce(process.pid, mark)
+                announce(process.pid)
                 yield group
                 has_ended = group.exit_code is not None
             finally:
@@ -228,10 +233,11 @@ async def process_group(
 
 
 @contextlib.asynccontextmanager
-async def group_guard(*, is_final: bool = False) -> AsyncGenerator[Callable[[int, str], None], None]:
+async def group_guard(mark: str, *, is_final: bool = False) -> AsyncGenerator[Callable[[int], None], None]:
     """A process that kills the announced group when the pipe to it closes, unless it is killed before.
 
-    `is_final`: it is not killed at the end, but does its work: what left the group goes, too, where there is /proc.
+    `mark` is what MARK is in the group's environment. `is_final`: it is not killed at the end, but does its work: what
+    left the group goes, too, where there is /proc.
     """
     read_end, write_end = os.pipe()
     try:
@@ -244,13 +250,18 @@ async def group_guard(*, is_final: bool = False) -> AsyncGenerator[Callable[[int
     finally:
         os.close(read_end)
 
-    def announce(group: int, mark: str) -> None:
-        os.write(write_end, f"{group} {mark}\n".encode())
+    has_group = False
+
+    def announce(group: int) -> None:
+        nonlocal has_group
+        has_group = True
+        os.write(write_end, f"{group}\n".encode())
 
     try:
+        os.write(write_end, f"{mark}\n".encode())
         yield announce
     finally:
-        if not is_final:
+        if not (is_final and has_group):
             # Not guard.kill(): it reaps a child that has just ended, behind the back of the event loop.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(guard.pid, signal.SIGKILL)

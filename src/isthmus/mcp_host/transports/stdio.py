@@ -12,8 +12,8 @@ import secrets
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import cast
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -55,8 +55,9 @@ async def stdio_streams(
         own = server_environment(environment, endpoint.env)
         plain = Launch((endpoint.command, *endpoint.args), endpoint.cwd, own)
         launch = plain if sandbox is None else await sandbox.launch(plain, environment, log)
-        announce = await stack.enter_async_context(group_guard(is_final=True))
-        process = await stack.enter_async_context(_started(launch, log, announce))
+        mark = secrets.token_hex(16)
+        announce = await stack.enter_async_context(group_guard(mark, is_final=True))
+        process = await stack.enter_async_context(_started(launch, log, mark, announce))
         reading_errors = asyncio.create_task(_read_errors(process, log))
         try:
             yield Incoming(process, log), Outgoing(process)
@@ -70,8 +71,9 @@ async def stdio_streams(
 
 
 @contextlib.asynccontextmanager
-async def _started(launch: Launch, log: ServerLog, announce: Any) -> AsyncGenerator[Process, None]:
-    mark = secrets.token_hex(16)
+async def _started(
+    launch: Launch, log: ServerLog, mark: str, announce: Callable[[int], None]
+) -> AsyncGenerator[Process, None]:
     process = await asyncio.create_subprocess_exec(
         *launch.command,
         stdin=PIPE,
@@ -83,7 +85,7 @@ async def _started(launch: Launch, log: ServerLog, announce: Any) -> AsyncGenera
         start_new_session=True,
     )
     try:
-        announce(process.pid, mark)
+        announce(process.pid)
         yield process
     finally:
         _signal(process, signal.SIGKILL)

@@ -1,0 +1,40 @@
+"""What a guard ends when the process that it guards for is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from support.waiting import eventually
+
+pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="marked processes are found in /proc")
+
+PROGRAM = """
+import asyncio, os, sys
+from isthmus.tools.process_group import MARK, group_guard
+
+async def main():
+    async with group_guard("a-mark-of-its-own") as announce:
+        child = await asyncio.create_subprocess_exec(
+            "sleep", "1000", env={**os.environ, MARK: "a-mark-of-its-own"}, start_new_session=True
+        )
+        if sys.argv[1] == "announced":
+            announce(child.pid)
+        print(child.pid, flush=True)
+        await asyncio.sleep(1000)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["announced", "not yet announced"])
+def test_a_process_that_was_just_started_ends_with_a_killed_agent(how: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", PROGRAM, how], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        child = psutil.Process(int(program.stdout.readline()))
+        os.kill(program.pid, signal.SIGKILL)
+    eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 30, what="the child has ended")
