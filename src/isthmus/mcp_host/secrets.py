@@ -1,6 +1,7 @@
 """What is secret in a server's configuration, and texts without it: for whatever is shown of a server or logged.
 
-Values of headers, of URL queries, of variables and options whose names speak of keys, tokens or passwords. Servers
+Values of headers, of URL queries, of variables and options whose names speak of keys, tokens or passwords, wherever
+they were filled in. Servers
 repeat what they were given in their error output. Pure; a value of three characters or fewer is no secret.
 """
 
@@ -18,6 +19,9 @@ _MARK = "isthmus__hidden"
 
 _PASSWORD_IN_URL = re.compile(r"://[^\s/@]*:[^\s/@]+@")
 _SPEAKING_NAME = re.compile(r"key|token|secret|passw|pwd|credential|auth|bearer|private|session|dsn", re.IGNORECASE)
+
+
+_FOLDERS = ("PWD", "OLDPWD")
 
 
 class Secrets:
@@ -58,10 +62,14 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
                 lines.append(f"Headers: {', '.join(f'{name}: {HIDDEN}' for name in headers)}")
     if config.timeout is not None:
         lines.append(f"Timeout: {config.timeout * 1000:g}ms")
-    return tuple(lines)
+    return tuple(map(secrets.hidden, lines))
 
 
 def _values(config: ServerConfig) -> Iterator[str]:
+    for name, value in config.variables:
+        if _SPEAKING_NAME.search(name) and name not in _FOLDERS:
+            yield value
+            yield quote(value, safe="")
     if config.oauth.client_secret:
         yield config.oauth.client_secret
     match config.endpoint:

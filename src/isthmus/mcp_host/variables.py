@@ -6,7 +6,7 @@ are expanded and what an unset variable means for each (:mod:`isthmus.mcp_host.c
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _REFERENCE = re.compile(
     r"\$(?:\{(?P<braced>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}|(?P<plain>[A-Za-z_]\w*))", re.ASCII
@@ -15,24 +15,29 @@ _REFERENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A text with its variables filled in; those that are unset stand as an empty text and are named in ``unset``."""
+    """A text with its variables filled in; those that are unset stand as an empty text and are named in ``unset``.
+
+    ``values`` are the variables that were filled in, with what they hold.
+    """
 
     text: str
     unset: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> Expanded:
     """`text` with its references replaced. What comes in by a value is not expanded again."""
     unset: list[str] = []
+    values: dict[str, str] = {}
 
     def value(found: re.Match[str]) -> str:
         name = found["braced"] or found["plain"]
         if variables.get(name):
-            return variables[name]
+            return values.setdefault(name, variables[name])
         if found["default"] is not None:
             return found["default"]
         if name not in variables:
             unset.append(name)
         return ""
 
-    return Expanded(_REFERENCE.sub(value, text), tuple(dict.fromkeys(unset)))
+    return Expanded(_REFERENCE.sub(value, text), tuple(dict.fromkeys(unset)), values)

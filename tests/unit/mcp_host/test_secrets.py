@@ -10,7 +10,12 @@ WORKSPACE = Path("/home/me/project")
 
 
 def server(**entry: Any) -> ServerConfig:
-    context = ConfigContext(Origin.USER, Path("/home/me/.gemini/settings.json"), WORKSPACE, {"TOKEN": "from-variable"})
+    context = ConfigContext(
+        Origin.USER,
+        Path("/home/me/.gemini/settings.json"),
+        WORKSPACE,
+        {"TOKEN": "from-variable", "PWD": str(WORKSPACE)},
+    )
     return decode_server("s", entry, context)
 
 
@@ -24,6 +29,14 @@ def test_the_summary_of_a_program_has_its_command_folder_and_timeout_and_no_secr
         "Environment: MY_TOKEN=***, LEVEL=***",
         "Timeout: 15000ms",
     )
+
+
+def test_what_a_variable_with_a_speaking_name_held_is_shown_nowhere() -> None:
+    program = server(command="$PWD/run", args=["$TOKEN", "-x${TOKEN}y", "--dsn", "postgres://h/d?u=${TOKEN}"])
+    assert summary(program, WORKSPACE) == ("Command: /home/me/project/run *** -x***y --dsn ***",)
+    assert summary(server(url="https://h/$TOKEN/sse")) == ("URL: https://h/***/sse",)
+    assert summary(server(command="x", cwd="/data/$TOKEN"))[1] == "Working Directory: /data/***"
+    assert Secrets(program).hidden("failed: from-variable") == "failed: ***"
 
 
 def test_a_folder_of_the_workspace_is_shown_from_there_and_the_workspace_itself_not() -> None:
