@@ -72,10 +72,13 @@ class ToolLoading:
             return False
         if self._options.mode is SearchMode.ALWAYS:
             return True
+        return self._tokens_of_servers > self._options.share * window
+
+    @cached_property
+    def _tokens_of_servers(self) -> int:
+        """Once for the segment: each step asks, and hundreds of schemas are to be written for it."""
         tools = (self._own.tools[name] for name in self._of_servers)
-        return sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in tools) > (
-            self._options.share * window
-        )
+        return sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in tools)
 
     def sent(self, loaded: Sequence[str] | None) -> tuple[Tool, ...]:
         """The tools whose schemas the model is sent: those that are loaded come last, in the order of loading."""
