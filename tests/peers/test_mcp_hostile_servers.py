@@ -59,6 +59,11 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
         (hostile("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
         (hostile("bad-version"), "3000-01-01"),
         (hostile("nothing"), "it is connected and offers nothing that can be used"),
+        pytest.param(
+            hostile("plain", includeTools=["OK", "oook(x)"]),
+            "offers nothing that can be used (includeTools names 'OK', 'oook', which it does not have; it has: ok)",
+            marks=pytest.mark.requirement("MCP-131"),
+        ),
     ],
 )
 async def test_a_server_that_cannot_be_used_says_why_and_the_others_go_on(

@@ -20,9 +20,14 @@ ToolKey: TypeAlias = tuple[str, str]
 
 def is_included(tool: str, include: Collection[str] | None, exclude: Collection[str]) -> bool:
     """Whether includeTools and excludeTools leave `tool` in; exclude wins. ``tool(...)`` counts as ``tool``."""
-    if tool in {entry.partition("(")[0] for entry in exclude}:
+    if tool in set(map(tool_named, exclude)):
         return False
-    return include is None or tool in {entry.partition("(")[0] for entry in include}
+    return include is None or tool in set(map(tool_named, include))
+
+
+def tool_named(entry: str) -> str:
+    """The tool that an entry of includeTools or excludeTools names: ``tool(...)`` counts as ``tool``."""
+    return entry.partition("(")[0]
 
 
 def valid_name(name: str) -> str:

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.mcp_host.listing import ListedTool, Listing
-from isthmus.mcp_host.names import is_included
+from isthmus.mcp_host.names import is_included, tool_named
 from isthmus.mcp_host.schema import Nodes, UnusableSchemaError, usable_schema, without_refused_names
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
@@ -18,6 +18,8 @@ MAXIMUM_DESCRIPTION = 10_000
 """Characters of a description that reach the model."""
 MAXIMUM_DROPPED = 50
 """Tools of which it is said why they are left out; of more, how many."""
+SHOWN_NAMES = 10
+"""Names of tools in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def usable_tools(
 ) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
     """The tools that the configuration leaves in and whose schema can be used, and why others cannot."""
     tools: dict[str, OfferedTool] = {}
-    dropped: list[str] = []
+    dropped = [*_not_there("includeTools", include or (), listed), *_not_there("excludeTools", exclude, listed)]
     nodes = Nodes()
     is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
     for tool in listed:
@@ -103,6 +105,16 @@ def usable_tools(
     if len(dropped) > MAXIMUM_DROPPED:
         dropped[MAXIMUM_DROPPED:] = [f"and {len(dropped) - MAXIMUM_DROPPED:,} more"]
     return tuple(tools.values()), tuple(dropped)
+
+
+def _not_there(key: str, names: Collection[str], listed: tuple[ListedTool, ...]) -> Iterator[str]:
+    """What is said of names in the settings that no tool has: a slip there takes a tool away, or leaves one in."""
+    found = [tool.name for tool in listed]
+    strange = [repr(name[:80]) for name in dict.fromkeys(map(tool_named, names)) if name not in found]
+    if found and strange:
+        more = f" and {len(found) - SHOWN_NAMES} more" if len(found) > SHOWN_NAMES else ""
+        has = ", ".join(name[:80] for name in found[:SHOWN_NAMES]) + more
+        yield f"{key} names {', '.join(strange[:SHOWN_NAMES])}, which it does not have; it has: {has}"
 
 
 def _version(tool: ListedTool) -> str:
