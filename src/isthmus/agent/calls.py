@@ -274,6 +274,9 @@ class CallRunner:
         now = replace(policy, grants=policy.grants | self._grants() | trusted | kept)
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
         if isinstance(proposal, McpDetails):
+            if _is_named_after_another(tool.name, proposal.server_name, self._tools):
+                # Who allowed that name meant the server that has it.
+                now = replace(now, grants=now.grants - {ToolGrant(tool.name)})
             named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
             if proposal.server_name not in self._tools.tools:
                 # As allow-lists name a server's tools: all of them, or one by the server's own name for it.
@@ -302,6 +305,14 @@ class CallRunner:
         items = ready.tool.run(ready.announced.input_parameters, ready.context, approved)
         edit = approved.details if isinstance(approved.details, FileDiff) else None
         return self._execution.begin(ready.announced, cast("AsyncGenerator[ToolItem, None]", items), edit)
+
+
+def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:
+    """Whether a tool that a server named as it likes has the name by which allow-lists mean another server, or a tool
+    of that one."""
+    others = [other.name for other in tools.servers if other.name != server]
+    is_own = tool.startswith(f"{server}__")
+    return not is_own and any(tool == other or tool.startswith((f"{other}.", f"{other}__")) for other in others)
 
 
 def _description(tool: Tool, item: OpenCall) -> str:
