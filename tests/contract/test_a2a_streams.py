@@ -290,7 +290,7 @@ async def test_stopping_the_server_ends_open_streams_properly(workspace: Path) -
             server.server.stop()
             async for chunk in chunks:  # an unclean end raises RemoteProtocolError here
                 text += chunk
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30
         assert text.endswith(": the server is stopping\n\n")
         assert (await sending)["status"]["state"] == "working"
         assert [task.state for task in await agent.tasks()] == [TaskState.WORKING] * 2

@@ -291,7 +291,7 @@ async def test_nothing_is_left_of_a_server_when_the_host_closes_which_does_not_w
         family = [server, *server.children(recursive=True)]
         assert len(family) == (2 if way == "grandchild" else 1)
         began = time.monotonic()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family))
 
 
@@ -344,7 +344,7 @@ async def test_a_host_that_closes_while_a_server_hangs_does_not_wait_for_it(
         await host.tools(ToolScope(workspace))
         await eventually_async(lambda: pid_file.exists() and pid_file.read_text())
         began = time.monotonic()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     eventually(lambda: not psutil.pid_exists(int(pid_file.read_text())))
 
 

@@ -17,7 +17,7 @@ INTERVAL = 0.01
 """Seconds between two looks at a condition."""
 
 
-def eventually(condition: Callable[[], T], seconds: float = 10, *, what: str = "") -> T:
+def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "") -> T:
     """Call `condition` until it returns something true, and return that.
 
     After `seconds` an AssertionError says `what` was waited for and what came last. Not for use inside an event loop:
@@ -38,7 +38,7 @@ def eventually(condition: Callable[[], T], seconds: float = 10, *, what: str = "
         time.sleep(INTERVAL)
 
 
-async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 10, *, what: str = "") -> T:
+async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 30, *, what: str = "") -> T:
     """`eventually` for a running event loop, which goes on meanwhile. `condition` may return a value or an awaitable.
 
     An awaitable that never ends is cut off at the deadline as well.
