@@ -112,7 +112,9 @@ async def test_bad_entries_of_a_listing_are_repaired_or_dropped_and_the_good_one
 ) -> None:
     async with hosting(home, {"s": hostile("bad-entries")}) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
-        assert list(tools) == ["no_schema", "php", "bad_extras", "loop", "ok"]
+        mended = ["no_schema", "php", "bad_extras", "loop", "numbers"]
+        assert list(tools) == [*mended, "s__elicitation", "s__sampling", "ok"]
+        json.dumps([tool.parameters for tool in tools.values()], allow_nan=False)
         status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
         for told in ("tools[0]: expected an object", "string_schema: ", "ok: it is listed twice"):
             assert told in (status.problem or ""), told

@@ -184,6 +184,7 @@ async def test_structured_content_that_does_not_fit_its_schema_is_a_warning_and_
         ]
         # A schema without an end says nothing.
         assert (await success_of(tools["loop"], tool_context(workspace))).output.text == "taken as it is"
+        assert (await success_of(tools["twice"], tool_context(workspace))).output.text == "taken as it is"
 
 
 @pytest.mark.requirement("MCP-010", "MCP-099", "MCP-109")

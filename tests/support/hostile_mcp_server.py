@@ -5,6 +5,7 @@ code says.
 """
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -20,6 +21,11 @@ TOOL = {
     "inputSchema": {"type": "object", "properties": {"x": {"type": "string"}}},
 }
 LOOP = {"$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}}, "$ref": "#/$defs/a"}
+
+TWICE = {
+    "$defs": {**{f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(60)}, "a60": {}},
+    "$ref": "#/$defs/a0",
+}
 
 
 def send(message: Any) -> None:
@@ -52,6 +58,9 @@ def tools(page: int) -> Any:
                 {"name": "php", "inputSchema": {"type": "object", "properties": [], "required": []}},
                 {"name": "bad_extras", "inputSchema": {"type": "object"}, "annotations": "x", "title": 7, "_meta": 1},
                 {"name": "loop", "inputSchema": {"type": "object", "properties": {"p": LOOP}}, "outputSchema": LOOP},
+                {"name": "numbers", "inputSchema": {"properties": {"p": {"minimum": math.nan, "maximum": math.inf}}}},
+                {**TOOL, "name": "elicitation"},
+                {**TOOL, "name": "sampling"},
             ]
             return {"tools": [*bad, TOOL, TOOL]}
         case "endless-pages":
@@ -74,7 +83,8 @@ def tools(page: int) -> Any:
             return {"tools": json.loads(Path(sys.argv[3]).read_text())}
         case "bad-structured":
             output = {"type": "object", "properties": {"n": {"type": "integer"}}}
-            return {"tools": [{**TOOL, "outputSchema": output}, {**TOOL, "name": "loop", "outputSchema": LOOP}]}
+            outputs = {"ok": output, "loop": LOOP, "twice": TWICE}
+            return {"tools": [{**TOOL, "name": name, "outputSchema": found} for name, found in outputs.items()]}
         case "read-only" | "slow-read-only":
             return {"tools": [{**TOOL, "annotations": {"readOnlyHint": True}}]}
         case _:

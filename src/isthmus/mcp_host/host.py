@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isthmus.client import ELICITATION
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.client_servers import client_config, require_known, require_name
 from isthmus.mcp_host.config import Origin, ServerConfig
@@ -21,6 +22,7 @@ from isthmus.mcp_host.manifests import Manifests
 from isthmus.mcp_host.names import assign_names
 from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS, resource_tools
+from isthmus.mcp_host.server_questions import SAMPLING
 from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool import McpTool
@@ -85,7 +87,8 @@ class McpHost:
         self._is_closed = False
         self._manifests = None if options.cache is None else Manifests(options.cache)
         self._gate = SpawnGate()
-        self._reserved = frozenset({*own.tools, SEARCH_TOOL, *RESOURCE_TOOLS})
+        # What a server asks goes by the last two names: none of its tools is to pass for that.
+        self._reserved = frozenset({*own.tools, SEARCH_TOOL, *RESOURCE_TOOLS, ELICITATION, SAMPLING})
 
     # --- ToolSource --------------------------------------------------------------------------------------------------
 
