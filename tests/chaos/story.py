@@ -63,6 +63,8 @@ class Watched:
     state: str = ""
     waiting: dict[str, bool] = field(default_factory=dict[str, bool])
     """The calls that ask; True when they are answered."""
+    options: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What each of them may be answered."""
     following: bool = False
     executed: int = 0
     more_in_life: int = 0
@@ -87,12 +89,27 @@ class Watched:
 
 
 class Story:
-    """Plays one story in ``folder``. ``deaths`` are the lives' ends, in order; the last life lives."""
+    """Plays one story in ``folder``. ``deaths`` are the lives' ends, in order; the last life lives.
 
-    def __init__(self, folder: Path, deaths: Sequence[Death], seed: int, tasks: int = 4) -> None:
+    ``prompt`` is how the message of a task begins, its number in place of ``{}``.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        deaths: Sequence[Death],
+        seed: int,
+        tasks: int = 4,
+        *,
+        script: str = SCRIPT,
+        prompt: str = "work {}",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         self.traces = folder / "traces"
         self.deaths = list(deaths)
+        self.prompt = prompt
+        self._environment = dict(environment or {})
         self.kills: Counter[str] = Counter()
         self.tasks: dict[str, Watched] = {}
         self.told_late = 0
@@ -106,7 +123,7 @@ class Story:
         self._life = 0
         self._death = Death()
         (folder / "work").mkdir(parents=True)
-        (folder / "script.yaml").write_text(SCRIPT.replace("TRACES", str(self.traces)), encoding="utf-8")
+        (folder / "script.yaml").write_text(script.replace("TRACES", str(self.traces)), encoding="utf-8")
 
     async def play(self) -> None:
         """Live after life until every task has ended."""
@@ -128,7 +145,7 @@ class Story:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                env={**os.environ, **self._environment, "PYTHONPATH": str(Path(__file__).parents[1])},
                 limit=2**24,
             )
         self._process = process
@@ -197,6 +214,8 @@ class Story:
                 call = event["tool_call"]
                 if call["status"] == "PENDING" and "confirmation_request" in call:
                     task.waiting.setdefault(call["tool_call_id"], False)
+                    options = call["confirmation_request"]["options"]
+                    task.options[call["tool_call_id"]] = [option["id"] for option in options]
                 else:
                     task.waiting.pop(call["tool_call_id"], None)
                 if call["status"] == "EXECUTING" and call["tool_name"] != "list_directory":
@@ -244,7 +263,7 @@ class Story:
             self.tasks.setdefault(task_id, Watched(task_id, number))
         known = {task.number for task in self.tasks.values()}
         for number in [number for number in self._wanted if number not in known]:
-            task_id = (await self._ask(do="prompt", text=f"work {number}"))["result"]
+            task_id = (await self._ask(do="prompt", text=self.prompt.format(number)))["result"]
             self.tasks[task_id] = Watched(task_id, number)
 
     async def _watch(self, task: Watched) -> None:
@@ -282,7 +301,7 @@ class Story:
         return []
 
     async def _answer(self, task: Watched, call: str) -> None:
-        option = "cancel" if self._random.random() < 0.15 else "proceed_once"
+        option = "cancel" if self._random.random() < 0.15 else task.options[call][0]
         answers = [
             self._ask(do="answer", task=task.task_id, call=call, option=option, by=client) for client in ("one", "two")
         ]

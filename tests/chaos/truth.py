@@ -29,7 +29,7 @@ async def check(story: Story) -> None:
         for task in story.tasks.values():
             events = await journal.events(task.task_id, 0, 100_000)
             kept = [(item.seq or 0, json.dumps(event_to_json(item.event), sort_keys=True)) for item in events]
-            _check_replay(task, rows[task.task_id], kept)
+            check_replay(task, rows[task.task_id], kept)
             _check_calls(task, [item.event for item in events], begun, traces)
             assert not await journal.inbox(task.task_id), f"task {task.number} has something left in its inbox"
     finally:
@@ -41,7 +41,8 @@ def _lines(story: Story, name: str) -> "Counter[str]":
     return Counter(file.read_text(encoding="utf-8").splitlines() if file.exists() else [])
 
 
-def _check_replay(task: Watched, row: TaskRow, kept: Sequence[tuple[int, str]]) -> None:
+def check_replay(task: Watched, row: TaskRow, kept: Sequence[tuple[int, str]]) -> None:
+    """Raise AssertionError when a task is left over, or was seen otherwise than it is kept."""
     assert row.state.is_terminal, f"task {task.number} is left {row.state}"
     assert row.owner is None, f"task {task.number} is still leased"
     assert [seq for seq, _ in kept] == list(range(1, row.seq + 1)), f"the events of task {task.number} have gaps"
