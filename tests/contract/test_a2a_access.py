@@ -31,9 +31,9 @@ async def raw(server: RawClient, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
         found = re.search(rb"content-length: (\d+)", head)
-        return head + (await asyncio.wait_for(reader.readexactly(int(found[1])), 10) if found else b"")
+        return head + (await asyncio.wait_for(reader.readexactly(int(found[1])), 30) if found else b"")
     finally:
         writer.close()
 
@@ -151,9 +151,9 @@ async def test_a_request_whose_head_does_not_come_is_not_waited_for(
         try:
             if before:
                 writer.write(before)
-                await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 10)
+                await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 30)
             writer.write(begun)
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), 30) == b""
         finally:
             writer.close()
 

@@ -333,12 +333,12 @@ async def test_a_signal_ends_streams_and_the_process_properly(workspace: Path, n
             b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer test-token\r\n"
             b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
         )
-        await asyncio.wait_for(reader.readuntil(b'"state":"working"'), 10)
+        await asyncio.wait_for(reader.readuntil(b'"state":"working"'), 30)
         process.send_signal(number)
-        rest = await asyncio.wait_for(reader.read(), 10)
+        rest = await asyncio.wait_for(reader.read(), 30)
         assert rest.endswith(b": the server is stopping\n\n\r\n0\r\n\r\n")
         writer.close()
-        out, _ = await asyncio.wait_for(process.communicate(), 10)
+        out, _ = await asyncio.wait_for(process.communicate(), 30)
         assert out == b"closed after the server\n"
         assert process.returncode == 0
     finally:

@@ -53,7 +53,7 @@ class Listener:
         return decision
 
     async def end(self) -> None:
-        await asyncio.wait_for(self.task, 10)
+        await asyncio.wait_for(self.task, 30)
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ async def remote() -> AsyncGenerator[RemoteAgent]:
     finally:
         await agent.aclose()
         server.should_exit = True
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, 30)
 
 
 async def read(turn: Turn) -> list[AgentEvent]:

@@ -40,7 +40,7 @@ async def test_without_the_token_every_method_and_path_is_401(workspace: Path, m
             {"authorization": f"Bearer {companion.token}x"},
             {"authorization": f"Bearer {companion.token[:-1]}"},
         ]
-        async with httpx2.AsyncClient(trust_env=False, timeout=10) as http:
+        async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
             for path, headers in itertools.product(("/mcp", "/", "/elsewhere"), wrong):
                 response = await http.request(method, url + path, headers=headers)
                 assert response.status_code == 401, (path, headers)

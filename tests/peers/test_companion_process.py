@@ -27,7 +27,7 @@ def _mode(path: Path) -> int:
 
 
 def _status(port: int) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("GET", "/mcp")
         return connection.getresponse().status
@@ -132,7 +132,7 @@ def test_a_signal_stops_the_server_and_removes_every_file_of_the_run(
         assert not companion.discovery_file.exists()
         assert list((surroundings.runtime / "isthmus").iterdir()) == []
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", companion.ready["port"]), timeout=5)
+            socket.create_connection(("127.0.0.1", companion.ready["port"]), timeout=30)
         assert companion.process.stderr is not None
         assert companion.process.stderr.read() == ""
 
@@ -341,11 +341,11 @@ def test_a_companion_that_exec_started_stays_for_the_agents_that_came_to_it(
         port = int(read_line(first))
         with agent() as second:
             assert int(read_line(second)) == port
-            first.communicate(timeout=10)
+            first.communicate(timeout=30)
             with pytest.raises(AssertionError, match="not within"):  # it looks after its agents twice a second
                 eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), seconds=2)
             assert _status(port) == 401
-            second.communicate(timeout=10)
+            second.communicate(timeout=30)
     eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), what="the companion's end")
 
 

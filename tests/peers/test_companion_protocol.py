@@ -45,7 +45,7 @@ async def test_a_client_that_probes_newer_protocol_versions_falls_back_to_a_hand
     async with running_companion(workspace) as companion:
         headers = {"authorization": f"Bearer {companion.token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=10, trust_env=False) as http,
+            httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http,
             mcp.Client(streamable_http_client(companion.url, http_client=http), mode="auto") as client,
         ):
             assert len((await client.list_tools()).tools) == 2

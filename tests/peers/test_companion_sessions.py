@@ -140,7 +140,7 @@ async def test_a_decision_right_before_the_editor_quits_is_still_delivered(works
             _, message = await stream.until("ide/diffAccepted")
             assert message["params"]["content"] == "new\n"
             await stream.ended()
-        await asyncio.wait_for(companion.task, 10)
+        await asyncio.wait_for(companion.task, 30)
         assert not Path(companion.ready.discovery_file).exists()
 
 

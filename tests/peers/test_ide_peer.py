@@ -51,11 +51,11 @@ async def neovim_companion(
         ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         running = asyncio.create_task(host.run(ready.set_result))
         try:
-            await asyncio.wait_for(ready, 10)
+            await asyncio.wait_for(ready, 30)
             yield neovim, running
         finally:
             host.stop()
-            await asyncio.wait_for(running, 10)
+            await asyncio.wait_for(running, 30)
 
 
 def open_paths(peer: IdePeer) -> list[str]:
@@ -164,16 +164,16 @@ async def test_what_the_person_accepts_in_neovim_reaches_the_agent(workspace: Pa
         await eventually_async(lambda: two_tabs(neovim), what="the diff view")
         await neovim.set_lines("one", "TWO", "three")
         await neovim.command("wq")
-        assert await asyncio.wait_for(reviewing, 10) == Accepted("one\nTWO\nthree\n")
+        assert await asyncio.wait_for(reviewing, 30) == Accepted("one\nTWO\nthree\n")
         await view_is_closed(neovim)
 
         reviewing = asyncio.create_task(peer.open_diff(path, "no\n"))
         await eventually_async(lambda: two_tabs(neovim), what="the diff view")
         await neovim.command("quit")
-        assert await asyncio.wait_for(reviewing, 10) == Rejected()
+        assert await asyncio.wait_for(reviewing, 30) == Rejected()
 
         await neovim.quit()
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, 30)
         await eventually_async(lambda: not peer.connected, what="the agent notices that the editor is gone")
         await peer.aclose()
 
@@ -186,7 +186,7 @@ async def test_the_agent_takes_a_review_back_with_the_persons_edits(workspace: P
         reviewing = asyncio.create_task(peer.open_diff(path, "proposed\n"))
         companion.editor.edit_diff(await shown(companion), "edited\n")
         assert await peer.close_diff(path) == "edited\n"
-        assert await asyncio.wait_for(reviewing, 5) == Closed("edited\n")
+        assert await asyncio.wait_for(reviewing, 30) == Closed("edited\n")
         await peer.aclose()
 
 
@@ -210,5 +210,5 @@ async def test_a_restarted_companion_shows_the_waiting_review_again(workspace: P
     await eventually_async(lambda: not peer.connected, what="the agent notices")
     async with running_companion(workspace) as second:
         second.editor.accept_diff(await shown(second))
-        assert await asyncio.wait_for(reviewing, 10) == Accepted("proposed\n")
+        assert await asyncio.wait_for(reviewing, 30) == Accepted("proposed\n")
         await peer.aclose()

@@ -146,7 +146,7 @@ async def test_a_redirect_with_another_state_is_refused(home: Path, workspace: P
         redirect_uri = httpx2.URL(url[0]).params["redirect_uri"]
         assert (await browser.get(f"{redirect_uri}?code=x&state=guessed")).status_code == 400
         assert (await browser.get(redirect_uri.replace("callback", "other"))).status_code == 404
-        await asyncio.wait_for(lines.aclose(), 10)
+        await asyncio.wait_for(lines.aclose(), 30)
 
 
 async def test_a_program_and_an_unknown_server_have_no_login(home: Path, workspace: Path) -> None:

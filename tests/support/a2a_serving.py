@@ -153,5 +153,5 @@ async def serving(agent: AgentClient, options: ServerOptions | None = None, **mo
             yield RawClient(server.url, app, server, http)
     finally:
         server.stop()
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, 30)
         await agent.aclose()

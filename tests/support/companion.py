@@ -51,7 +51,7 @@ class RunningCompanion:
     async def end(self) -> None:
         """Stop, and wait until it has ended."""
         self.host.stop()
-        await asyncio.wait_for(self.task, 10)
+        await asyncio.wait_for(self.task, 30)
 
 
 @asynccontextmanager
@@ -63,7 +63,7 @@ async def running_companion(
     host = CompanionHost(editor, fresh=fresh, allow_agent_accept=allow_agent_accept)
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(host.run(ready.set_result))
-    await asyncio.wait({task, ready}, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({task, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         task.result()
     companion = RunningCompanion(editor, host, ready.result(), task)

@@ -94,7 +94,7 @@ async def gemini_a2a_server(
         async def answers() -> bool:
             assert process.returncode is None, log_file.read_text(encoding="utf-8")[-4000:]
             try:
-                async with httpx2.AsyncClient(trust_env=False, timeout=5) as http:
+                async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
                     return (await http.get(f"{url}.well-known/agent-card.json")).status_code == 200
             except httpx2.TransportError:
                 return False

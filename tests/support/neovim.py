@@ -28,21 +28,21 @@ class RunningNeovim:
     async def command(self, *commands: str) -> None:
         """Run Ex commands, as `:` does."""
         for command in commands:
-            await self.connection.request("nvim_command", command, timeout=10)
+            await self.connection.request("nvim_command", command, timeout=30)
 
     async def type(self, keys: str) -> None:
         """Type keys (`<Esc>`, `<C-v>`, ... as Neovim writes them) and wait until Neovim has taken them all."""
-        await self.connection.request("nvim_input", keys, timeout=10)
+        await self.connection.request("nvim_input", keys, timeout=30)
         # A request is answered in its turn, after the keys that came before it.
         await self.lua("return 0")
 
     async def lua(self, code: str, *arguments: object) -> Any:
         """Run Lua and return what it returns."""
-        return await self.connection.request("nvim_exec_lua", code, list(arguments), timeout=10)
+        return await self.connection.request("nvim_exec_lua", code, list(arguments), timeout=30)
 
     async def mode(self) -> str:
         """The mode as `:help mode()` names it."""
-        mode: dict[str, Any] = await self.connection.request("nvim_get_mode", timeout=10)
+        mode: dict[str, Any] = await self.connection.request("nvim_get_mode", timeout=30)
         return mode["mode"]
 
     async def lines(self) -> list[str]:
@@ -65,7 +65,7 @@ class RunningNeovim:
         """Leave Neovim, and wait until it is gone."""
         with suppress(RpcClosedError):
             await self.command(command)
-        await asyncio.wait_for(self.process.wait(), 10)
+        await asyncio.wait_for(self.process.wait(), 30)
 
 
 @asynccontextmanager

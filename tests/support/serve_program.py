@@ -73,7 +73,7 @@ async def serve_program(
         if process.returncode is None:
             process.terminate()
             try:
-                await asyncio.wait_for(process.wait(), 10)
+                await asyncio.wait_for(process.wait(), 30)
             except TimeoutError:
                 process.kill()
                 await process.wait()

@@ -324,7 +324,7 @@ async def test_ctrl_c_before_the_agent_has_answered_gives_the_prompt_back(conver
     waiting = asyncio.Event()
     running = conversation.start(SlowAgent(edits))
     conversation.type("do it")
-    await asyncio.wait_for(waiting.wait(), 10)
+    await asyncio.wait_for(waiting.wait(), 30)
     os.kill(os.getpid(), signal.SIGINT)
     await conversation.wait_for("Not sent.")
     conversation.type("/quit")

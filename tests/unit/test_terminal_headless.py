@@ -237,7 +237,7 @@ async def test_a_signal_cancels_the_task_and_then_ends_the_run(number: signal.Si
     running = asyncio.ensure_future(headless(agent, "json"))
     await eventually_async(lambda: bool(agent.followers), what="the run has begun")
     os.kill(os.getpid(), number)
-    run = await asyncio.wait_for(running, 10)
+    run = await asyncio.wait_for(running, 30)
     assert run.code == 128 + number
     assert run.json["response"] == "working"
     assert run.json["error"] == {
@@ -264,7 +264,7 @@ async def test_a_second_interrupt_does_not_wait_for_the_agent() -> None:
     os.kill(os.getpid(), signal.SIGINT)
     await asyncio.sleep(0)
     os.kill(os.getpid(), signal.SIGINT)
-    run = await asyncio.wait_for(running, 5)
+    run = await asyncio.wait_for(running, 30)
     assert run.code == 130
     await agent.aclose()
 
@@ -334,7 +334,7 @@ async def test_when_nobody_reads_the_stream_any_more_the_task_is_stopped_quietly
     agent = scripted(TextContent("t", "one"), TextContent("t", "two"), Wait(asyncio.Event()))
     out, err = BrokenPipe(), io.StringIO()
     options = HeadlessOptions("do it", "stream-json", {"workspace_path": WORKSPACE})
-    code = await asyncio.wait_for(run_headless(agent, options, out, err), 10)
+    code = await asyncio.wait_for(run_headless(agent, options, out, err), 30)
     assert code == ExitCode.CANCELLED
     assert err.getvalue() == ""
     assert (await agent.tasks())[0].state is TaskState.CANCELED

@@ -24,10 +24,10 @@ async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_when_i
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}")
     known = await editor.open_files()
-    await neovim.connection.request("nvim_input", "r", timeout=5)  # waits for a character, and answers nothing else
+    await neovim.connection.request("nvim_input", "r", timeout=30)  # waits for a character, and answers nothing else
     assert await editor.open_files() == known
     await editor.open_diff(review(path, "proposed\n"))
-    await neovim.connection.request("nvim_input", "<Esc>", timeout=5)
+    await neovim.connection.request("nvim_input", "<Esc>", timeout=30)
     await eventually_async(lambda: neovim.tabs(), what="an answer")
     assert await neovim.tabs() == 2
     await neovim.command("write")
@@ -41,12 +41,12 @@ async def test_a_review_that_was_taken_back_while_neovim_was_at_a_prompt_is_not_
     monkeypatch.setattr("isthmus.editors.neovim._OPEN_DIFF_SECONDS", 0.1)
     monkeypatch.setattr("isthmus.editors.neovim._COMMAND_SECONDS", 0.3)
     path = make_file(workspace, "a.py")
-    await neovim.connection.request("nvim_input", "r", timeout=5)
+    await neovim.connection.request("nvim_input", "r", timeout=30)
     await editor.open_diff(review(path, "proposed\n"))
     with pytest.raises(EditorError, match="waits at a prompt"):
         await editor.save(path)
     assert await editor.close_diff("review-1") == "proposed\n"
-    await neovim.connection.request("nvim_input", "<Esc>", timeout=5)
+    await neovim.connection.request("nvim_input", "<Esc>", timeout=30)
     await view_is_closed(neovim)
     assert heard.decisions == []
 
@@ -60,7 +60,7 @@ async def test_quitting_ends_the_changes_at_once_and_rejects_what_is_open(
     await editor.open_diff(review(path, "proposed\n"))
     await neovim.command("tabprevious")
     await neovim.quit(command)
-    await asyncio.wait_for(heard.task, 2)
+    await asyncio.wait_for(heard.task, 30)
     assert heard.decisions == [DiffRejected("review-1")]
     with pytest.raises(EditorGoneError):
         await editor.open_files()
@@ -73,7 +73,7 @@ async def test_a_crash_ends_the_changes_at_once(
 ) -> None:
     await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
     neovim.process.kill()
-    await asyncio.wait_for(heard.task, 2)
+    await asyncio.wait_for(heard.task, 30)
     with pytest.raises(EditorGoneError):
         await editor.close_diff("review-1")
 

@@ -89,7 +89,7 @@ async def test_the_last_words_before_a_message_that_came_meanwhile_are_kept_befo
     agent = LastWordAgent()
     async with engine_on(tmp_path, agent) as engine:
         turn = await engine.prompt(PromptMessage("one"))
-        await asyncio.wait_for(agent.started.wait(), 10)
+        await asyncio.wait_for(agent.started.wait(), 30)
         await engine.prompt(PromptMessage("two", task_id=turn.task_id))
         agent.release.set()
         assert events(await all_of(turn))[-1] == StateChange(TaskState.COMPLETED)

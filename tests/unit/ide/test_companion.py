@@ -51,7 +51,7 @@ async def companion(editor: HeadlessEditor) -> AsyncGenerator[Companion]:
     running = asyncio.create_task(companion.run())
     yield companion
     editor.quit()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 30)
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ async def test_waiting_for_reviews_ends_with_the_first_one_or_at_the_deadline(
     assert await companion.wait_for_reviews(0.01) == ()
     waiting = asyncio.create_task(companion.wait_for_reviews(10))
     review = await companion.open_diff(client, "/a", "new")
-    assert await asyncio.wait_for(waiting, 5) == (review,)
+    assert await asyncio.wait_for(waiting, 30) == (review,)
     assert await companion.wait_for_reviews(0) == (review,)
 
 

@@ -14,7 +14,7 @@ async def ask(redirect_uri: str, line: bytes, host: str = "127.0.0.1") -> bytes:
     """What the receiver answers to a request of this first line."""
     reader, writer = await asyncio.open_connection(host, urlsplit(redirect_uri).port)
     writer.write(line + b"\r\nHost: localhost\r\n\r\n")
-    answer = await asyncio.wait_for(reader.read(), 10)
+    answer = await asyncio.wait_for(reader.read(), 30)
     writer.close()
     return answer
 
