@@ -116,6 +116,20 @@ async def test_every_kind_of_question_is_described(
     assert last.text.startswith(text)
 
 
+async def test_a_question_about_an_mcp_tool_has_its_arguments_and_what_the_server_says_of_it(workspace: Path) -> None:
+    described = "wipe of the MCP server files\nIts server says that it can destroy things."
+    request = ConfirmationRequest((), mcp_details=McpDetails("files", "wipe"))
+    call = ToolCall("c", ToolCallStatus.PENDING, "wipe", {"path": "/é"}, described, confirmation_request=request)
+    agent = MemoryAgent(lambda _: (Ask((call,)),), default_workspace=str(workspace))
+    async with serving(agent) as server:
+        *_, last = await server.stream("message/stream", prompt("ask"), PLAIN)
+    assert last.text.splitlines()[:3] == [
+        "May the tool wipe of the MCP server files run?",
+        "Its server says that it can destroy things.",
+        '{"path": "/é"}',
+    ]
+
+
 async def test_two_questions_are_not_answered_by_one_word(workspace: Path) -> None:
     calls = (write_file_call("one"), write_file_call("two"))
     agent = MemoryAgent(lambda _: (Ask(calls),), default_workspace=str(workspace))

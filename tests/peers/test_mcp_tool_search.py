@@ -115,8 +115,8 @@ async def test_tools_that_say_that_they_only_read_are_free_where_the_person_says
         tools = (await host.tools(scope)).tools
         assert tools["look"].kind is kind
         assert tools["wipe"].kind is tools["record_0_aardvark"].kind is ToolKind.OTHER
-        assert tools["wipe"].describe({}) == "wipe of the MCP server many (its server says that it can destroy things)"
-        assert tools["look"].describe({}) == "look of the MCP server many (its server says that it only reads)"
+        assert tools["wipe"].describe({}) == "wipe of the MCP server many\nIts server says that it can destroy things."
+        assert tools["look"].describe({}) == "look of the MCP server many\nIts server says that it only reads."
 
 
 @pytest.mark.anyio

@@ -157,6 +157,19 @@ def test_of_what_another_tool_gave_the_beginning_is_shown_without_a_code_blocks_
     assert lines[-1] == "    … 14 more lines"
 
 
+def test_a_long_line_of_a_result_is_folded_so_that_its_end_is_seen() -> None:
+    call = ToolCall("m", ToolCallStatus.PENDING, "get-picture", {}, "get-picture of the MCP server pictures {}")
+    path = "/home/somebody/" + "a-long-folder-name/" * 5 + "picture.png"
+    text = Transcript().show(*run(call, ToolOutput(text=f"one\n[image image/png, 4 KB; kept in {path}]\nlast"))).text
+    lines = text.splitlines()
+    assert lines[0] == "✓ get-picture  of the MCP server pictures {}  1s"
+    assert "".join(line.strip() for line in lines[2:-1]).replace(" ", "").endswith(f"keptin{path}]")
+    assert (lines[1], lines[-1]) == ("    one", "    last")
+    endless = Transcript().show(*run(call, ToolOutput(text="x" * 5000 + "\nlast"))).text.splitlines()
+    assert len(endless) == 10
+    assert (endless[-2][-1], endless[-1]) == ("…", "    … 1 more line")
+
+
 def test_a_long_diff_is_cut_and_says_so() -> None:
     diff = FileDiff("a.txt", f"{WORKSPACE}/a.txt", "".join(f"{number}\n" for number in range(1000)))
     asked = replace(edit_call(), confirmation_request=ConfirmationRequest(OPTIONS, file_edit_details=diff))
@@ -186,6 +199,23 @@ def test_a_question_about_an_mcp_tool_shows_server_tool_and_arguments() -> None:
     transcript = Transcript()
     transcript.renderer.question(question_of(call))
     assert transcript.text == ('? git__push  push of the MCP server git␛[2J\n    {\n      "force": true\n    }\n')
+
+
+def test_a_question_about_an_mcp_tool_says_what_its_server_says_of_it() -> None:
+    request = ConfirmationRequest(OPTIONS, mcp_details=McpDetails("files", "wipe"))
+    described = 'wipe of the MCP server files {"all": true}\nIts server says that it can destroy things.'
+    call = ToolCall("m", ToolCallStatus.PENDING, "wipe", {"all": True}, described, confirmation_request=request)
+    transcript = Transcript()
+    transcript.renderer.question(question_of(call))
+    assert transcript.text.splitlines() == [
+        "? wipe  of the MCP server files",
+        "    Its server says that it can destroy things.",
+        "    {",
+        '      "all": true',
+        "    }",
+    ]
+    done = Transcript().show(*run(call, ToolOutput(text="gone"))).text.splitlines()
+    assert done[0] == '✓ wipe  of the MCP server files {"all": true}  1s'
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 Deliberately not here: the DataPart that carries the same question whole.
 """
 
+import json
 from collections.abc import Sequence
 
 from isthmus.client import ELICITATION
@@ -50,7 +51,10 @@ def _action(call: ToolCall, request: ConfirmationRequest | None) -> str:
         case FileDiff() as diff:
             return f"May {call.tool_name} change {diff.file_path}?\n{diff.formatted_diff or diff.new_content}"
         case McpDetails(server, tool):
-            return f"May the tool {tool} of the MCP server {server} run?"
+            notes = (call.description or "").strip().split("\n")[1:]
+            asked = [f"May the tool {tool} of the MCP server {server} run?", *notes]
+            given = [json.dumps(call.input_parameters, ensure_ascii=False)] if call.input_parameters else []
+            return "\n".join([*asked, *given])
         case GenericDetails(description) if call.tool_name == ELICITATION:
             return description
         case GenericDetails(description):

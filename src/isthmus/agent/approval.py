@@ -289,7 +289,7 @@ def _options(
                 ConfirmationOption(
                     PROCEED_ALWAYS_SERVER,
                     f"Always allow all tools of {server}",
-                    "For the rest of this session, every tool of this MCP server runs without asking",
+                    "For the rest of this session, all of them run without asking",
                 ),
             )
         if may_keep:

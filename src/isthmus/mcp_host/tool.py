@@ -105,7 +105,7 @@ class McpTool:
         return ToolKind.READ if self._now().is_read_only and is_trusted else ToolKind.OTHER
 
     def describe(self, arguments: Arguments) -> str:
-        """The server, the tool and its arguments, and whether the tool says that it may destroy something."""
+        """The tool, its server and the arguments on one line; on another what the server says that it may do."""
         import json
 
         shown = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
@@ -113,9 +113,9 @@ class McpTool:
             shown = shown[:SHOWN_ARGUMENTS] + "…"
         found = self._now()
         # What is not said is no promise; that it only reads is shown where it does not decide.
-        hint = " (its server says that it can destroy things)" if found.is_destructive else ""
-        hint = " (its server says that it only reads)" if found.is_read_only else hint
-        return f"{self.server_tool_name} of the MCP server {self.server_name}{hint} {shown}".rstrip()
+        hint = "\nIts server says that it can destroy things." if found.is_destructive else ""
+        hint = "\nIts server says that it only reads." if found.is_read_only else hint
+        return f"{self.server_tool_name} of the MCP server {self.server_name} {shown}".rstrip() + hint
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """The server and its tool.

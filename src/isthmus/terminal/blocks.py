@@ -68,9 +68,9 @@ def _ending(view: CallView, glyphs: Glyphs) -> Text:
 
 
 def describe(call: ToolCall) -> str:
-    """What a call does, in one line: its own description, else its arguments."""
+    """What a call does, in one line: its own description behind the tool's name, else its arguments."""
     if call.description and call.description.strip():
-        return visible_line(call.description.strip().split("\n", 1)[0])
+        return visible_line(call.description.strip().split("\n", 1)[0].removeprefix(f"{call.tool_name} "))
     return visible_line(_compact(call.input_parameters)) if call.input_parameters else ""
 
 
@@ -105,10 +105,18 @@ def tail_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
 def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES) -> list[Text]:
     """The first lines of what a tool gave, without the fences of code blocks; what is left out is said."""
     lines = [line for line in output_lines(output) if not line.startswith("```")]
-    shown = [Text(INDENT + visible(line[:LONGEST_LINE]), "quiet") for line in lines[:count]]
-    for line in shown:
-        line.truncate(width - 1, overflow="ellipsis")
-    if (hidden := len(lines) - count) > 0:
+    shown: list[Text] = []
+    told = 0
+    for line in lines:
+        if (left := count - len(shown)) == 0:
+            break
+        # What a person needs of a line may stand at its end, such as a path: it is folded, not cut, while rows last.
+        rows = _wrapped(visible(line[:LONGEST_LINE]), max(10, width - len(INDENT) - 1))
+        if len(rows) > left or len(line) > LONGEST_LINE:
+            rows = [*rows[: left - 1], rows[min(left, len(rows)) - 1][:-1] + glyphs.ellipsis[:1]]
+        shown += [Text(INDENT + row, "quiet") for row in rows]
+        told += 1
+    if (hidden := len(lines) - told) > 0:
         shown.append(Text(f"{INDENT}{glyphs.ellipsis} {hidden} more {'line' if hidden == 1 else 'lines'}", "quiet"))
     return shown
 
@@ -162,6 +170,18 @@ def _folded(text: str, room: int) -> list[str]:
     return parts
 
 
+def _wrapped(text: str, room: int) -> list[str]:
+    """The text in rows of at most ``room`` cells, broken behind a blank where there is one late enough."""
+    rows: list[str] = []
+    while cell_len(text) > room:
+        row = _folded(text, room)[0]
+        end = row.rfind(" ") + 1
+        row = row[:end] if end > len(row) // 2 else row
+        rows.append(row.rstrip())
+        text = text[len(row) :]
+    return [*rows, text]
+
+
 def question_block(question: Question, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
     """What a person is asked to allow: the whole of it, never only what the model says about it."""
     call = question.call
@@ -192,8 +212,11 @@ def question_block(question: Question, workspace: str, width: int, glyphs: Glyph
             if details.working_directory:
                 body.append(Text(f"{INDENT}  in {visible_line(details.working_directory)}", "quiet"))
         case McpDetails():
-            head.append(f"  {visible_line(details.tool_name)} of the MCP server {visible_line(details.server_name)}")
-            body = _argument_lines(call.input_parameters, glyphs)
+            own_name = "" if details.tool_name == call.tool_name else f"{visible_line(details.tool_name)} "
+            head.append(f"  {own_name}of the MCP server {visible_line(details.server_name)}")
+            notes = (call.description or "").strip().split("\n")[1:]
+            body = [Text(INDENT + visible_line(note), "notice") for note in notes]
+            body += _argument_lines(call.input_parameters, glyphs)
         case GenericDetails():
             body = [Text(INDENT + line) for line in visible(details.description).split("\n")]
         case None:

@@ -254,7 +254,8 @@ def _bad_input(message: str) -> RunError:
 
 
 def _called(call: ToolCall) -> str:
-    return f"{call.tool_name} ({call.description})" if call.description else call.tool_name
+    what = (call.description or "").partition("\n")[0]
+    return f"{call.tool_name} ({what})" if what else call.tool_name
 
 
 def prompt_with_stdin(prompt: str, stdin: TextIO | None, stderr: TextIO | None = None) -> str:

@@ -277,7 +277,8 @@ def _failure_text(call: ToolCall) -> str:
 
 
 def _call_line(call: ToolCall) -> str:
-    what = f" {visible_line(call.description)}" if call.description else ""
+    described = (call.description or "").partition("\n")[0].removeprefix(f"{call.tool_name} ")
+    what = f" {visible_line(described)}" if described else ""
     if call.status is ToolCallStatus.SUCCEEDED:
         return f"[{visible_line(call.tool_name)}]{what}"
     word = "cancelled" if call.status is ToolCallStatus.CANCELLED else "failed"
