@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
-    from isthmus.ide.peer import IdePeer, Outcome
+    from isthmus.ide.asked_review import Outcome
+    from isthmus.ide.peer import IdePeer
 
 LOOK_AGAIN_SECONDS = 2.0
 """How long it is remembered that no editor was found."""

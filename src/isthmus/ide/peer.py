@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.ide.asked_review import AskedReview, Outcome
 from isthmus.ide.context import IdeContext
 from isthmus.ide.finding import Companion, Found, find_companions
 from isthmus.ide.gemini_client import (
@@ -26,16 +27,13 @@ from isthmus.ide.gemini_client import (
     meaning,
 )
 from isthmus.ide.mcp_client import Told, ToolOutcome
-from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.ide.review import Rejected
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from isthmus.ide.mcp_http import McpConnection, StreamEnd
-
-Outcome: TypeAlias = Accepted | Rejected | Closed
-"""How a review ended; ``Closed``: :meth:`IdePeer.close_diff` took it back, with the text that was in the view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +57,6 @@ DEADLINES: Final = Deadlines()
 
 class IdeError(IsthmusError):
     """The IDE cannot be asked, or did not do what it was asked; the text can go to the person as it is."""
-
-
-@dataclass(slots=True)
-class _Pending:
-    proposed: str
-    future: asyncio.Future[Outcome]
-    is_shown: bool = False
 
 
 async def connect_companion(
@@ -103,7 +94,7 @@ class IdePeer:
         self._connection: McpConnection | None = None
         self._tools: frozenset[str] = frozenset()
         self._context: IdeContext | None = None
-        self._pending: dict[str, _Pending] = {}
+        self._reviews: dict[str, AskedReview] = {}
         self._listeners: list[Callable[[], None]] = []
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -173,10 +164,9 @@ class IdePeer:
         Raises:
             IdeError: the view cannot be shown, a review of this file is open already, or the connection is lost.
         """
-        if path in self._pending:
+        if path in self._reviews:
             raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
-        pending = _Pending(new_content, asyncio.get_running_loop().create_future())
-        self._pending[path] = pending
+        review = self._reviews[path] = AskedReview(new_content)
         shown = False
         try:
             if (closing := self._closing.pop(path, None)) is not None:
@@ -184,16 +174,14 @@ class IdePeer:
             shown = True
             arguments = {"filePath": path, "newContent": new_content}
             opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
-            if opened.is_error and not pending.future.done():
+            if opened.is_error and not review.is_over:
                 shown = False
                 raise IdeError(f"{self.ide_name} cannot show the diff: {opened.text or 'no reason given'}")
-            pending.is_shown = True
-            return await pending.future
+            review.is_shown = True
+            return await review.outcome()
         finally:
-            del self._pending[path]
-            if not (pending.future.cancelled() or pending.future.cancel()):
-                pending.future.exception()  # seen, even when the call that was waited for failed first
-            elif shown:
+            del self._reviews[path]
+            if review.leave() and shown:
                 self._closing[path] = self._in_background(self._close_view(path))
 
     async def close_diff(self, path: str) -> str | None:
@@ -204,14 +192,13 @@ class IdePeer:
         Raises:
             IdeError: the connection is lost.
         """
-        pending = self._pending.get(path)
+        review = self._reviews.get(path)
         arguments = {"filePath": path, "suppressNotification": True}
         content = closed_content(await self._call(CLOSE_DIFF, arguments, self._deadlines.close_diff))
-        if pending is not None:
-            if pending.future.done() and not pending.future.cancelled() and pending.future.exception() is None:
-                decided = pending.future.result()
+        if review is not None:
+            if (decided := review.decided) is not None:
                 return content if isinstance(decided, Rejected) else decided.content
-            _resolve(pending, Closed(pending.proposed if content is None else content))
+            review.close(content)
         return content
 
     async def aclose(self) -> None:
@@ -220,10 +207,10 @@ class IdePeer:
             self._follower.cancel()
             await asyncio.wait([self._follower])
         if self.connected:
-            closing = [asyncio.create_task(self._close_view(path)) for path in self._pending]
+            closing = [asyncio.create_task(self._close_view(path)) for path in self._reviews]
             if closing:
                 await asyncio.wait(closing)
-        self._fail_pending("the connection to the IDE was closed")
+        self._fail_reviews("the connection to the IDE was closed")
         if self._tasks:
             await asyncio.wait(self._tasks)
         self._connected.clear()
@@ -286,7 +273,7 @@ class IdePeer:
                 case _:
                     assert_never(end)
             if self._lost_since is not None and time.monotonic() - self._lost_since > self._deadlines.lost:
-                self._fail_pending(f"the connection to {self.ide_name} was lost")
+                self._fail_reviews(f"the connection to {self.ide_name} was lost")
             await asyncio.sleep(delay)
             delay = min(delay * 2, self._deadlines.retry_last)
 
@@ -309,9 +296,9 @@ class IdePeer:
         self._connected.set()
         if self._restarted:
             self._restarted = False
-            for path, pending in self._pending.items():
-                if pending.is_shown:
-                    self._in_background(self._show_again(path, pending))
+            for path, review in self._reviews.items():
+                if review.is_shown:
+                    self._in_background(self._show_again(path, review))
         self._notify()
 
     def _lose(self, end: "StreamEnd") -> None:
@@ -327,16 +314,16 @@ class IdePeer:
             self._context = None
             self._notify()
 
-    async def _show_again(self, path: str, pending: _Pending) -> None:
+    async def _show_again(self, path: str, review: AskedReview) -> None:
         """A companion that was started anew knows nothing of the reviews that wait."""
-        arguments = {"filePath": path, "newContent": pending.proposed}
+        arguments = {"filePath": path, "newContent": review.proposed}
         try:
             opened = await self._call(OPEN_DIFF, arguments, self._deadlines.open_diff)
             problem = f"{self.ide_name} cannot show the diff: {opened.text}" if opened.is_error else None
         except IdeError as error:
             problem = str(error)
-        if problem is not None and not pending.future.done():
-            pending.future.set_exception(IdeError(problem))
+        if problem is not None:
+            review.fail(IdeError(problem))
 
     # Calling and being told
 
@@ -369,11 +356,11 @@ class IdePeer:
                 self._has_context.set()
                 self._notify()
             case ReviewAccepted(path, content):
-                if (pending := self._pending.get(path)) is not None:
-                    _resolve(pending, Accepted(pending.proposed if content is None else content))
+                if (review := self._reviews.get(path)) is not None:
+                    review.accept(content)
             case ReviewRejected(path):
-                if (pending := self._pending.get(path)) is not None:
-                    _resolve(pending, Rejected())
+                if (review := self._reviews.get(path)) is not None:
+                    review.reject()
             case Unknown(reason):
                 self.problem = reason or self.problem
             case _:
@@ -383,22 +370,15 @@ class IdePeer:
         for listener in tuple(self._listeners):
             listener()
 
-    def _fail_pending(self, reason: str) -> None:
-        for pending in self._pending.values():
-            if not pending.future.done():
-                pending.future.set_exception(IdeError(reason))
+    def _fail_reviews(self, reason: str) -> None:
+        for review in self._reviews.values():
+            review.fail(IdeError(reason))
 
     def _in_background(self, work: "Coroutine[object, object, None]") -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _resolve(pending: _Pending, outcome: Outcome) -> None:
-    """The first answer wins."""
-    if not pending.future.done():
-        pending.future.set_result(outcome)
 
 
 async def _within(wait: "Coroutine[object, object, object]", seconds: float) -> bool:
