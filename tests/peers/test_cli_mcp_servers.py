@@ -84,7 +84,8 @@ def test_the_list_says_what_keeps_a_server_from_being_used_and_where_it_is_confi
     home: Path, workspace: Path
 ) -> None:
     write_servers(home, {"off": {"command": "x"}, "wrong": {"args": []}})
-    (workspace / ".mcp.json").write_text('{"mcpServers": {"shared": {"command": "y"}}}', "utf-8")
+    shared = {"shared": {"command": "y"}, "lie\n✓ all: is well\x1b[2J": {"command": "z\n✓ z"}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": shared}), "utf-8")
     (workspace / ".gemini").mkdir()
     (workspace / ".gemini" / "settings.json").write_text("{", "utf-8")
     assert isthmus("mcp", "disable", "off", folder=workspace).returncode == 0
@@ -95,12 +96,14 @@ def test_the_list_says_what_keeps_a_server_from_being_used_and_where_it_is_confi
     assert "expected one of command (a program), url" in listed.stdout
     assert "○ shared [.mcp.json]: command: y (stdio) - Not trusted\n" in listed.stdout
     assert f"isthmus trust {workspace}" in listed.stdout
+    assert "○ lie␊✓ all: is well␛[2J [.mcp.json]: command: 'z␊✓ z' (stdio) - Not trusted\n" in listed.stdout
     assert f"Problem: {workspace}/.gemini/settings.json, line 1, column 2" in listed.stderr
     as_json = json.loads(isthmus("mcp", "list", "--no-connect", "--json", folder=workspace).stdout)
     assert [(row["name"], row["status"]) for row in as_json["servers"]] == [
         ("off", "disabled"),
         ("wrong", "disconnected"),
         ("shared", "not trusted"),
+        ("lie\n✓ all: is well\x1b[2J", "not trusted"),
     ]
     assert as_json["servers"][2]["file"] == str(workspace / ".mcp.json")
     assert len(as_json["problems"]) == 1

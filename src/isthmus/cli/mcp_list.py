@@ -166,9 +166,11 @@ class Row:
 
 
 def show(row: Row) -> None:
-    """Print the lines of a row."""
+    """Print the lines of a row; a name or a command with line ends makes no others."""
+    from isthmus.terminal.sanitize import visible_line
+
     for line in row.lines():
-        say(line)
+        click.echo(visible_line(line))
 
 
 async def _try(timeout: int | None, *, as_json: bool) -> "tuple[McpConfiguration, list[Row]]":

@@ -21,6 +21,10 @@ RESOURCE_TOOLS = frozenset({LIST, READ})
 MAXIMUM_LISTED = 500
 """Resources in one listing."""
 MAXIMUM_DESCRIPTION = 300
+MAXIMUM_URI = 2_000
+"""Characters of a URI in the listing; a longer one is cut."""
+MAXIMUM_CHARACTERS = 100_000
+"""Of the listing."""
 
 
 def resource_tools(connections: Sequence[ServerConnection]) -> tuple[Tool, ...]:
@@ -62,9 +66,15 @@ class ListResources:
         if not wanted:
             raise _unknown(server, self._connections)
         listed = [resource for found in wanted for resource in found.offer.resources]
-        lines = [_line(resource) for resource in listed[:MAXIMUM_LISTED]]
-        if len(listed) > MAXIMUM_LISTED:
-            lines.append(f"[{len(listed) - MAXIMUM_LISTED} more are not listed; name one server with serverName]")
+        lines: list[str] = []
+        room = MAXIMUM_CHARACTERS
+        for resource in listed[:MAXIMUM_LISTED]:
+            room -= len(line := _line(resource))
+            if room < 0:
+                break
+            lines.append(line)
+        if len(lines) < len(listed):
+            lines.append(f"[{len(listed) - len(lines)} more are not listed; name one server with serverName]")
         text = "\n".join(lines)
         yield ToolSucceeded(ToolOutput(text=text), text)
 
@@ -163,7 +173,8 @@ def _line(resource: ServerResource) -> str:
     about = [resource.name, resource.media_type or "", resource.description]
     shown = " | ".join(" ".join(item.split())[:MAXIMUM_DESCRIPTION] for item in about if item.strip())
     template = " (template)" if resource.is_template else ""
-    return f"- {resource.server}: {resource.uri}{template}{f' | {shown}' if shown else ''}"
+    uri = " ".join(resource.uri.split())[:MAXIMUM_URI]
+    return f"- {resource.server}: {uri}{template}{f' | {shown}' if shown else ''}"
 
 
 def _unknown(server: str, connections: Sequence[ServerConnection]) -> ToolFailure:
