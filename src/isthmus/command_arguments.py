@@ -146,7 +146,7 @@ def read_arguments(text: str, arguments: Sequence[SlashCommandArgument]) -> dict
     reading = _Reading(arguments)
     for word in shell_words(text):
         if word.open_quote:
-            raise ArgumentError(f"The quote {word.open_quote} is not closed: {text[word.start :].strip()[:80]}")
+            raise ArgumentError(f"The quote {word.open_quote} is not closed: {text[word.start :].strip()[:80]}.")
         reading.take(word.text)
     if reading.expects is not None:
         raise ArgumentError(f"--{reading.expects} needs a value.")

@@ -95,7 +95,7 @@ def test_the_list_says_what_keeps_a_server_from_being_used_and_where_it_is_confi
     assert "✗ wrong: - Disconnected\n" in listed.stdout
     assert "expected one of command (a program), url" in listed.stdout
     assert "○ shared [.mcp.json]: command: y (stdio) - Not trusted\n" in listed.stdout
-    assert f"isthmus trust {workspace}" in listed.stdout
+    assert listed.stdout.count(f"isthmus trust {workspace}") == 1, "what counts for several is said once"
     assert "○ lie␊✓ all: is well␛[2J [.mcp.json]: command: 'z␊✓ z' (stdio) - Not trusted\n" in listed.stdout
     assert f"Problem: {workspace}/.gemini/settings.json, line 1, column 2" in listed.stderr
     as_json = json.loads(isthmus("mcp", "list", "--no-connect", "--json", folder=workspace).stdout)

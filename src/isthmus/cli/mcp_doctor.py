@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.mcp_list import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Row, show, trying
+from isthmus.cli.mcp_list import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Printing, Row, trying
 from isthmus.cli.mcp_servers import HELP, find, load_with_editor, say
 
 if TYPE_CHECKING:
@@ -166,9 +166,10 @@ async def _all(timeout: int | None) -> bool:
     for problem in configuration.problems:
         say(f"Problem: {problem}")
     is_well = not configuration.problems
+    printing = Printing()
     async with contextlib.aclosing(trying(rows, timeout, DEFAULT_TIMEOUT)) as tried:
         async for row, connection in tried:
-            show(row)
+            printing.show(row)
             is_well = is_well and (row.is_well or row.status in (DISABLED, NOT_TRUSTED))
             if connection is not None and row.is_well:
                 say(f"    {show_count(len(connection.offer.tools), 'tool')}")

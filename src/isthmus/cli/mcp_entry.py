@@ -88,11 +88,11 @@ def _stdio(server: NewServer) -> dict[str, Any]:
 
 def _http(server: NewServer) -> dict[str, Any]:
     url = server.command_or_url
+    _require_url(url, server.transport)
     if server.env:
         raise BadInputError("--env is for --transport stdio: nothing is started for a URL; headers go by --header")
     if server.args:
         raise BadInputError(f"a URL takes no arguments, received {' '.join(server.args)[:80]!r} behind it")
-    _require_url(url, server.transport)
     found: dict[str, Any] = {"httpUrl": url} if server.transport == HTTP else {"url": url, "type": SSE}
     if server.header:
         found["headers"] = dict(_header(text) for text in server.header)
@@ -143,8 +143,9 @@ def _variable(text: str) -> tuple[str, str]:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = (part.strip() for part in text.partition(":"))
     if not colon or not _HEADER_NAME.fullmatch(name) or not value or not value.isprintable():
-        shown = name[:40] if colon else "it"  # The rest may be a token.
-        raise BadInputError(f'--header: expected "Name: value" on one line, such as "X-Api-Key: 1a2b" ({shown!r})')
+        # The rest may be a token, and is not repeated.
+        what = f"what begins with {name[:40]!r} is none" if colon else "what came has no colon"
+        raise BadInputError(f'--header: expected "Name: value" on one line, such as "X-Api-Key: 1a2b"; {what}')
     return name, value
 
 

@@ -57,10 +57,11 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
     configuration = load()
     if no_connect or not configuration.servers:
         rows = [Row(server) for server in configuration.servers]
+        printing = Printing()
         for row in rows:
             row.note_untried()
             if not as_json:
-                show(row)
+                printing.show(row)
     else:
         import asyncio
 
@@ -165,21 +166,32 @@ class Row:
         }
 
 
-def show(row: Row) -> None:
-    """Print the lines of a row; a name or a command with line ends makes no others."""
-    from isthmus.terminal.sanitize import visible_line
+class Printing:
+    """Prints rows; why several servers are not used for the same reason is said once."""
 
-    for line in row.lines():
-        click.echo(visible_line(line))
+    def __init__(self) -> None:
+        self._said: set[tuple[str, ...]] = set()
+
+    def show(self, row: Row) -> None:
+        """Print the lines of a row; a name or a command with line ends makes no others."""
+        from isthmus.terminal.sanitize import visible_line
+
+        first, *reasons = row.lines()
+        why = tuple(row.details)
+        is_said = why in self._said and not row.is_usable
+        self._said.add(why)
+        for line in (first, *([] if is_said else reasons)):
+            click.echo(visible_line(line))
 
 
 async def _try(timeout: int | None, *, as_json: bool) -> "tuple[McpConfiguration, list[Row]]":
     configuration = await load_with_editor()
     rows = [Row(server) for server in configuration.servers]
+    printing = Printing()
     async with contextlib.aclosing(trying(rows, timeout, DEFAULT_TIMEOUT)) as tried:
         async for row, _ in tried:
             if not as_json:
-                show(row)
+                printing.show(row)
     return configuration, rows
 
 

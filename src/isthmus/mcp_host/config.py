@@ -219,7 +219,7 @@ def _endpoint(entry: Entry, workspace: Path) -> Endpoint:
         return _stdio(entry, workspace)
     raise ServerConfigError(
         f"{entry.where}: expected one of command (a program), url (an endpoint) and httpUrl (a streamable HTTP "
-        "endpoint); none of them is there"
+        f"endpoint); none of them is there{entry.instead()}"
     )
 
 

@@ -31,6 +31,11 @@ class Entry:
         """The error on a value that is not what was expected."""
         return ServerConfigError(f"{self.where}.{key}: expected {expected}, received {_short(received)}")
 
+    def instead(self) -> str:
+        """The names of what is there, for an error on what is not: one of them may be misspelled."""
+        names = ", ".join(self._values)
+        return f", but {names[:80]}" if names else ""
+
     def string(self, key: str) -> str | None:
         """A text."""
         return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))

@@ -5,6 +5,7 @@ their query, where tokens stand.
 """
 
 import errno
+import re
 from collections.abc import Iterator
 from typing import cast
 
@@ -18,6 +19,8 @@ from isthmus.mcp_host.errors import ServerLostError, SessionForgottenError
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.transports.endpoints import HttpWatch
 from isthmus.sandbox.policy import SandboxError
+
+_ERRNO = re.compile(r"\A\[Errno -?\d+\] ")
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -103,7 +106,7 @@ def _connection_problem(error: httpx2.HTTPError) -> str:
     text = str(error)
     if isinstance(error, httpx2.ConnectError) and text == "All connection attempts failed":
         return "Connection refused"
-    return text or type(error).__name__
+    return _ERRNO.sub("", text) or type(error).__name__
 
 
 def _place_of(endpoint: Endpoint) -> str:

@@ -68,7 +68,7 @@ async def _answer(connection: ServerConnection, perform: "Callable[[McpSession],
         message = f"the MCP server {server!r} did not send {what} within {seconds:g} s"
         raise ToolFailure(message, "mcp_timeout") from error
     except ServerLostError as error:
-        raise ToolFailure(str(error), "mcp_server_lost") from error
+        raise error.failure(server) from error
     except ToolFailure:
         raise
     except Exception as error:
@@ -80,7 +80,9 @@ def _why(server: str, what: str, error: Exception) -> str:
     from pydantic import ValidationError
 
     if isinstance(error, MCPError):
-        return f"the MCP server {server!r} did not give {what}: {error.message} (error {error.code})"
+        # Some servers repeat the code in the message.
+        code = "" if str(error.code) in error.message else f" (error {error.code})"
+        return f"the MCP server {server!r} did not give {what}: {error.message}{code}"
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -122,8 +122,9 @@ def test_headers_are_kept_and_their_variables_filled_in(workspace: Path, home: P
 def test_a_server_without_command_and_url_is_an_error_that_names_file_and_server(
     workspace: Path, home: Path, user_file: Path
 ) -> None:
-    text = problem(workspace, home, user_file, {"args": ["x"]})
+    text = problem(workspace, home, user_file, {"comand": "x", "args": ["x"]})
     assert text.startswith(f"{user_file}: mcpServers.one: expected one of command")
+    assert text.endswith("none of them is there, but comand, args")
 
 
 @pytest.mark.parametrize(

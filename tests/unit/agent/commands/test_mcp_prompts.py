@@ -99,7 +99,7 @@ async def test_help_tells_the_arguments_and_sends_nothing(open_desk: OpenDesk, t
             "/review: Missing required argument: --change. Usage: /review --change=... [--depth=...]",
         ),
         ("/review --chnage=x", "no argument --chnage. Did you mean --change?"),
-        ("/review 'half", "The quote ' is not closed"),
+        ("/review 'half", "The quote ' is not closed: 'half. Usage: /review"),
         ("/talk now", "It takes no arguments; 'now' is too much. Usage: /talk"),
     ],
 )
