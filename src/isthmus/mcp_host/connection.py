@@ -25,6 +25,7 @@ from isthmus.mcp_host.errors import (
 from isthmus.mcp_host.known_offer import KnownOffer
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.offer import Offer
+from isthmus.mcp_host.pace import ChangePace
 from isthmus.mcp_host.secrets import Secrets
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.surroundings import Surroundings
@@ -53,8 +54,6 @@ CLOSE_SECONDS = 1.8
 BREATH_SECONDS = 0.1
 HANGING_SECONDS = 4.0
 """A server that could not be connected to for so long when the agent ends is remembered as one that cannot be used."""
-RELIST_SECONDS = 0.2
-"""How long changes that a server tells of are gathered before it is asked what they are."""
 
 
 class ServerConnection:
@@ -77,6 +76,7 @@ class ServerConnection:
         self._has_listed = asyncio.Event()
         self._given_up_at = 0.0
         self._wishes = Wishes()
+        self._pace = ChangePace()
         self._ways = Ways(config.endpoint)
         self.known = KnownOffer(config, surroundings)
         self.began = 0.0
@@ -146,7 +146,7 @@ class ServerConnection:
         self._begin()
         if self._session is not None and self._calls:
             self._has_listed.clear()
-            self._wishes.change()
+            self._wishes.list_now()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._has_listed.wait(), self.config.connect_seconds)
             return
@@ -374,8 +374,8 @@ class ServerConnection:
         """Take up what the server has now. Changes that come close together are one."""
         import anyio
 
-        await self._wishes.unless_ending(RELIST_SECONDS)
-        self._wishes.has_changed = False
+        await self._wishes.unless_urgent(self._pace.seconds(time.monotonic()))
+        self._wishes.take_change()
         self.problem = None
         try:
             with anyio.fail_after(self.config.connect_seconds):

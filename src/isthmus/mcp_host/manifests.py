@@ -7,6 +7,7 @@ a listing that is old (:mod:`isthmus.mcp_host.known_offer`).
 """
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import json
@@ -98,10 +99,15 @@ class Manifests:
             OSError: there is none and it cannot be written.
         """
         path = self._folder / _KEY
-        with contextlib.suppress(FileNotFoundError):
+        try:
             key = read_regular(path, _KEY_BYTES)
             if len(key) == _KEY_BYTES:
                 return key
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
         make_private_directory(self._folder)
         key = secrets.token_bytes(_KEY_BYTES)
         write_atomic(path, key, mode=0o600, through_links=False)

@@ -10,13 +10,17 @@ from typing import Any, TypeAlias, cast
 
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from isthmus.mcp_host.repair import JsonObject, repair
+from isthmus.mcp_host.unanswered import Unanswered
 
 Item: TypeAlias = SessionMessage | Exception
+
+_UNHEARD = frozenset({"notifications/message", "notifications/resources/updated"})
+"""Notifications that nobody here listens to: a flood of them costs no more than to read it."""
 
 _SCHEMA_VERSION = "2025-11-25"
 """All revisions before 2026 are checked against this one's shapes, and those of 2026 have these fields alike."""
@@ -39,21 +43,32 @@ def misfit(method: str, result: JsonObject) -> str | None:
 class Observer:
     """What is known of one connection's traffic. ``on_end`` is called when the server sends no more."""
 
-    def __init__(self, on_end: Callable[[], None], on_dropped: Callable[[str, tuple[str, ...]], None]) -> None:
+    def __init__(
+        self, server: str, on_end: Callable[[], None], on_dropped: Callable[[str, tuple[str, ...]], None]
+    ) -> None:
         self.on_end = on_end
         self._on_dropped = on_dropped
         self._methods: dict[str | int, str] = {}
+        self._unanswered = Unanswered(server)
 
     def sent(self, item: SessionMessage) -> None:
         """Note a message that goes out."""
         if isinstance(item.message, JSONRPCRequest):
             self._methods[item.message.id] = item.message.method
 
-    def received(self, item: Item) -> Item:
-        """A message that came in, repaired."""
+    def taken(self, item: SessionMessage) -> None:
+        """Note that a message has gone out."""
+        self._unanswered.sent(item.message)
+
+    async def received(self, item: Item) -> Item | None:
+        """A message that came in, repaired; None for one that is not for the session."""
         if isinstance(item, Exception):
             return item
         message = item.message
+        if isinstance(message, JSONRPCNotification) and message.method in _UNHEARD:
+            return None
+        if not await self._unanswered.admits(message):
+            return None
         if isinstance(message, JSONRPCError):
             if message.id is not None:
                 self._methods.pop(message.id, None)
@@ -92,14 +107,18 @@ class _Reading(_Streamlike):
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> Item:
-        return self._observer.received(cast("Item", await self._inner.receive()))
+        while (item := await self._observer.received(cast("Item", await self._inner.receive()))) is None:
+            pass
+        return item
 
     def __aiter__(self) -> "_Reading":
         return self
 
     async def __anext__(self) -> Item:
         try:
-            return self._observer.received(cast("Item", await self._inner.__anext__()))
+            while (item := await self._observer.received(cast("Item", await self._inner.__anext__()))) is None:
+                pass
+            return item
         except StopAsyncIteration:
             self._observer.on_end()
             raise
@@ -108,7 +127,10 @@ class _Reading(_Streamlike):
 class _Writing(_Streamlike):
     async def send(self, item: SessionMessage, /) -> None:
         self._observer.sent(item)
-        await self._inner.send(item)
+        try:
+            await self._inner.send(item)
+        finally:
+            self._observer.taken(item)
 
 
 class ObservedTransport:

@@ -16,6 +16,9 @@ REVIEW_TOOLS = frozenset({OPEN_DIFF, CLOSE_DIFF})
 """What an IDE companion has for an agent, not for a model."""
 MAXIMUM_DESCRIPTION = 10_000
 """Characters of a description that reach the model."""
+MAXIMUM_NAME = 1_000
+"""Characters of a tool's name: longer ones are shown to nobody."""
+SHOWN_NAME = 80
 MAXIMUM_DROPPED = 50
 """Tools of which it is said why they are left out; of more, how many."""
 SHOWN_NAMES = 10
@@ -75,22 +78,26 @@ def usable_tools(
     nodes = Nodes()
     is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
     for tool in listed:
+        shown = tool.name[:SHOWN_NAME]
         if is_editor and tool.name in REVIEW_TOOLS:
-            dropped.append(f"{tool.name}: the agent itself has its edits reviewed by it")
+            dropped.append(f"{shown}: the agent itself has its edits reviewed by it")
             continue
         if not is_included(tool.name, include, exclude):
             continue
+        if len(tool.name) > MAXIMUM_NAME:
+            dropped.append(f"{shown}...: its name has {len(tool.name):,} characters")
+            continue
         if tool.name in tools:
-            dropped.append(f"{tool.name}: it is listed twice")
+            dropped.append(f"{shown}: it is listed twice")
             continue
         try:
             parameters, left_out = without_refused_names(usable_schema(tool.input_schema, nodes))
         except UnusableSchemaError as error:
-            dropped.append(f"{tool.name}: {error}")
+            dropped.append(f"{shown}: {error}")
             continue
         if left_out:
             names = ", ".join(repr(name[:80]) for name in left_out)
-            dropped.append(f"{tool.name}: offered without the parameters {names}: not every provider takes such names")
+            dropped.append(f"{shown}: offered without the parameters {names}: not every provider takes such names")
         tools[tool.name] = OfferedTool(
             tool.name,
             tool.description[:MAXIMUM_DESCRIPTION],

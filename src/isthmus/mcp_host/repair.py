@@ -5,13 +5,20 @@ is given (`Fits`). Deliberately not here: JSON Schema as providers want it (:mod
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 OUTPUT_SCHEMA = "isthmus/outputSchema"
 """Where in a tool's ``_meta`` its output schema is put."""
 JsonObject: TypeAlias = dict[str, Any]
+MAXIMUM_ENTRIES = 5_000
+"""Of one page of a listing that are looked at."""
+MAXIMUM_BLOCKS = 10_000
+"""Of one result that are taken."""
+MAXIMUM_MENDED = 200
+"""Blocks of one result of which it is said what they were; of more it is said how many are left out."""
+_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 Fits: TypeAlias = Callable[[str, JsonObject], str | None]
 """Why the result of a method does not fit the protocol, or None when it does."""
 
@@ -50,7 +57,10 @@ def _repair_list(method: str, result: JsonObject, fits: Fits) -> Repaired:
         entries = []
     kept: list[JsonObject] = []
     dropped: list[str] = []
-    for index, entry in enumerate(cast("list[object]", entries)):
+    listed = cast("list[object]", entries)
+    if len(listed) > MAXIMUM_ENTRIES:
+        dropped.append(f"{len(listed) - MAXIMUM_ENTRIES:,} more {key}: only the first {MAXIMUM_ENTRIES:,} are taken")
+    for index, entry in enumerate(listed[:MAXIMUM_ENTRIES]):
         found = _repair_entry(method, key, required, entry, fits)
         if isinstance(found, str):
             dropped.append(f"{_name_of(entry) or f'{key}[{index}]'}: {found}")
@@ -106,11 +116,15 @@ def _repair_input_schema(schema: object) -> object:
 
 
 def _repair_call(result: JsonObject, fits: Fits) -> JsonObject:
-    if fits("tools/call", result) is None:
-        return result
     content: object = result.get("content")
     blocks = cast("list[object]", content) if isinstance(content, list) else [] if content is None else [content]
-    cleaned: JsonObject = {"content": [_repair_block(block, fits) for block in blocks]}
+    if len(blocks) > MAXIMUM_BLOCKS:
+        told = _text(f"[{len(blocks) - MAXIMUM_BLOCKS:,} more blocks are left out]")
+        blocks = [*blocks[:MAXIMUM_BLOCKS], told]
+        result = {**result, "content": blocks}
+    if fits("tools/call", result) is None:
+        return result
+    cleaned: JsonObject = {"content": _repair_blocks(blocks, fits)}
     structured: object = result.get("structuredContent")
     if isinstance(structured, dict):
         cleaned["structuredContent"] = structured
@@ -121,14 +135,48 @@ def _repair_call(result: JsonObject, fits: Fits) -> JsonObject:
     return cleaned
 
 
-def _repair_block(block: object, fits: Fits) -> JsonObject:
-    if isinstance(block, dict) and fits("tools/call", {"content": [block]}) is None:
-        return cast("JsonObject", block)
-    if isinstance(block, str):
-        return {"type": "text", "text": block}
+def _repair_blocks(blocks: Sequence[object], fits: Fits) -> list[JsonObject]:
+    """The blocks in their order. Each check costs, so that what is well is not checked alone."""
+    found: list[JsonObject] = []
+    mended = 0
+    for block in blocks:
+        if isinstance(block, str):
+            found.append(_text(block))
+        elif _is_plain_text(block):
+            found.append(cast("JsonObject", block))
+        elif mended < MAXIMUM_MENDED:
+            is_well = _may_fit(block) and fits("tools/call", {"content": [block]}) is None
+            mended += 0 if is_well else 1
+            found.append(cast("JsonObject", block) if is_well else _described(block))
+        else:
+            mended += 1
+    if mended > MAXIMUM_MENDED:
+        found.append(_text(f"[{mended - MAXIMUM_MENDED:,} more blocks are left out: too many of them do not fit MCP]"))
+    return found
+
+
+def _is_plain_text(block: object) -> bool:
+    return (
+        isinstance(block, dict)
+        and len(found := cast("JsonObject", block)) == 2
+        and found.get("type") == "text"
+        and isinstance(found.get("text"), str)
+    )
+
+
+def _may_fit(block: object) -> bool:
+    kind: object = cast("JsonObject", block).get("type") if isinstance(block, dict) else None
+    return isinstance(kind, str) and kind in _BLOCKS
+
+
+def _described(block: object) -> JsonObject:
     kind = cast("JsonObject", block).get("type") if isinstance(block, dict) else type(block).__name__
     shown = _as_text(cast("object", block))
-    return {"type": "text", "text": f"[content of the type {kind!r}, which MCP does not have: {shown}]"}
+    return _text(f"[content of the type {kind!r}, which MCP does not have: {shown}]")
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
 
 
 def _as_text(value: object) -> str:

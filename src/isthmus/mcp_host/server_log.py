@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_LINE = 2_000
+MAXIMUM_LINES = 500
+"""Of those that come at once the last ones are taken."""
 
 
 class ServerLog:
@@ -25,7 +27,9 @@ class ServerLog:
     def feed(self, data: bytes) -> None:
         """Take error output as it comes."""
         *lines, self._open = (self._open + data).split(b"\n")
-        for line in lines:
+        if len(lines) > MAXIMUM_LINES:
+            self.add(f"[{len(lines) - MAXIMUM_LINES} lines are left out]".encode())
+        for line in lines[-MAXIMUM_LINES:]:
             self.add(line)
         if len(self._open) > MAXIMUM_LINE:
             self.add(self._open)

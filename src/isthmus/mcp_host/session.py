@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import anyio
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext
@@ -38,6 +39,14 @@ MAXIMUM_ENTRIES = 5_000
 """Entries of one listing that are taken."""
 MAXIMUM_INSTRUCTIONS = 100_000
 """Characters of a server's instructions that are kept."""
+
+OPTIONAL_SECONDS = 4.0
+"""How long prompts, or resources, are waited for: the tools wait with them."""
+OPTIONAL_SHARE = 0.7
+"""Of the time for all listings: what is left then is for nothing but to get done."""
+LEAST_SECONDS = 0.05
+_UNANSWERED = "unanswered"
+"""Where it is kept which listings did not come."""
 
 LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
 """How long to wait before a subscription that was lost is opened again."""
@@ -72,6 +81,7 @@ class McpSession:
         capabilities = self._client.server_capabilities
         session = self._client.session
         self._dropped.clear()
+        until = time.monotonic() + self._config.connect_seconds * OPTIONAL_SHARE
         listed: list[ListedTool] = []
         # Some servers forget to announce their tools; nobody who announces nothing has something else.
         if capabilities.tools is not None or (capabilities.prompts is None and capabilities.resources is None):
@@ -81,13 +91,18 @@ class McpSession:
             listed = [_listed(tool) for tool in tools]
         prompts: list[types.Prompt] = []
         if capabilities.prompts is not None:
-            prompts = await _pages(session.list_prompts, lambda page: page.prompts, is_required=False)
+            prompts = await self._optional("prompts/list", until, session.list_prompts, lambda page: page.prompts)
         resources: list[types.Resource] = []
         templates: list[types.ResourceTemplate] = []
         if capabilities.resources is not None:
-            resources = await _pages(session.list_resources, lambda page: page.resources, is_required=False)
-            templates = await _pages(
-                session.list_resource_templates, lambda page: page.resource_templates, is_required=False
+            resources = await self._optional(
+                "resources/list", until, session.list_resources, lambda page: page.resources
+            )
+            templates = await self._optional(
+                "resources/templates/list",
+                until,
+                session.list_resource_templates,
+                lambda page: page.resource_templates,
             )
         server = self._config.name
         info, discovered = self._client.server_info, session.discover_result
@@ -100,9 +115,20 @@ class McpSession:
             ),
             (self._client.instructions or "")[:MAXIMUM_INSTRUCTIONS],
             "" if info is None else f"{info.name} {info.version}"[:200],
-            self._dropped.get("tools/list", ()),
+            (*self._dropped.get("tools/list", ()), *self._dropped.get(_UNANSWERED, ())),
             None if discovered is None else discovered.model_dump(mode="json", by_alias=True, exclude_none=True),
         )
+
+    async def _optional(
+        self, method: str, until: float, fetch: Callable[..., Awaitable[Any]], entries: Callable[[Any], list[Any]]
+    ) -> list[Any]:
+        """A listing without which the server is still of use: one that does not come is told, and nothing more."""
+        seconds = max(min(until - time.monotonic(), OPTIONAL_SECONDS), LEAST_SECONDS)
+        with anyio.move_on_after(seconds):
+            return await _pages(fetch, entries, is_required=False)
+        note = f"no answer to {method}: none came within {seconds:.3g} s"
+        self._dropped[_UNANSWERED] = (*self._dropped.get(_UNANSWERED, ()), note)
+        return []
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
         """A prompt with its arguments filled in.
@@ -176,7 +202,7 @@ async def open_session(
 
     prior = _discovered(way)
     client = Client(
-        observed(transport, Observer(on_end, drop)),
+        observed(transport, Observer(config.name, on_end, drop)),
         mode=_mode(way, prior),
         prior_discover=prior,
         message_handler=handle,

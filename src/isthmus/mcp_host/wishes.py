@@ -16,6 +16,8 @@ class Wishes:
         """The server sends no more."""
         self.has_changed = False
         """The server says that what it offers changed."""
+        self.wants_listing = False
+        """Somebody waits for what it offers now."""
         self._bell = asyncio.Event()
 
     def close(self) -> None:
@@ -38,6 +40,15 @@ class Wishes:
         self.has_changed = True
         self.ring()
 
+    def list_now(self) -> None:
+        """Somebody wants to know what the server offers now."""
+        self.wants_listing = True
+        self.change()
+
+    def take_change(self) -> None:
+        """The server is about to be listed."""
+        self.has_changed = self.wants_listing = False
+
     def ring(self) -> None:
         """Wake the owner."""
         self._bell.set()
@@ -58,8 +69,8 @@ class Wishes:
             await asyncio.wait_for(self._bell.wait(), seconds)
         self._bell.clear()
 
-    async def unless_ending(self, seconds: float) -> None:
-        """Wait so long, however often the bell rings; not when the connection has to end meanwhile."""
+    async def unless_urgent(self, seconds: float) -> None:
+        """Wait so long, however often the bell rings; not when the connection has to end, or somebody waits."""
         deadline = time.monotonic() + seconds
-        while not self.is_ending and (left := deadline - time.monotonic()) > 0:
+        while not (self.is_ending or self.wants_listing) and (left := deadline - time.monotonic()) > 0:
             await self.rung(left)

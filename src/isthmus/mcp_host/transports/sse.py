@@ -67,7 +67,7 @@ async def _read(
                         message = message_of(event.data.encode("utf-8", "replace"), log)
                         if message is not None:
                             await send.send(message)
-            except (httpx2.HTTPError, httpx2.StreamError, httpx2.SSEError) as error:
+            except (httpx2.HTTPError, httpx2.StreamError, httpx2.SSEError, ValueError) as error:
                 ended = error
                 log.add(str(error).encode("utf-8", "replace"))
             finally:

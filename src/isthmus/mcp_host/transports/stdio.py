@@ -10,6 +10,7 @@ import contextlib
 import os
 import secrets
 import signal
+import time
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -21,7 +22,7 @@ from mcp.shared.message import SessionMessage
 from isthmus.mcp_host.config import StdioEndpoint
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
-from isthmus.mcp_host.transports.lines import LineSplitter
+from isthmus.mcp_host.transports.lines import Line, LineSplitter
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
 from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
@@ -33,6 +34,15 @@ INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """What a server gets of the agent's environment besides its own ``env``."""
 
 _CHUNK = 256 * 1024
+_FLOOD_BYTES = 4 * 1024
+"""Of error output that comes at once: more than somebody reads."""
+_TURN_LINES = 20
+"""After so many lines others have their turn."""
+_IDLE_SHARE = 4
+"""How many times as long as a flood took to look through it is left alone: its pipe holds the server back."""
+MAXIMUM_JUNK_LINES = 1_000
+MAXIMUM_JUNK_BYTES = 256 * 1024 * 1024
+"""Without a message in between; of more it is a flood."""
 
 
 def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -126,23 +136,49 @@ class Incoming:
         self._output = cast("asyncio.StreamReader", process.stdout)
         self._log = log
         self._splitter = LineSplitter(MAXIMUM_MESSAGE_BYTES)
-        self._messages: deque[SessionMessage] = deque()
+        self._lines: deque[Line] = deque()
+        self._junk_lines = 0
+        self._junk_bytes = 0
+        self._work = 0.0
 
     def __aiter__(self) -> "Incoming":
         return self
 
     async def __anext__(self) -> SessionMessage:
-        while not self._messages:
+        while True:
+            while self._lines:
+                if len(self._lines) % _TURN_LINES == 0:
+                    await asyncio.sleep(0)
+                if (message := self._message(self._lines.popleft())) is not None:
+                    return message
+            await self._leave_alone()
             data = await self._output.read(_CHUNK)
             if not data:
                 # So that whoever is told of the end can say why.
                 with anyio.move_on_after(0.3):
                     self._log.exit_code = await self._process.wait()
                 raise StopAsyncIteration
-            for line in self._splitter.feed(data):
-                if (message := message_of(line, self._log)) is not None:
-                    self._messages.append(message)
-        return self._messages.popleft()
+            self._junk_bytes += len(data)
+            began = time.monotonic()
+            self._lines += self._splitter.feed(data)
+            self._work += time.monotonic() - began
+
+    def _message(self, line: Line) -> SessionMessage | None:
+        began = time.monotonic()
+        message = message_of(line, self._log)
+        if message is not None:
+            self._junk_lines = self._junk_bytes = 0
+            self._work = 0.0
+        else:
+            self._junk_lines += 1
+            self._work += time.monotonic() - began
+        return message
+
+    async def _leave_alone(self) -> None:
+        """Read no more for a while from a server that writes nothing but junk."""
+        work, self._work = self._work, 0.0
+        if self._junk_lines > MAXIMUM_JUNK_LINES or self._junk_bytes > MAXIMUM_JUNK_BYTES:
+            await asyncio.sleep(min(_IDLE_SHARE * work, 1.0))
 
     async def receive(self) -> SessionMessage:
         """The next message.
@@ -191,4 +227,7 @@ class Outgoing:
 async def _read_errors(process: Process, log: ServerLog) -> None:
     errors = cast("asyncio.StreamReader", process.stderr)
     while data := await errors.read(_CHUNK):
+        began = time.monotonic()
         log.feed(data)
+        if len(data) >= _FLOOD_BYTES:
+            await asyncio.sleep(_IDLE_SHARE * (time.monotonic() - began))

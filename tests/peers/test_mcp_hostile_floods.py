@@ -1,0 +1,184 @@
+"""Servers that send too much: the event loop stays free, memory bounded, and the other servers are as they were."""
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from isthmus.mcp_host import session
+from isthmus.mcp_host.host import McpHost
+from isthmus.tools.base import Tool, ToolScope
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState
+from support.mcp_hosting import HOSTILE, hostile, hosting, status_when
+from support.tool_calls import items_of, said, success_of, tool_context
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+FLOODING = HOSTILE.with_name("flooding_mcp_server.py")
+LONGEST_TURN_SECONDS = 2.0
+"""Of the processor, that the event loop gives to one thing; before it was bounded these took ten and more."""
+MOST_MEMORY = 150 * 1024**2
+
+
+def flooding(way: str, **settings: Any) -> dict[str, Any]:
+    return {"command": sys.executable, "args": ["-S", str(FLOODING), way], **settings}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "person"
+    folder.mkdir()
+    return folder
+
+
+@contextlib.asynccontextmanager
+async def bounded() -> AsyncGenerator[None]:
+    """Holds what runs in it to its share of the event loop and of memory. Time that others have counts for nothing."""
+    worst, most = 0.0, 0
+    process = psutil.Process()
+    before = process.memory_info().rss
+
+    async def watch() -> None:
+        nonlocal worst, most
+        while True:
+            began = time.thread_time()
+            await asyncio.sleep(0.01)
+            worst = max(worst, time.thread_time() - began)
+            most = max(most, process.memory_info().rss - before)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait({watching})
+    assert worst < LONGEST_TURN_SECONDS
+    assert most < MOST_MEMORY
+
+
+@contextlib.asynccontextmanager
+async def flooded(home: Path, workspace: Path, way: str, **settings: Any) -> AsyncGenerator[tuple[McpHost, Tool]]:
+    """A host with a server that floods it and a good one, whose tool works before and after; the first one's tool."""
+    async with hosting(home, {"s": flooding(way, **settings), "good": hostile("plain")}) as host, bounded():
+        tools = (await host.tools(ToolScope(workspace))).tools
+        yield host, tools["ok"]
+        assert said(await success_of(tools["good__ok"], tool_context(workspace), x="1")) == "ok 1"
+
+
+@pytest.mark.requirement("MCP-012", "MCP-132")
+@pytest.mark.parametrize(
+    ("way", "shown"),
+    [
+        ("many-blocks", "[100 more blocks are left out]"),
+        ("many-bad-blocks", "[9,800 more blocks are left out: too many of them do not fit MCP]"),
+        ("twice", "first"),
+        ("answers-to-nothing", "after the flood"),
+        ("junk-lines", "after the flood"),
+        ("error-output", "after the flood"),
+        ("progress", "after the flood"),
+        ("pings", "after the flood"),
+        ("unknown-requests", "after the flood"),
+        ("cancels-and-asks", "after the flood"),
+        ("byte-order-mark", "after the flood"),
+    ],
+)
+async def test_a_flood_neither_hides_the_result_nor_stops_anything_else(
+    home: Path, workspace: Path, way: str, shown: str
+) -> None:
+    async with flooded(home, workspace, way) as (host, tool):
+        context = tool_context(workspace)
+        result = await success_of(tool, context)
+        kept = [file.read_text() for file in context.output_folder.rglob("*") if file.is_file()]
+        assert any(shown in text for text in (said(result), *kept))
+        assert said(await success_of(tool, tool_context(workspace)))  # it can still be called
+        await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+
+
+@pytest.mark.requirement("MCP-132")
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        ("deep", "its answer is nested too deeply"),
+        ("deepest", "nested too deeply|is no JSON-RPC message"),
+        ("many-values", "more than 500,000 objects and lists"),
+        ("pings-that-nobody-reads", "showed no sign of life for 3 s"),
+    ],
+)
+async def test_an_answer_that_would_take_all_memory_or_time_fails_its_call_alone(
+    home: Path, workspace: Path, way: str, message: str
+) -> None:
+    async with flooded(home, workspace, way, timeout=3000) as (host, tool):
+        with pytest.raises(ToolFailure, match=message):
+            await items_of(tool, tool_context(workspace))
+        await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+
+
+@pytest.mark.requirement("MCP-124")
+@pytest.mark.parametrize("way", ["endless-error-output", "endless-junk", "endless-line"])
+async def test_a_server_that_writes_without_end_and_says_nothing_is_given_up_in_time_and_takes_little_of_the_processor(
+    home: Path, workspace: Path, way: str
+) -> None:
+    async with hosting(home, {"s": flooding(way, timeout=1500), "good": hostile("plain")}) as host, bounded():
+        assert "ok" in (await host.tools(ToolScope(workspace))).tools
+        status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
+        assert "no answer to initialize: none came within 1.5 s" in (status.problem or "")
+
+
+@pytest.mark.requirement("MCP-083")
+@pytest.mark.parametrize("method", ["prompts", "resources", "templates"])
+async def test_a_server_that_hangs_at_a_later_listing_keeps_its_tools_and_says_which_one_did_not_come(
+    home: Path, workspace: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "OPTIONAL_SECONDS", 1.5)
+    async with flooded(home, workspace, f"hangs-at-{method}") as (host, tool):
+        assert said(await success_of(tool, tool_context(workspace))) == "after the flood"
+        status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+        step = "resources/templates" if method == "templates" else method
+        assert f"no answer to {step}/list: none came within" in (status.problem or "")
+        assert status.prompts == (() if method == "prompts" else ("p",))
+
+
+async def test_a_listing_of_far_too_many_tools_is_cut_and_told(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": flooding("many-tools")}) as host, bounded():
+        assert len((await host.tools(ToolScope(workspace))).tools) == 5_000
+        status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+        assert "45,000 more tools: only the first 5,000 are taken" in (status.problem or "")
+
+
+async def test_a_name_of_ten_thousand_characters_fills_neither_lists_nor_messages(home: Path, workspace: Path) -> None:
+    async with flooded(home, workspace, "long-names") as (host, _):
+        status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+        assert len(status.problem or "") < 1_000
+        assert [len(tool.name) for tool in status.tools] == [2]
+
+
+async def test_a_cursor_that_comes_again_ends_the_pages(home: Path, workspace: Path) -> None:
+    async with hosting(home, {"s": flooding("same-cursor")}) as host:
+        assert sorted((await host.tools(ToolScope(workspace))).tools) == ["page_1", "page_2"]
+
+
+async def test_a_server_that_has_other_tools_each_time_is_listed_less_and_less_often(
+    home: Path, workspace: Path
+) -> None:
+    async with flooded(home, workspace, "other-tools-each-time") as (host, tool):
+        scope = ToolScope(workspace)
+
+        async def number() -> int:
+            names = (await host.tools(scope)).tools
+            return max(int(name.removeprefix("listing_")) for name in names if name.startswith("listing_"))
+
+        async def fourth() -> bool:
+            return await number() >= 4
+
+        del tool
+        began = time.monotonic()
+        await eventually_async(fourth, 20)
+        assert time.monotonic() - began >= 1.3  # 0.2, 0.4 and 0.8 s after one another
