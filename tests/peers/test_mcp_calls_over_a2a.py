@@ -16,7 +16,8 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.hostile_http_mcp_server import hostile_http
-from support.mcp_hosting import hostile, write_servers
+from support.isthmus_program import isthmus
+from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.serve_program import ServeProgram, serve_program
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
@@ -97,6 +98,28 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_o
         assert call.confirmation_request is not None
         assert call.confirmation_request.mcp_details is not None
         assert call.confirmation_request.mcp_details.server_name == "b"
+
+
+async def test_what_a_server_wrote_before_it_died_is_told_to_the_person_and_to_no_other_user(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"a": hostile("dies-in-call")})
+    data = ("--data-dir", str(tmp_path / "data"))
+    made = isthmus("serve", "token", "add", "alice", *data, folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    async with serve_program(tmp_path, workspace, script=CALLS) as server:
+        for token, is_person in ((server.token, True), (made.stdout.strip(), False)):
+            agent = await RemoteAgent.connect(server.url, token)
+            try:
+                turn = await ask(agent, workspace)
+                call = the_call(await events_of(turn))
+                call = the_call(await answer(agent, turn, call, "proceed_once"))
+            finally:
+                await agent.aclose()
+            assert call.error is not None
+            assert "whether the call had an effect is not known" in call.error.message
+            assert ("Traceback: it broke" in call.error.message) is is_person
+            assert (HOSTILE.name in call.error.message) is False
 
 
 async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_are_others(

@@ -33,9 +33,9 @@ def refused(announced: ToolCall, error: ErrorDetails) -> tuple[AgentEvent, ...]:
     )
 
 
-def failed(call: ToolCall, failure: ToolFailure) -> tuple[AgentEvent, ...]:
-    """A call that its tool gave up, before it began or while it ran."""
-    error = ErrorDetails(str(failure), failure.category)
+def failed(call: ToolCall, failure: ToolFailure, user: str) -> tuple[AgentEvent, ...]:
+    """A call that its tool gave up, before it began or while it ran; ``user`` is whose it is."""
+    error = ErrorDetails(failure.told(user), failure.category)
     if call.status is ToolCallStatus.PENDING:
         return refused(call, error)
     return (

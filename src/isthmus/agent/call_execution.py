@@ -142,7 +142,7 @@ class CallExecution:
                     case _:
                         assert_never(item)
         except ToolFailure as failure:
-            for event in failed(call, failure):
+            for event in failed(call, failure, self._session.user):
                 yield event
             return
         finally:

@@ -190,7 +190,7 @@ class CallRunner:
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
-            for event in failed(announced_call(item, _description(tool, item)), failure):
+            for event in failed(announced_call(item, _description(tool, item)), failure, self._session.user):
                 yield event
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:

@@ -1,6 +1,7 @@
 """What a connection to a server raises, without the SDK; :mod:`isthmus.mcp_host.failures` puts it into words."""
 
 from isthmus.errors import IsthmusError
+from isthmus.tools.failure import ToolFailure
 
 
 class ServerLostError(IsthmusError):
@@ -9,6 +10,17 @@ class ServerLostError(IsthmusError):
     def __init__(self, message: str, *, was_sent: bool = False) -> None:
         super().__init__(message)
         self.was_sent = was_sent
+
+    def failure(self, server: str) -> ToolFailure:
+        """The failure of a call. Other users of an agent do not get what the server wrote: it serves them all, and may
+        write what one of them sent."""
+        told = f"the MCP server {server!r} is not connected; the person who runs this agent sees why"
+        if self.was_sent:
+            told = (
+                f"the MCP server {server!r} ended before it answered; whether the call had an effect is not known, and "
+                "it was not repeated"
+            )
+        return ToolFailure(str(self), "mcp_server_lost", told)
 
 
 class SessionForgottenError(ServerLostError):

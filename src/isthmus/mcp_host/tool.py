@@ -171,7 +171,7 @@ class McpTool:
                         calling.cancel()
                         await asyncio.wait({calling}, timeout=1)
         except ServerLostError as error:
-            raise ToolFailure(str(error), "mcp_server_lost") from error
+            raise error.failure(self.server_name) from error
         except ToolGoneError as error:
             raise ToolFailure(str(error), "tool_changed") from error
         except ToolFailure:

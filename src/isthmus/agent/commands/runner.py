@@ -49,6 +49,7 @@ from isthmus.events import (
 from isthmus.models.base import ModelError, ToolRequest
 from isthmus.slash_commands import Completion
 from isthmus.tools.base import ToolScope, ToolSet
+from isthmus.tools.failure import ToolFailure
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +157,8 @@ class _Execution:
                 yield event
             return
         except IsthmusError as error:
-            for event in _failed(session, str(error), getattr(error, "category", "command_failed")):
+            told = error.told(session.user) if isinstance(error, ToolFailure) else str(error)
+            for event in _failed(session, told, getattr(error, "category", "command_failed")):
                 yield event
             return
         for event in _working(session):
