@@ -55,17 +55,26 @@ class Parking:
             self._begin(self._parked.discard(task_id))
 
     async def look(self) -> None:
-        """End the calls of tasks that went on elsewhere, or are gone."""
+        """End the calls of tasks that went on elsewhere, or are gone; go on with what could not be taken up before."""
         for task_id in self._parked.task_ids:
-            if self._running_of(task_id) is None and not await self._waits_for_us(task_id):
+            if self._running_of(task_id) is not None:
+                continue
+            if not await self._waits_for_us(task_id):
                 await self._parked.discard(task_id)
+            elif self._parked.is_due(task_id):
+                self._due(task_id)
+
+    async def stop(self) -> None:
+        """Take up no task any more."""
+        self._parked.on_due = None
+        for task in tuple(self._work):
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
 
     async def aclose(self) -> None:
         """End every call that waits here."""
         await self._parked.aclose()
-        for task in tuple(self._work):
-            task.cancel()
-        await asyncio.gather(*self._work, return_exceptions=True)
+        await self.stop()
 
     def _due(self, task_id: str) -> None:
         self._begin(self._go_on(task_id))

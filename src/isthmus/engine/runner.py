@@ -92,9 +92,11 @@ class Runner:
 
     async def aclose(self) -> None:
         """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
+        upkeep, self._upkeep = self._upkeep, []
+        if self._parking is not None:
+            await self._parking.stop()
         leases = [segment.lease for segment in self._segments.values()]
-        tasks = [*self._running.values(), *self._upkeep]
-        self._upkeep = []
+        tasks = [*self._running.values(), *upkeep]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

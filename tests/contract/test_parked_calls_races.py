@@ -1,0 +1,166 @@
+"""Calls that ask in the middle of their work, when several things happen at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.client import PromptMessage, TaskError
+from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.events import StateChange, TaskState
+from isthmus.journal.base import JournalError
+from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind
+from support.engines import events
+from support.turns import all_of
+from support.parked_calls_desk import AskingTool, Desk, desk
+from support.scripted_wire import Call
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+READ = ToolKind.READ
+
+
+def approved(calls: dict[str, ToolCall], option: str = "proceed_once") -> list[ToolCallConfirmation]:
+    """The same answer to all that is asked."""
+    waiting = [call for call in calls.values() if call.confirmation_request is not None]
+    return [ToolCallConfirmation(call.tool_call_id, option) for call in waiting]
+
+
+async def answer_all(person: Desk, option: str = "proceed_once") -> StateChange:
+    turn = await person.engine.answer(person.task, approved(person.calls, option), answered_by="test")
+    return person.take(events(await all_of(turn)))
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (2,)], ids=["first first", "last first", "at once"])
+async def test_two_calls_of_a_task_wait_at_once_and_are_answered_in_any_order(
+    tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    tools = AskingTool("first"), AskingTool("second")
+    async with desk(tmp_path, *tools) as person:
+        await person.prompt()
+        assert await answer_all(person) == StateChange(TaskState.INPUT_REQUIRED)
+        questions = [call for call in person.calls.values() if call.tool_name == "elicitation"]
+        assert len(questions) == 2
+        if order == (2,):
+            last = await answer_all(person, "accept")
+        else:
+            await person.answer("accept", questions[order[0]])
+            assert tools[order[0]].log == ["begun", "accept"]
+            assert tools[order[1]].log == ["begun"]
+            last = await person.answer("accept", questions[order[1]])
+        assert last == StateChange(TaskState.COMPLETED)
+        assert [tool.log for tool in tools] == [["begun", "accept"]] * 2
+        assert person.agent.parked.task_ids == ()
+        assert person.tools.count == 2  # of the segment that asked for permission, and of that which ended
+
+
+@pytest.mark.parametrize("is_answer_first", [True, False])
+async def test_cancelling_while_an_answer_arrives_leaves_nothing_behind(tmp_path: Path, is_answer_first: bool) -> None:
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        tool = AskingTool(kind=READ, questions=2)
+        async with desk(folder, tool) as person:
+            await person.prompt()
+            answer, cancel = person.answer("accept"), person.engine.cancel(person.task)
+            both: list[Any] = [answer, cancel] if is_answer_first else [cancel, answer]
+            found = await asyncio.gather(*both, return_exceptions=True)
+            assert all(isinstance(item, (TaskError, *(type(item),))) for item in found)
+            await person.ended(TaskState.CANCELED)
+            assert all(call.status.is_final for call in person.calls.values())
+            await eventually_async(lambda desk=person: desk.agent.parked.task_ids == (), 20)
+            await eventually_async(lambda log=tool.log: log[-1] == "left", 20)
+            await eventually_async(lambda desk=person: desk.tools.count == 1, 20)
+
+
+async def test_an_answer_that_comes_when_the_question_was_taken_back_does_no_harm(tmp_path: Path) -> None:
+    tool = AskingTool(kind=READ)
+    async with desk(tmp_path, tool) as person:
+        await person.prompt()
+        question = person.question
+        tool.asked[0].withdraw("never mind")
+        try:
+            await person.answer("accept", question)
+        except TaskError as error:
+            assert "does not wait for an answer" in str(error)  # noqa: PT017 - both may come first
+        await person.ended()
+        assert "never mind" in tool.log[1]
+        assert person.calls[question.tool_call_id].status is ToolCallStatus.CANCELLED
+
+
+@dataclass
+class StickyTool(AskingTool):
+    """Takes its time to end when it is left."""
+
+    may_end: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        try:
+            async for item in super().run(arguments, context, approved):
+                yield item
+        finally:
+            await self.may_end.wait()
+
+
+async def test_nothing_is_taken_up_any_more_while_the_engine_ends(tmp_path: Path) -> None:
+    sticky, tool = StickyTool(kind=READ), AskingTool("consult", kind=READ)
+    replies: list[list[Call] | str] = [[Call("inquire", {})], [Call("consult", {})]]
+    async with desk(tmp_path, sticky, tool, replies=replies) as person:
+        await person.prompt()
+        turn = await person.engine.prompt(PromptMessage("again"))
+        await all_of(turn)
+        ending = asyncio.create_task(person.engine.aclose())
+        tool.asked[0].withdraw("The server was ended")
+        await eventually_async(lambda: tool.log[-1] == "left", 20)
+        sticky.may_end.set()
+        await ending
+        assert person.engine._runner._running == {}  # pyright: ignore[reportPrivateUsage]
+        assert len(person.wire.model_requests) == 2
+        assert person.tools.count == 2
+
+
+async def test_a_task_that_could_not_be_taken_up_when_its_question_was_taken_back_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = AskingTool(kind=READ)
+    async with desk(tmp_path, tool) as person:
+        await person.prompt()
+        journal = person.engine._runner.journal  # pyright: ignore[reportPrivateUsage]
+        claim, failures = journal.claim, [JournalError("the disk is full"), JournalError("the disk is full")]
+
+        async def full(*arguments: Any, **options: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            return await claim(*arguments, **options)
+
+        monkeypatch.setattr(journal, "claim", full)
+        tool.asked[0].withdraw("never mind")
+        await person.ended()
+        assert failures == []
+        assert "never mind" in tool.log[1]
+
+
+async def test_another_task_of_the_session_runs_while_a_call_waits(tmp_path: Path) -> None:
+    tool = AskingTool(kind=READ)
+    async with desk(tmp_path, tool, replies=[[Call("inquire", {})], "meanwhile", "over"]) as person:
+        await person.prompt()
+        context = (await person.engine.get(person.task)).context_id
+        turn = await person.engine.prompt(PromptMessage("what else?", context_id=context))
+        assert events(await all_of(turn))[-1] == StateChange(TaskState.COMPLETED)
+        assert turn.task_id != person.task
+        assert await person.answer("accept") == StateChange(TaskState.COMPLETED)
+        assert tool.log == ["begun", "accept"]
+        assert "done asking" in person.told()
+
+
+async def test_a_call_ends_whose_task_was_deleted_while_it_waited(tmp_path: Path) -> None:
+    tool = AskingTool(kind=READ)
+    async with desk(tmp_path, tool) as person:
+        await person.prompt()
+        await person.engine._runner.retention.delete([person.task], also_waiting=True)  # pyright: ignore[reportPrivateUsage]
+        await eventually_async(lambda: tool.log == ["begun", "left"] and person.tools.count == 1, 20)
+        assert person.agent.parked.task_ids == ()
