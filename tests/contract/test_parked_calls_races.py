@@ -14,9 +14,9 @@ from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import JournalError
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind
 from support.engines import events
-from support.turns import all_of
 from support.parked_calls_desk import AskingTool, Desk, desk
 from support.scripted_wire import Call
+from support.turns import all_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
