@@ -219,7 +219,10 @@ def main() -> None:
                     message,
                     {
                         "protocolVersion": "3000-01-01" if WAY == "bad-version" else "2025-06-18",
-                        "capabilities": {"tools": {"listChanged": True}},
+                        "capabilities": {
+                            "tools": {"listChanged": True},
+                            **({"prompts": {}} if WAY == "bad-prompts" else {}),
+                        },
                         "serverInfo": {"name": WAY, "version": "1"},
                     },
                 )
@@ -228,6 +231,8 @@ def main() -> None:
                     continue
                 Counts.page += 1
                 reply(message, tools(Counts.page))
+            case "prompts/list" if WAY == "bad-prompts":
+                reply(message, {"prompts": [3, {"name": "fine"}]})
             case "tools/call":
                 call(message)
             case "notifications/cancelled":

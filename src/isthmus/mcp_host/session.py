@@ -45,8 +45,8 @@ OPTIONAL_SECONDS = 4.0
 OPTIONAL_SHARE = 0.7
 """Of the time for all listings: what is left then is for nothing but to get done."""
 LEAST_SECONDS = 0.05
-_UNANSWERED = "unanswered"
-"""Where it is kept which listings did not come."""
+_UNHEARD = "unheard"
+"""Where it is kept which listings did not come, or not whole."""
 
 LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
 """How long to wait before a subscription that was lost is opened again."""
@@ -85,8 +85,8 @@ class McpSession:
         listed: list[ListedTool] = []
         # Some servers forget to announce their tools; nobody who announces nothing has something else.
         if capabilities.tools is not None or (capabilities.prompts is None and capabilities.resources is None):
-            tools = await _pages(
-                session.list_tools, lambda page: page.tools, is_required=capabilities.tools is not None
+            tools = await self._pages(
+                "tools/list", session.list_tools, lambda page: page.tools, is_required=capabilities.tools is not None
             )
             listed = [_listed(tool) for tool in tools]
         prompts: list[types.Prompt] = []
@@ -115,7 +115,7 @@ class McpSession:
             ),
             (self._client.instructions or "")[:MAXIMUM_INSTRUCTIONS],
             "" if info is None else f"{info.name} {info.version}"[:200],
-            (*self._dropped.get("tools/list", ()), *self._dropped.get(_UNANSWERED, ())),
+            self._told(),
             None if discovered is None else discovered.model_dump(mode="json", by_alias=True, exclude_none=True),
         )
 
@@ -125,10 +125,53 @@ class McpSession:
         """A listing without which the server is still of use: one that does not come is told, and nothing more."""
         seconds = max(min(until - time.monotonic(), OPTIONAL_SECONDS), LEAST_SECONDS)
         with anyio.move_on_after(seconds):
-            return await _pages(fetch, entries, is_required=False)
-        note = f"no answer to {method}: none came within {seconds:.3g} s"
-        self._dropped[_UNANSWERED] = (*self._dropped.get(_UNANSWERED, ()), note)
+            return await self._pages(method, fetch, entries, is_required=False)
+        self._note(f"no answer to {method}: none came within {seconds:.3g} s")
         return []
+
+    async def _pages(
+        self,
+        method: str,
+        fetch: Callable[..., Awaitable[Any]],
+        entries: Callable[[Any], list[Any]],
+        *,
+        is_required: bool,
+    ) -> list[Any]:
+        """All pages of a listing, as far as the caps allow; a repeated cursor ends it."""
+        found: list[Any] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        for _ in range(MAXIMUM_PAGES):
+            try:
+                page = await fetch(params=types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None)
+            except MCPError as error:
+                if is_required or error.code == types.CONNECTION_CLOSED:
+                    raise
+                return found
+            found += entries(page)
+            cursor = page.next_cursor
+            if not cursor or cursor in seen or len(found) > MAXIMUM_ENTRIES:
+                break
+            seen.add(cursor)
+        else:
+            self._note(f"{method} has more than {MAXIMUM_PAGES} pages: only the first {len(found):,} entries are taken")
+        if len(found) > MAXIMUM_ENTRIES:
+            self._note(f"{method}: only the first {MAXIMUM_ENTRIES:,} entries are taken")
+        return found[:MAXIMUM_ENTRIES]
+
+    def _note(self, text: str) -> None:
+        self._dropped[_UNHEARD] = (*self._dropped.get(_UNHEARD, ()), text)
+
+    def _told(self) -> tuple[str, ...]:
+        """What is said of entries that were dropped, those of tools first, and of listings that are not whole."""
+        others = {
+            method: reasons for method, reasons in self._dropped.items() if method not in ("tools/list", _UNHEARD)
+        }
+        return (
+            *self._dropped.get("tools/list", ()),
+            *(f"{method}: {reason}" for method, reasons in others.items() for reason in reasons),
+            *self._dropped.get(_UNHEARD, ()),
+        )
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
         """A prompt with its arguments filled in.
@@ -262,28 +305,6 @@ async def _listen(client: Client, on_change: Callable[[], None]) -> None:
         await asyncio.sleep(LISTEN_AGAIN_SECONDS[attempt])
         attempt += 1
         on_change()  # What changed meanwhile was told to nobody.
-
-
-async def _pages(
-    fetch: Callable[..., Awaitable[Any]], entries: Callable[[Any], list[Any]], *, is_required: bool
-) -> Any:
-    """All pages of a listing, as far as the caps allow; a repeated cursor ends it."""
-    found: list[Any] = []
-    seen: set[str] = set()
-    cursor: str | None = None
-    for _ in range(MAXIMUM_PAGES):
-        try:
-            page = await fetch(params=types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None)
-        except MCPError as error:
-            if is_required or error.code == types.CONNECTION_CLOSED:
-                raise
-            return found
-        found += entries(page)
-        cursor = page.next_cursor
-        if not cursor or cursor in seen or len(found) >= MAXIMUM_ENTRIES:
-            break
-        seen.add(cursor)
-    return found[:MAXIMUM_ENTRIES]
 
 
 def _listed(tool: types.Tool) -> ListedTool:

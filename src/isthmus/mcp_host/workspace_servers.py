@@ -168,7 +168,7 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
     config, offer = connection.config, connection.offer
     notes = [connection.problem] if connection.problem else []
     if offer.dropped:
-        notes.append("of its tools: " + "; ".join(offer.dropped))
+        notes.append("of what it lists: " + "; ".join(offer.dropped))
     notes += config.warnings
     return ServerStatus(
         name=config.name,
