@@ -14,6 +14,7 @@ from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
 from isthmus.client import MISSED_EVENTS, PromptMessage, Turn
 from isthmus.events import StateChange, TaskState
 from isthmus.task_view import TaskView
+from support.turns import view_of
 
 pytestmark = pytest.mark.anyio
 
@@ -70,13 +71,6 @@ def events(*results: dict[str, Any], ids: Sequence[int] = ()) -> bytes:
     return "".join(frames).encode()
 
 
-async def read(turn: Turn) -> TaskView:
-    view = TaskView.of_snapshot(turn.snapshot)
-    async for delivery in turn.deliveries:
-        view.apply(delivery)
-    return view
-
-
 def texts(view: TaskView) -> list[str]:
     return [item.text for item in view.messages.values()]
 
@@ -89,7 +83,7 @@ async def test_ids_that_begin_anew_in_every_stream_of_a_plain_server_lose_nothin
 
     server = OddServer(respond)
     remote = await server.connect()
-    view = await read(await remote.prompt(PromptMessage("hello")))
+    view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, texts(view), view.has_missed) == (TaskState.COMPLETED, ["one ", "two"], True)
     await remote.aclose()
 
@@ -106,7 +100,7 @@ async def test_streams_that_end_again_and_again_without_news_give_way_to_looking
 
     server = OddServer(respond)
     remote = await server.connect()
-    view = await read(await remote.prompt(PromptMessage("hello")))
+    view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["one ", "two"])
     assert server.asked.count("tasks/resubscribe") <= QUICK.attempts + 1
     await remote.aclose()
@@ -127,7 +121,7 @@ async def test_a_server_that_takes_no_stream_up_again_is_asked_for_the_task(is_i
 
     server = OddServer(respond)
     remote = await server.connect()
-    view = await read(await remote.prompt(PromptMessage("hello")))
+    view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["one ", "two"])
     assert server.asked == ["message/stream", "tasks/resubscribe", "tasks/get"]
     assert [item.event for item in await collected(await remote.follow("t", 0))] == [
@@ -155,8 +149,8 @@ async def test_an_answer_to_a_question_whose_stream_ends_empty_is_taken_up_again
     server = OddServer(respond)
     remote = await server.connect()
     turn = await remote.prompt(PromptMessage("hello"))
-    assert (await read(turn)).state is TaskState.INPUT_REQUIRED
-    view = await read(await remote.prompt(PromptMessage("Ada", task_id="t")))
+    assert (await view_of(turn)).state is TaskState.INPUT_REQUIRED
+    view = await view_of(await remote.prompt(PromptMessage("Ada", task_id="t")))
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Hello Ada"])
     await remote.aclose()
 
@@ -182,7 +176,7 @@ async def test_a_look_at_the_task_that_fails_is_tried_again() -> None:
 
     server = OddServer(respond)
     remote = RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(handle)), QUICK)
-    view = await read(await remote.prompt(PromptMessage("hello")))
+    view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, texts(view), len(looks)) == (TaskState.COMPLETED, ["done"], 3)
     await remote.aclose()
 
@@ -196,7 +190,7 @@ async def test_event_streams_are_read_in_every_form_that_the_standard_allows() -
     body = f"\ufeff: hello\r\nretry: 3000\r\nevent: message\r\ndata:{first}\r\n\r\n:\r\n\r\nid\r\n{lines}\r\n\r\n"
     server = OddServer(lambda method, count: body.encode())
     remote = await server.connect()
-    view = await read(await remote.prompt(PromptMessage("hello")))
+    view = await view_of(await remote.prompt(PromptMessage("hello")))
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Hi\u2028you"])
     await remote.aclose()
 

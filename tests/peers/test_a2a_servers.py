@@ -16,8 +16,9 @@ from a2a.utils import new_task
 
 from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
 from isthmus.a2a.server.listen import bind, url_of
-from isthmus.client import InvalidRequest, PromptMessage, TaskNotFound, Turn
+from isthmus.client import InvalidRequest, PromptMessage, TaskNotFound
 from isthmus.events import AgentEvent, ArtifactPart, ArtifactUpdate, StateChange, TaskState, TextContent
+from support.turns import events_of
 
 pytestmark = pytest.mark.anyio
 
@@ -79,12 +80,6 @@ async def remote() -> AsyncGenerator[RemoteAgent]:
         await asyncio.wait_for(running, 30)
 
 
-async def read(turn: Turn) -> list[AgentEvent]:
-    """The events of a turn."""
-    async with asyncio.timeout(10):
-        return [delivery.event async for delivery in turn.deliveries]
-
-
 def words(events: list[AgentEvent]) -> list[str]:
     """The texts among events."""
     return [event.text for event in events if isinstance(event, TextContent)]
@@ -92,7 +87,7 @@ def words(events: list[AgentEvent]) -> list[str]:
 
 async def test_texts_artifacts_and_states_become_events(remote: RemoteAgent) -> None:
     assert not remote.speaks_extension
-    events = await read(await remote.prompt(PromptMessage("Ada")))
+    events = await events_of(await remote.prompt(PromptMessage("Ada")))
     assert words(events) == ["Let me see. ", "There you are."]
     assert [event for event in events if isinstance(event, ArtifactUpdate)] == [
         ArtifactUpdate("greeting", (ArtifactPart(text="Hello Ada"),)),
@@ -106,17 +101,17 @@ async def test_texts_artifacts_and_states_become_events(remote: RemoteAgent) -> 
 
 async def test_a_question_is_answered_by_continuing_the_task(remote: RemoteAgent) -> None:
     turn = await remote.prompt(PromptMessage("hello"))
-    events = await read(turn)
+    events = await events_of(turn)
     assert words(events)[-1] == "Who are you?"
     assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
     assert (await remote.get(turn.task_id)).state is TaskState.INPUT_REQUIRED
-    events = await read(await remote.prompt(PromptMessage("Ada", task_id=turn.task_id)))
+    events = await events_of(await remote.prompt(PromptMessage("Ada", task_id=turn.task_id)))
     assert events[-1] == StateChange(TaskState.COMPLETED)
     assert (await remote.get(turn.task_id)).history[-1].text == "There you are."
 
 
 async def test_a_failure_says_why(remote: RemoteAgent) -> None:
-    events = await read(await remote.prompt(PromptMessage("fail")))
+    events = await events_of(await remote.prompt(PromptMessage("fail")))
     assert events[-1] == StateChange(TaskState.FAILED, "I cannot.")
 
 
@@ -126,5 +121,5 @@ async def test_what_the_server_does_not_have_is_a_clear_error(remote: RemoteAgen
     with pytest.raises(InvalidRequest, match="does not list its tasks"):
         await remote.tasks()
     turn = await remote.prompt(PromptMessage("hello"))
-    await read(turn)
+    await events_of(turn)
     assert (await remote.cancel(turn.task_id)).state is TaskState.CANCELED

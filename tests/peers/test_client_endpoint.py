@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.client import InvalidRequest, PromptMessage, Turn
+from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
-from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
+from isthmus.events import ConfirmationAccepted, TaskState
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import CompanionProgram, companion_program, isthmus
 from support.scripted_wire import Call, Replies, Reply, Say
 from support.serve_program import ServeProgram, serve_program
+from support.turns import events_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -47,11 +48,6 @@ def settings(workspace: Path, companion: CompanionProgram, **more: Any) -> dict[
     return {"workspace_path": str(workspace), "mcp_servers": [server], **more}
 
 
-async def all_of(turn: Turn) -> list[AgentEvent]:
-    async with asyncio.timeout(30):
-        return [delivery.event async for delivery in turn.deliveries]
-
-
 def edit(path: Path) -> Call:
     return Call("replace", {"file_path": str(path), "old_string": "one", "new_string": "two"})
 
@@ -70,7 +66,7 @@ async def test_the_clients_editor_gives_context_and_reviews_the_edit(tmp_path: P
     with companion_program(workspace, "--open", "a.py:1:2") as companion:
         async with served(tmp_path, workspace, replies, "--allow-client-mcp") as (_, agent, wire):
             turn = await agent.prompt(PromptMessage("edit it", settings=settings(workspace, companion)))
-            await all_of(turn)
+            await events_of(turn)
             told = json.dumps(wire.model_requests[0].json["contents"])
             assert "activeFile" in told
             assert str(path) in told
@@ -86,7 +82,7 @@ async def test_the_clients_editor_gives_context_and_reviews_the_edit(tmp_path: P
 
             await eventually_async(completed)
             assert path.read_text(encoding="utf-8") == "mine\n"
-            kept = await all_of(await agent.follow(turn.task_id, 0))
+            kept = await events_of(await agent.follow(turn.task_id, 0))
             (answer,) = [event for event in kept if isinstance(event, ConfirmationAccepted)]
             assert answer.answered_by == "my editor"
 
@@ -109,12 +105,12 @@ async def test_an_answer_of_another_client_closes_the_view_in_the_clients_editor
     with companion_program(workspace) as companion:
         async with served(tmp_path, workspace, replies, "--allow-client-mcp") as (_, agent, _wire):
             turn = await agent.prompt(PromptMessage("edit it", settings=settings(workspace, companion)))
-            await all_of(turn)
+            await events_of(turn)
             shown = await asyncio.to_thread(partial(isthmus, "ide", "diffs", "--wait", "20", folder=workspace))
             assert "+two" in shown.stdout
             (call,) = (await agent.get(turn.task_id)).pending
             confirmation = ToolCallConfirmation(call.tool_call_id, "proceed_once")
-            await all_of(await agent.answer(turn.task_id, [confirmation], answered_by="test"))
+            await events_of(await agent.answer(turn.task_id, [confirmation], answered_by="test"))
 
             async def closed() -> bool:
                 done = await asyncio.to_thread(partial(isthmus, "ide", "diffs", "--json", folder=workspace))
@@ -166,7 +162,7 @@ async def test_the_editors_token_is_in_no_file_that_others_can_read(tmp_path: Pa
     with companion_program(workspace) as companion:
         token = companion.discovered["authToken"].encode()
         async with served(tmp_path, workspace, [Reply.of(Say("hello"))], "--allow-client-mcp") as (_, agent, _wire):
-            await all_of(await agent.prompt(PromptMessage("hi", settings=settings(workspace, companion))))
+            await events_of(await agent.prompt(PromptMessage("hi", settings=settings(workspace, companion))))
         holding = [path for path in (tmp_path / "data").rglob("*") if path.is_file() and token in path.read_bytes()]
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in holding)
         assert all(path.name.startswith("journal.sqlite") for path in holding)

@@ -1,20 +1,18 @@
 """The companion as a program: its discovery file, its end, its restart, and the person's commands beside it."""
 
 import asyncio
-import http.client
 import json
 import os
 import signal
 import socket
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support import agent_program
-from support.isthmus_program import ISTHMUS, CompanionProgram, companion_program, isthmus, process_ends, read_line
+from support.companion_clients import proposing_agent, status_at
+from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line
 from support.neovim import running_neovim
 from support.surroundings import Surroundings
 from support.waiting import eventually
@@ -26,21 +24,6 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def _status(port: int) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("GET", "/mcp")
-        return connection.getresponse().status
-    finally:
-        connection.close()
-
-
-def _agent(companion: CompanionProgram, file: Path, *command: str) -> "subprocess.Popen[str]":
-    token = companion.discovered["authToken"]
-    program = [sys.executable, str(Path(agent_program.__file__)), companion.url, token, str(file), "new\n", *command]
-    return subprocess.Popen(program, cwd=file.parent, stdout=subprocess.PIPE, text=True, encoding="utf-8")
-
-
 @pytest.mark.requirement("GEM-005", "GEM-006", "GEM-009", "GEM-010")
 def test_the_discovery_file_lies_in_the_folder_that_node_calls_tmpdir(
     workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
@@ -49,7 +32,7 @@ def test_the_discovery_file_lies_in_the_folder_that_node_calls_tmpdir(
     with companion_program(workspace) as companion, companion_program(workspace) as other:
         assert companion.discovery_file.parent == surroundings.temporary / "gemini" / "ide"
         assert companion.ready["port"] != other.ready["port"]
-        assert _status(companion.ready["port"]) == 401
+        assert status_at(companion.ready["port"]) == 401
 
 
 @pytest.mark.requirement("GEM-011", "GEM-013", "GEM-014", "GEM-015")
@@ -59,7 +42,7 @@ def test_the_discovery_file_names_process_and_port(workspace: Path) -> None:
         assert companion.discovery_file.name == f"gemini-ide-server-{companion.process.pid}-{port}.json"
         assert set(companion.discovered) == {"port", "workspacePath", "authToken", "ideInfo"}
         assert isinstance(port, int)
-        assert _status(port) == 401
+        assert status_at(port) == 401
 
 
 @pytest.mark.requirement("GEM-016", "GEM-022", "GEM-023", "GEM-024")
@@ -116,7 +99,7 @@ def test_the_server_listens_before_the_discovery_file_appears(workspace: Path, s
     )
     try:
         (path,) = eventually(lambda: list(folder.glob("gemini-ide-server-*.json")), what="a discovery file")
-        assert _status(json.loads(path.read_text(encoding="utf-8"))["port"]) == 401
+        assert status_at(json.loads(path.read_text(encoding="utf-8"))["port"]) == 401
     finally:
         process.terminate()
         process.wait(10)
@@ -218,7 +201,7 @@ def test_the_person_answers_a_proposed_edit_from_another_terminal(
 ) -> None:
     file = workspace / "a.py"
     file.write_text("old\n", encoding="utf-8")
-    with companion_program(workspace) as companion, _agent(companion, file) as agent:
+    with companion_program(workspace) as companion, proposing_agent(companion, file) as agent:
         shown = isthmus("ide", "diffs", "--wait", "20", folder=workspace)
         assert "-old\n+new\n" in shown.stdout
         assert read_line(agent) == "proposed"
@@ -241,7 +224,7 @@ def test_an_agent_does_not_answer_its_own_question_unless_that_was_allowed(works
     options = ("--allow-agent-accept",) if allowed else ()
     with (
         companion_program(workspace, *options) as companion,
-        _agent(companion, file, *ISTHMUS, "ide", "accept", "a.py") as agent,
+        proposing_agent(companion, file, *ISTHMUS, "ide", "accept", "a.py") as agent,
     ):
         assert read_line(agent) == "proposed"
         outcome = json.loads(read_line(agent, 40))
@@ -262,100 +245,6 @@ def test_ide_names_the_companions_that_run_when_none_fits(workspace: Path, tmp_p
         for option in (("--port", str(companion.ready["port"])), ("--workspace", str(workspace))):
             found = isthmus("ide", "status", "--json", *option, folder=tmp_path)
             assert json.loads(found.stdout)["port"] == companion.ready["port"]
-
-
-_SHOW_ENVIRONMENT = "import json, os, sys; print(json.dumps(dict(os.environ))); sys.exit(7)"
-
-
-@pytest.mark.requirement("GEM-029", "CLD-010")
-def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
-    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_PROXY", "example.org")
-    with companion_program(workspace) as companion:
-        (control_file,) = (surroundings.runtime / "isthmus").glob("*.json")
-        persons_token = json.loads(control_file.read_text(encoding="utf-8"))["token"]
-        done = isthmus("companion", "exec", "--", sys.executable, "-c", _SHOW_ENVIRONMENT, folder=workspace)
-        assert done.returncode == 7, done.stderr
-        environment = json.loads(done.stdout)
-        assert environment["GEMINI_CLI_IDE_SERVER_PORT"] == str(companion.ready["port"])
-        assert environment["GEMINI_CLI_IDE_WORKSPACE_PATH"] == str(workspace)
-        assert environment["GEMINI_CLI_IDE_AUTH_TOKEN"] == companion.discovered["authToken"]
-        assert environment["GEMINI_CLI_IDE_PID"] == str(companion.process.pid)
-        assert environment["QWEN_CODE_IDE_SERVER_PORT"] == str(companion.ready["port"])
-        assert environment["QWEN_CODE_IDE_WORKSPACE_PATH"] == str(workspace)
-        assert environment["ENABLE_IDE_INTEGRATION"] == "true"
-        assert environment["CLAUDE_CODE_SSE_PORT"] == str(companion.ready["port"])
-        assert environment["NO_PROXY"] == "example.org,127.0.0.1,localhost,::1"
-        assert environment["no_proxy"] == "127.0.0.1,localhost,::1"
-        assert persons_token not in done.stdout
-
-
-def test_exec_leaves_claude_code_with_an_editor_that_speaks_its_protocol(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLAUDE_CODE_SSE_PORT", "12345")
-    with companion_program(workspace):
-        done = isthmus("companion", "exec", "--", sys.executable, "-c", _SHOW_ENVIRONMENT, folder=workspace)
-        assert json.loads(done.stdout)["CLAUDE_CODE_SSE_PORT"] == "12345"
-
-
-def test_what_exec_runs_is_an_agent_before_it_connects(workspace: Path) -> None:
-    with companion_program(workspace) as companion, _agent(companion, workspace / "a.py") as agent:
-        assert read_line(agent) == "proposed"
-        done = isthmus("companion", "exec", "--", *ISTHMUS, "ide", "accept", "a.py", folder=workspace)
-        assert done.returncode == 1
-        assert "--allow-agent-accept" in done.stderr
-        assert isthmus("ide", "accept", "a.py", folder=workspace).returncode == 0
-
-
-@pytest.mark.requirement("GEM-006", "GEM-087")
-def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surroundings: Surroundings) -> None:
-    script = "import os, sys; print(os.environ['GEMINI_CLI_IDE_SERVER_PORT'], flush=True); sys.stdin.read()"
-    command = [*ISTHMUS, "companion", "exec", "--", sys.executable, "-c", script]
-    with subprocess.Popen(
-        command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    ) as agent:
-        port = int(read_line(agent))
-        assert _status(port) == 401
-        (path,) = (surroundings.temporary / "gemini" / "ide").iterdir()
-        pid = int(path.name.split("-")[3])
-        agent.send_signal(signal.SIGTERM)
-        assert agent.wait(10) == -signal.SIGTERM
-        process_ends(pid)
-        assert not path.exists()
-
-
-def test_a_companion_that_exec_started_stays_for_the_agents_that_came_to_it(
-    workspace: Path, surroundings: Surroundings
-) -> None:
-    script = "import os, sys; print(os.environ['GEMINI_CLI_IDE_SERVER_PORT'], flush=True); sys.stdin.read()"
-    command = [*ISTHMUS, "companion", "exec", "--", sys.executable, "-c", script]
-
-    def agent() -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            command, cwd=workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        )
-
-    with agent() as first:
-        port = int(read_line(first))
-        with agent() as second:
-            assert int(read_line(second)) == port
-            first.communicate(timeout=30)
-            with pytest.raises(AssertionError, match="not within"):  # it looks after its agents twice a second
-                eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), seconds=2)
-            assert _status(port) == 401
-            second.communicate(timeout=30)
-    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), what="the companion's end")
-
-
-def test_exec_of_a_program_that_does_not_exist_is_127_and_starts_nothing(
-    workspace: Path, surroundings: Surroundings
-) -> None:
-    done = isthmus("companion", "exec", "--", "no-such-agent", folder=workspace)
-    assert done.returncode == 127
-    assert "no-such-agent" in done.stderr
-    assert not (surroundings.temporary / "gemini").exists()
 
 
 def test_a_workspace_that_does_not_exist_is_refused_with_its_name(workspace: Path) -> None:

@@ -19,10 +19,10 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
-from isthmus.task_view import TaskView
 from support.gemini_a2a_server import gemini_a2a_server
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Failure, Reply, Say, Think
+from support.turns import view_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -42,7 +42,7 @@ class Peer:
 
     async def question(self, turn: Turn) -> ToolCall:
         """Read the turn to its question."""
-        view = await read(turn)
+        view = await view_of(turn)
         assert view.state is TaskState.INPUT_REQUIRED
         (question,) = view.questions
         snapshot = await self.agent.get(turn.task_id)
@@ -60,15 +60,6 @@ async def events(turn: Turn) -> list[AgentEvent]:
     """The events of a turn."""
     async with asyncio.timeout(60):
         return [delivery.event async for delivery in turn.deliveries]
-
-
-async def read(turn: Turn) -> TaskView:
-    """What a turn came to."""
-    view = TaskView.of_snapshot(turn.snapshot)
-    async with asyncio.timeout(60):
-        async for delivery in turn.deliveries:
-            view.apply(delivery)
-    return view
 
 
 def statuses(found: Sequence[AgentEvent]) -> list[ToolCallStatus]:
@@ -157,12 +148,12 @@ async def test_a_task_is_cancelled_and_the_next_prompt_begins_another(peer: Peer
     peer.wire.add(Reply.of(Say("Hello.")))
     after = await peer.prompt("Hello", turn.context_id)
     assert after.task_id != turn.task_id
-    assert (await read(after)).final_text == "Hello."
+    assert (await view_of(after)).final_text == "Hello."
 
 
 async def test_a_model_that_fails_is_said_so(peer: Peer) -> None:
     peer.wire.add(*[Failure(400, "no such model")] * 3)
-    view = await read(await peer.prompt("Hello"))
+    view = await view_of(await peer.prompt("Hello"))
     assert view.state is TaskState.FAILED
     assert view.error
 
@@ -179,7 +170,7 @@ async def test_its_commands_run_and_tell_what_they_did(peer: Peer) -> None:
     ]
     shown = await peer.agent.execute(CommandMessage(("memory", "show")))
     assert shown.turn is not None
-    assert "Tabs, never spaces" in (await read(shown.turn)).final_text
+    assert "Tabs, never spaces" in (await view_of(shown.turn)).final_text
     unknown = await peer.agent.execute(CommandMessage(("nope",)))
     assert (unknown.status, unknown.turn) == (CommandExecutionStatus.FAILED_TO_START, None)
     assert unknown.message == "Command not found: nope"
@@ -187,5 +178,5 @@ async def test_its_commands_run_and_tell_what_they_did(peer: Peer) -> None:
     peer.wire.add(Reply.of(Say("I wrote it.")))
     init = await peer.agent.execute(CommandMessage(("init",)))
     assert init.turn is not None
-    view = await read(init.turn)
+    view = await view_of(init.turn)
     assert (view.state, view.final_text) == (TaskState.COMPLETED, "I wrote it.")

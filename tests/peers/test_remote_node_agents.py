@@ -8,11 +8,12 @@ import pytest
 
 from isthmus.a2a.client.discovery import Manner
 from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
-from isthmus.client import PromptMessage, TaskNotFound, TaskNotResumable, Turn
+from isthmus.client import PromptMessage, TaskNotFound, TaskNotResumable
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from support.cutting_proxy import cutting_proxy
 from support.node_agent import node_agent
+from support.turns import view_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -35,15 +36,6 @@ async def remote(request: pytest.FixtureRequest) -> AsyncGenerator[RemoteAgent]:
         await agent.aclose()
 
 
-async def read(turn: Turn) -> TaskView:
-    """What a turn came to."""
-    view = TaskView.of_snapshot(turn.snapshot)
-    async with asyncio.timeout(60):
-        async for delivery in turn.deliveries:
-            view.apply(delivery)
-    return view
-
-
 def texts(view: TaskView) -> list[str]:
     """What the agent said, each text once."""
     return [message.text for message in view.messages.values()]
@@ -51,12 +43,12 @@ def texts(view: TaskView) -> list[str]:
 
 async def test_texts_artifacts_messages_and_failures_come_as_they_are(remote: RemoteAgent) -> None:
     turn = await remote.prompt(PromptMessage("Ada"))
-    view = await read(turn)
+    view = await view_of(turn)
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Let me see. ", "There you are."])
     assert view.final_text == "Hello Ada!\n\nThere you are."
-    view = await read(await remote.prompt(PromptMessage("message")))
+    view = await view_of(await remote.prompt(PromptMessage("message")))
     assert (view.state, view.final_text) == (TaskState.COMPLETED, "Just words.")
-    view = await read(await remote.prompt(PromptMessage("fail")))
+    view = await view_of(await remote.prompt(PromptMessage("fail")))
     assert (view.state, view.error) == (TaskState.FAILED, "I cannot.")
     with pytest.raises(TaskNotFound):
         await remote.get("unknown")
@@ -64,12 +56,12 @@ async def test_texts_artifacts_messages_and_failures_come_as_they_are(remote: Re
 
 async def test_a_question_in_words_is_answered_and_a_task_is_cancelled(remote: RemoteAgent) -> None:
     turn = await remote.prompt(PromptMessage("hello"))
-    view = await read(turn)
+    view = await view_of(turn)
     assert (view.state, texts(view)[-1]) == (TaskState.INPUT_REQUIRED, "Who are you?")
-    view = await read(await remote.prompt(PromptMessage("Ada", task_id=turn.task_id)))
+    view = await view_of(await remote.prompt(PromptMessage("Ada", task_id=turn.task_id)))
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Let me see. ", "There you are."])
     turn = await remote.prompt(PromptMessage("hello"))
-    await read(turn)
+    await view_of(turn)
     assert (await remote.cancel(turn.task_id)).state is TaskState.CANCELED
     if remote.protocol == "1.0":
         with pytest.raises(TaskNotResumable):

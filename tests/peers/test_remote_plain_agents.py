@@ -9,12 +9,13 @@ import pytest
 
 from isthmus.a2a.client.discovery import Manner
 from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
-from isthmus.client import CommandMessage, CommandScope, PromptMessage, TaskNotFound, Turn
+from isthmus.client import CommandMessage, CommandScope, PromptMessage, TaskNotFound
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from support.cutting_proxy import cutting_proxy
 from support.programs import PYTHON_PEERS, python_peer
+from support.turns import view_of
 
 pytestmark = pytest.mark.anyio
 
@@ -46,15 +47,6 @@ async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerat
         await process.wait()
 
 
-async def read(turn: Turn) -> TaskView:
-    """What a turn came to."""
-    view = TaskView.of_snapshot(turn.snapshot)
-    async with asyncio.timeout(30):
-        async for delivery in turn.deliveries:
-            view.apply(delivery)
-    return view
-
-
 def texts(view: TaskView) -> list[str]:
     """What the agent said, each text once."""
     return [message.text for message in view.messages.values()]
@@ -62,7 +54,7 @@ def texts(view: TaskView) -> list[str]:
 
 async def test_texts_and_artifacts_are_told_once(remote: RemoteAgent) -> None:
     turn = await remote.prompt(PromptMessage("Ada"))
-    view = await read(turn)
+    view = await view_of(turn)
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Let me see. ", "There you are."])
     assert [artifact.text for artifact in view.artifacts.values()] == ["Hello Ada!"]
     assert view.final_text == "Hello Ada!\n\nThere you are."
@@ -71,25 +63,25 @@ async def test_texts_and_artifacts_are_told_once(remote: RemoteAgent) -> None:
 
 
 async def test_a_message_alone_is_an_answer(remote: RemoteAgent) -> None:
-    view = await read(await remote.prompt(PromptMessage("message")))
+    view = await view_of(await remote.prompt(PromptMessage("message")))
     assert (view.state, view.final_text) == (TaskState.COMPLETED, "Just words.")
 
 
 async def test_a_question_in_words_is_answered_by_the_next_message(remote: RemoteAgent) -> None:
     turn = await remote.prompt(PromptMessage("hello"))
-    view = await read(turn)
+    view = await view_of(turn)
     assert (view.state, texts(view)[-1]) == (TaskState.INPUT_REQUIRED, "Who are you?")
-    view = await read(await remote.prompt(PromptMessage("Ada", task_id=turn.task_id)))
+    view = await view_of(await remote.prompt(PromptMessage("Ada", task_id=turn.task_id)))
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["Let me see. ", "There you are."])
 
 
 async def test_failures_cancels_and_what_is_not_there(remote: RemoteAgent) -> None:
-    view = await read(await remote.prompt(PromptMessage("fail")))
+    view = await view_of(await remote.prompt(PromptMessage("fail")))
     assert (view.state, view.error) == (TaskState.FAILED, "I cannot.")
     with pytest.raises(TaskNotFound):
         await remote.get("unknown")
     turn = await remote.prompt(PromptMessage("hello"))
-    await read(turn)
+    await view_of(turn)
     assert (await remote.cancel(turn.task_id)).state is TaskState.CANCELED
     assert await remote.commands(CommandScope()) == ()
     execution = await remote.execute(CommandMessage(("help",)))

@@ -1,6 +1,5 @@
 """Compaction and restore over a real server, through crashes: what the model is asked next, and what files hold."""
 
-import asyncio
 import json
 import signal
 from pathlib import Path
@@ -15,6 +14,7 @@ from isthmus.events import AgentEvent, TaskState, TextContent, ToolCallUpdate
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say, WireUsage
 from support.serve_program import ServeProgram, serve_program
+from support.turns import events_of
 from support.waiting import eventually, eventually_async
 from support.wire_server import WireRequest
 
@@ -30,16 +30,15 @@ async def client_of(program: ServeProgram) -> RemoteAgent:
     return await RemoteAgent.connect(program.url, program.token)
 
 
-async def all_of(turn: Turn | None) -> list[AgentEvent]:
-    assert turn is not None
-    async with asyncio.timeout(30):
-        return [delivery.event async for delivery in turn.deliveries]
+async def events_of_command(execution: Execution) -> list[AgentEvent]:
+    assert execution.turn is not None
+    return await events_of(execution.turn)
 
 
 async def said(agent: RemoteAgent, workspace: Path, text: str, context_id: str | None = None) -> Turn:
     settings = {"workspace_path": str(workspace), "approval_mode": "auto_edit"}
     turn = await agent.prompt(PromptMessage(text, context_id=context_id, settings=settings))
-    await all_of(turn)
+    await events_of(turn)
     return turn
 
 
@@ -70,7 +69,7 @@ async def test_a_restore_that_waits_survives_kill_9_and_brings_bytes_and_convers
             agent = await client_of(program)
             turn = await said(agent, workspace, "change it")
             assert (path.read_bytes(), new.exists()) == (b"two\r\n", True)
-            listed = text_of(await all_of((await command(agent, turn.context_id, "restore")).turn))
+            listed = text_of(await events_of_command(await command(agent, turn.context_id, "restore")))
             ids = [line.split()[0] for line in listed.splitlines() if "change it" in line]
             assert len(ids) == 2
             execution = await command(agent, turn.context_id, "restore", ids[-1])
@@ -88,7 +87,7 @@ async def test_a_restore_that_waits_survives_kill_9_and_brings_bytes_and_convers
             assert str(path) in details.description
             assert str(new) in details.description
             answer = [ToolCallConfirmation(call.tool_call_id, "proceed_once")]
-            events = await all_of(await agent.answer(execution.turn.task_id, answer, answered_by="test"))
+            events = await events_of(await agent.answer(execution.turn.task_id, answer, answered_by="test"))
             states = [event.tool_call.status for event in events if isinstance(event, ToolCallUpdate)]
             assert states[-1] is ToolCallStatus.SUCCEEDED
             assert (path.read_bytes(), new.exists()) == (b"one\r\n", False)
@@ -159,20 +158,20 @@ async def test_compress_makes_the_next_request_smaller_and_restore_has_the_whole
             for text in ("write it", "third prompt"):
                 await said(agent, workspace, text, context_id)
             before = len(json.dumps(wire.model_requests[-1].json["contents"]))
-            await all_of((await command(agent, context_id, "compress")).turn)
+            await events_of_command(await command(agent, context_id, "compress"))
             await said(agent, workspace, "fourth prompt", context_id)
             told = json.dumps(wire.model_requests[-1].json["contents"])
             assert "the summary of it all" in told
             assert "third prompt" in told
             assert len(told) < before / 2
-            listed = text_of(await all_of((await command(agent, context_id, "restore")).turn))
+            listed = text_of(await events_of_command(await command(agent, context_id, "restore")))
             checkpoint_id = next(line.split()[0] for line in listed.splitlines() if "write it" in line)
             turn = (await command(agent, context_id, "restore", checkpoint_id)).turn
             assert turn is not None
-            await all_of(turn)
+            await events_of(turn)
             for call in (await agent.get(turn.task_id)).pending:
                 answer = [ToolCallConfirmation(call.tool_call_id, "proceed_once")]
-                await all_of(await agent.answer(turn.task_id, answer, answered_by="test"))
+                await events_of(await agent.answer(turn.task_id, answer, answered_by="test"))
             eventually(lambda: not path.exists())
             await said(agent, workspace, "fifth prompt", context_id)
             told = json.dumps(wire.model_requests[-1].json["contents"])

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.client import Delivery, PromptMessage, TaskSnapshot, Turn
+from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.development_tool import ModifiedFileDetails, ToolCallConfirmation
 from isthmus.events import StateChange, TaskState, ToolCallUpdate
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.scripted_wire import Call, Reply, Say
+from support.turns import all_of
 from support.waiting import eventually_async
 
 if TYPE_CHECKING:
@@ -55,10 +56,6 @@ def serving(
 
 async def client_of(url: str, folder: Path) -> RemoteAgent:
     return await RemoteAgent.connect(url, (folder / "token").read_text(encoding="utf-8").strip())
-
-
-async def all_of(turn: Turn) -> list[Delivery]:
-    return [delivery async for delivery in turn.deliveries]
 
 
 def gemini(wire: GeminiWire) -> dict[str, str]:

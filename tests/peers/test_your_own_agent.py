@@ -1,6 +1,5 @@
 """The documented examples as real servers: what an author gets without writing it."""
 
-import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,19 +9,15 @@ import httpx2
 import pytest
 
 from isthmus.a2a import RemoteAgent
-from isthmus.client import Delivery, PromptMessage, Turn
+from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
 from support.example_program import ExampleProgram, example_program
 from support.openai_wire import OpenAIWire
 from support.scripted_wire import Call, Reply, Say
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
-
-
-async def all_of(turn: Turn) -> list[Delivery]:
-    async with asyncio.timeout(30):
-        return [delivery async for delivery in turn.deliveries]
 
 
 def first(text: str, workspace: Path) -> PromptMessage:

@@ -1,11 +1,10 @@
 """A real engine over a real journal, for tests of what it does with an agent."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from isthmus.client import Delivery, Turn
+from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.segment import Agent
@@ -27,12 +26,6 @@ async def engine_on(
         yield engine
     finally:
         await engine.aclose()
-
-
-async def all_of(turn: Turn) -> list[Delivery]:
-    """Every delivery of a turn."""
-    async with asyncio.timeout(10):
-        return [delivery async for delivery in turn.deliveries]
 
 
 def events(deliveries: Sequence[Delivery]) -> list[AgentEvent]:

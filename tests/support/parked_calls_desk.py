@@ -36,9 +36,10 @@ from isthmus.tools.base import (
     ToolSet,
     ToolSucceeded,
 )
-from support.engines import all_of, engine_on, events, once
+from support.engines import engine_on, events, once
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say
+from support.turns import all_of
 from support.waiting import eventually_async
 
 OPTIONS = (ConfirmationOption("accept", "Yes"), ConfirmationOption("always", "Always"), ConfirmationOption("no", "No"))

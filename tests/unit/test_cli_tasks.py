@@ -26,7 +26,8 @@ from isthmus.journal.base import NewTask
 from isthmus.journal.pushes import PushRow
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import EchoAgent, WaitingAgent
-from support.engines import all_of, engine_on
+from support.engines import engine_on
+from support.turns import all_of
 
 SAID = AgentMessage("m2", "It is fixed\x1b[31m now")
 

@@ -35,7 +35,8 @@ from isthmus.events import (
     TextContent,
     ToolCallUpdate,
 )
-from support.engines import all_of, engine_on, events, once
+from support.engines import engine_on, events, once
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 

@@ -32,7 +32,8 @@ from isthmus.journal.base import Lease
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import ToolRequest
 from support.agents import AskingAgent, EchoAgent, WaitingAgent, reply
-from support.engines import all_of, engine_on, events, once
+from support.engines import engine_on, events, once
+from support.turns import all_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

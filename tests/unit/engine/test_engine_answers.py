@@ -9,7 +9,8 @@ from isthmus.client import InvalidRequest, PromptMessage, Turn
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState, ToolCallUpdate
 from support.agents import AskingAgent
-from support.engines import all_of, engine_on, events, once
+from support.engines import engine_on, events, once
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,8 @@ from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Tool
 from isthmus.journal.base import Finished, JournalError, Lease
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import WaitingAgent
-from support.engines import all_of, engine_on
+from support.engines import engine_on
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 

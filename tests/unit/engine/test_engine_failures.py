@@ -16,7 +16,8 @@ from isthmus.journal import schema
 from isthmus.journal.base import Finished, JournalError, Lease
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
-from support.engines import all_of, engine_on, events
+from support.engines import engine_on, events
+from support.turns import all_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

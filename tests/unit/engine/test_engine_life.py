@@ -19,7 +19,8 @@ from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Tool
 from isthmus.journal.base import NO_LIMITS, NewTask, Taken, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
-from support.engines import all_of, engine_on, events, once
+from support.engines import engine_on, events, once
+from support.turns import all_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,8 @@ from isthmus.engine.segment import MESSAGE_CHARACTERS
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, TextContent
 from isthmus.models.base import Text, text_of
 from support.agents import EchoAgent, reply
-from support.engines import all_of, engine_on, events
+from support.engines import engine_on, events
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,8 @@ from isthmus.engine.questions import QuestionOpened
 from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import INBOX_MESSAGES
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
-from support.engines import all_of, engine_on, events, once
+from support.engines import engine_on, events, once
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,8 @@ from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.base import Journal, JournalError, NewTask
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
-from support.engines import all_of, engine_on, once
+from support.engines import engine_on, once
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent
-from support.engines import all_of
+from support.turns import all_of
 
 STEPS = st.lists(
     st.sampled_from(

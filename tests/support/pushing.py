@@ -1,0 +1,75 @@
+"""Push notifications of a real engine and journal: what delivers them, and what a receiver was told."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from isthmus.a2a.push import delivery as push_delivery
+from isthmus.a2a.push.delivery import PushDelivery, payload_by
+from isthmus.a2a.push.sender import PushSender
+from isthmus.a2a.push.service import UserPushes
+from isthmus.a2a.push.targets import PushRule
+from isthmus.a2a.wires import Wires
+from isthmus.client import PromptMessage, TaskSnapshot
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.segment import Agent
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.journal.sqlite import SqliteJournal
+from support.turns import all_of
+from support.waiting import eventually_async
+from support.wire_server import Answer, WireServer
+
+ALLOWED = PushRule.of(["127.0.0.0/8"])
+FINE = Answer(204, {"content-length": "0"})
+
+
+@dataclass(slots=True)
+class Pushing:
+    """An engine whose news are delivered."""
+
+    engine: Engine
+    journal: SqliteJournal
+    pushes: UserPushes
+
+    async def prompted(self, text: str = "hello") -> TaskSnapshot:
+        """A task that rests."""
+        turn = await self.engine.prompt(PromptMessage(text))
+        await all_of(turn)
+        return await self.engine.get(turn.task_id)
+
+
+@asynccontextmanager
+async def pushing(folder: Path, agent: Agent, sender: PushSender | None = None) -> AsyncGenerator[Pushing]:
+    """An engine with a journal in `folder`; what failed is sent again at once."""
+    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    sender = sender or PushSender(ALLOWED)
+    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=folder)))
+    delivery = PushDelivery(journal, journal.pushes, sender, payload_by(Wires()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(push_delivery, "FIRST_WAIT", 0.01)
+        patch.setattr(push_delivery, "LONGEST_WAIT", 0.02)
+        await engine.start()
+        await delivery.start()
+        try:
+            yield Pushing(engine, journal, UserPushes(engine, journal.pushes, sender))
+        finally:
+            await delivery.aclose()
+            await engine.aclose()
+
+
+def states(server: WireServer) -> list[str]:
+    """The states that a receiver was told."""
+    return [request.json["status"]["state"] for request in server.requests]
+
+
+async def told(server: WireServer, *expected: str) -> None:
+    """Wait until a receiver was told these states, and no others."""
+
+    def check() -> bool:
+        assert states(server) == list(expected)
+        return True
+
+    await eventually_async(check)
