@@ -180,6 +180,9 @@ def test_endpoints_are_https_or_on_this_machine_for_a_server_of_this_machine() -
         "file:///etc/passwd",
         "https://user@as.example/",
         "https://[broken",
+        "https://evil.example\\.as.example/token",
+        "https://127.1/token",
+        "https://as.example/\x1b[2J",
     ):
         with pytest.raises(OAuthError):
             remote.require(url, "it")

@@ -206,3 +206,13 @@ def test_results_of_one_call_id_are_kept_beside_each_other(tmp_path: Path) -> No
     files = {media.path for _ in range(3) for media in rendered(tmp_path, IMAGE).media}
     assert len(files) == 3
     assert {Media("image/png", path) for path in files} == {Media("image/png", path) for path in tmp_path.iterdir()}
+
+
+def test_the_files_of_a_task_have_a_size_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kept_files, "MAXIMUM_FOLDER_BYTES", 7000)
+    first = rendered(tmp_path, IMAGE, IMAGE, IMAGE)
+    assert first.for_model.count("kept in ") == 2
+    assert "not kept: the files of this task have 0 MiB, which is as much as one may keep" in first.for_model
+    again = rendered(tmp_path, text("x" * 40_000))
+    assert "it could not be kept whole: the files of this task have" in again.for_model
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 7000

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.page_address import UrlError, host_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -89,6 +90,10 @@ class OAuthHttp:
             host = parts = None
         if parts is None or not host or parts.scheme not in ("https", "http") or parts.username is not None:
             raise OAuthError(f"{what} is at no http(s) address")
+        try:
+            host_of(url)
+        except UrlError as error:
+            raise OAuthError(f"{what} cannot be used: {error}") from error
         if _origin(url) in self._trusted or _origin(url) == _origin(self._server.geturl()):
             return
         if is_loopback(host):
