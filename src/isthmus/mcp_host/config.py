@@ -188,7 +188,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         auth_provider=provider,
         target_audience=entry.optional("targetAudience"),
         target_service_account=entry.optional("targetServiceAccount"),
-        warnings=tuple(entry.warnings),
+        warnings=(*entry.warnings, *entry.slips()),  # behind all that is read
         variables=tuple(entry.filled.items()),
     )
 
@@ -274,7 +274,7 @@ def _oauth(entry: Entry) -> OAuthSettings:
     inner = entry.inner("oauth")
     if inner is None:
         return OAuthSettings()
-    return OAuthSettings(
+    oauth = OAuthSettings(
         enabled=inner.boolean("enabled"),
         client_id=inner.optional("clientId"),
         client_secret=inner.optional("clientSecret"),
@@ -286,6 +286,8 @@ def _oauth(entry: Entry) -> OAuthSettings:
         audiences=inner.all_expanded("audiences"),
         client_metadata_url=inner.optional("clientMetadataUrl"),
     )
+    entry.warnings += inner.slips("oauth.")
+    return oauth
 
 
 def _auth_provider(entry: Entry, endpoint: Endpoint, oauth: OAuthSettings, origin: Origin) -> str:

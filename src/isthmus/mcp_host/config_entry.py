@@ -6,6 +6,10 @@ from typing import Any, cast
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.variables import expand
 
+LIKENESS = 0.85
+"""How much alike a key and a known one are when one was meant by the other; 1 is the same."""
+LONGEST_KEY = 100
+
 
 class ServerConfigError(IsthmusError):
     """A server's configuration cannot be used; the text names the file, the key, what was expected and what came."""
@@ -21,6 +25,7 @@ class Entry:
     def __init__(self, where: str, value: object, variables: Mapping[str, str]) -> None:
         self.where = where
         self.warnings: list[str] = []
+        self._asked: set[str] = set()
         self.filled: dict[str, str] = {}
         self._variables = variables
         if not isinstance(value, Mapping):
@@ -36,6 +41,17 @@ class Entry:
         names = ", ".join(self._values)
         return f", but {names[:80]}" if names else ""
 
+    def slips(self, prefix: str = "") -> list[str]:
+        """A sentence on each key that was not asked for and is written almost as one that was: once all are read."""
+        import difflib
+
+        known = {_plain(key): key for key in self._asked}
+        slips: list[str] = []
+        for key in self._values:
+            close = [] if key in self._asked else difflib.get_close_matches(_plain(key), known, 1, LIKENESS)
+            slips += [f"{prefix}{key} means nothing; did you mean {known[found]}?" for found in close]
+        return slips
+
     def string(self, key: str) -> str | None:
         """A text."""
         return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))
@@ -46,6 +62,7 @@ class Entry:
 
     def raw(self, key: str) -> object:
         """The value as it is."""
+        self._asked.add(key)
         return self._values.get(key)
 
     def number(self, key: str) -> float | None:
@@ -81,8 +98,12 @@ class Entry:
 
     def inner(self, key: str) -> "Entry | None":
         """An object."""
-        value = self._values.get(key)
-        return None if value is None else Entry(f"{self.where}.{key}", value, self._variables)
+        value = self.raw(key)
+        if value is None:
+            return None
+        inner = Entry(f"{self.where}.{key}", value, self._variables)
+        inner.filled = self.filled
+        return inner
 
     def required(self, key: str) -> str:
         """A text with its variables, each of which must be set."""
@@ -114,10 +135,14 @@ class Entry:
         return found.text
 
     def _typed(self, key: str, expected: str, fits: Callable[[object], bool]) -> object:
-        value: object = self._values.get(key)
+        value = self.raw(key)
         if value is not None and not fits(value):
             raise self.error(key, expected, value)
         return value
+
+
+def _plain(key: str) -> str:
+    return key[:LONGEST_KEY].lower().replace("_", "").replace("-", "")
 
 
 def _short(value: object) -> str:

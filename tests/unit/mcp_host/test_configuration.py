@@ -170,6 +170,26 @@ def test_an_unset_variable_of_env_is_empty_and_a_warning(workspace: Path, home: 
     assert server.warnings == ("env.A: $MISSING is not set and taken as empty",)
 
 
+def test_a_property_that_is_written_almost_as_a_known_one_is_a_warning_and_what_others_have_is_none(
+    workspace: Path, home: Path, user_file: Path
+) -> None:
+    entry = {"command": "x", "includetools": ["a"], "exclude_tools": ["b"], "oauth": {"client_id": "c"}}
+    server = only(workspace, home, user_file, {**entry, "envFile": ".env", "disabled": False, "extension": {}})
+    assert server.warnings == (
+        "oauth.client_id means nothing; did you mean clientId?",
+        "includetools means nothing; did you mean includeTools?",
+        "exclude_tools means nothing; did you mean excludeTools?",
+    )
+
+
+def test_what_stood_in_oauth_is_known_as_a_variable_so_that_it_is_shown_nowhere(
+    workspace: Path, home: Path, user_file: Path
+) -> None:
+    server = only(workspace, home, user_file, {"url": "http://h/", "oauth": {"clientSecret": "$EXTERNAL_API_KEY"}})
+    assert server.oauth.client_secret == "key"
+    assert server.variables == (("EXTERNAL_API_KEY", "key"),)
+
+
 def test_a_server_with_an_error_leaves_the_others(workspace: Path, home: Path, user_file: Path) -> None:
     found = servers_of(workspace, home, user_file, {"bad": 3, "good": {"command": "x"}})
     assert isinstance(found["bad"], UnusableServer)
