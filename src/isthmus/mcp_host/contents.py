@@ -88,4 +88,5 @@ class HostContents:
             used = ", ".join(item.config.name for item in connections) or "none"
             raise ToolFailure(f"this session uses no MCP server {server!r}; it uses: {used}", "unknown_mcp_server")
         why = f": {status.problem}" if status.problem else ""
-        raise ToolFailure(f"the MCP server {server!r} is {status.state}{why}", "mcp_not_in_use")
+        is_so = f"the MCP server {server!r} is {status.state}"
+        raise ToolFailure(f"{is_so}{why}", "mcp_not_in_use", is_so)
