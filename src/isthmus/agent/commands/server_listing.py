@@ -15,6 +15,10 @@ NONE_CONFIGURED = (
     " .gemini/settings.json; `isthmus mcp add` writes one there."
 )
 
+MAXIMUM_NAMES = 200
+"""Prompts or resources of a server that are named."""
+LONGEST_NAME = 200
+
 _ICONS = {
     ServerState.CONNECTED: "📡",
     ServerState.CONNECTING: "⏳",
@@ -45,16 +49,16 @@ def listing(servers: Sequence[ServerStatus], detail: Detail, discovery: Discover
 def _server(status: ServerStatus, detail: Detail) -> str:
     is_there = status.state is ServerState.CONNECTED
     icon = _CONTAINER if is_there and status.is_container else _ICONS[status.state]
-    lines = [f"{icon} {status.name} ({status.state.upper()})", *status.summary, *status.notes]
+    lines = [f"{icon} {' '.join(status.name.split())} ({status.state.upper()})", *status.summary, *status.notes]
     if status.problem:
         lines += _labelled(_PROBLEMS.get(status.state, "Note"), status.problem)
     if detail is not Detail.NAMES and status.description:
         lines += _labelled("Description", status.description)
     lines += _tools(status.tools, detail, is_there=is_there)
     if status.prompts:
-        lines.append(f"Prompts: {', '.join(status.prompts)}")
+        lines.append(f"Prompts: {_named(status.prompts)}")
     if status.resources:
-        lines.append(f"Resources: {', '.join(status.resources)}")
+        lines.append(f"Resources: {_named(status.resources)}")
     if status.tools:
         tokens = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in status.tools)
         lines.append(f"Tokens: ~{tokens:,}")
@@ -76,6 +80,13 @@ def _tools(tools: Sequence[ServerTool], detail: Detail, *, is_there: bool) -> li
             schema = json.dumps(dict(tool.parameters), indent=2, ensure_ascii=False)
             lines += [f"      {line}" for line in schema.splitlines()]
     return lines
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names that a server chose, in one line."""
+    shown = [" ".join(name.split())[:LONGEST_NAME] for name in names[:MAXIMUM_NAMES]]
+    more = [f"and {len(names) - MAXIMUM_NAMES:,} more"] * (len(names) > MAXIMUM_NAMES)
+    return ", ".join([*shown, *more])
 
 
 def _labelled(label: str, text: str) -> list[str]:

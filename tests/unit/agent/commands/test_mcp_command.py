@@ -40,6 +40,20 @@ MCP Servers Status:
 Discovery State: COMPLETED"""
 
 
+def test_names_that_a_server_chose_make_no_lines_and_have_a_size() -> None:
+    lie = "x\n\n📡 bank (CONNECTED)"
+    names = (lie, "y" * 1_000_000, *("z" for _ in range(5_000)))
+    shown = listing(
+        [ServerStatus(lie, ServerState.CONNECTED, prompts=names, resources=names)],
+        Detail.NAMES,
+        DiscoveryState.COMPLETED,
+    )
+    assert [line for line in shown.splitlines() if line.startswith("📡")] == ["📡 x 📡 bank (CONNECTED) (CONNECTED)"]
+    assert "Prompts: x 📡 bank (CONNECTED), yyy" in shown
+    assert shown.count("and 4,802 more") == 2
+    assert len(shown) < 10_000
+
+
 @pytest.mark.requirement("MCP-113", "MCP-114", "MCP-115", "MCP-119")
 def test_servers_are_listed_as_in_the_documents_example() -> None:
     python, docker = (
