@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from support.coder_agent_scenes import Line, our_server, recorded
+from support.coder_agent_client import Line
+from support.coder_agent_scenes import our_server, recorded
 from support.coder_agent_shape import brief, events
 
 pytestmark = pytest.mark.anyio

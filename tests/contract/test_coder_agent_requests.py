@@ -22,7 +22,8 @@ from isthmus.development_tool import (
 )
 from isthmus.events import AgentMessage, ArtifactPart, ArtifactUpdate, RetryNotice, TextContent, ToolCallUpdate
 from support.a2a_serving import EXTENSION, TOKEN, RawClient
-from support.coder_agent_scenes import Line, parts_of, recorded
+from support.coder_agent_client import Line, parts_of
+from support.coder_agent_scenes import recorded
 from support.coder_agent_shape import Shape, brief, events
 from support.memory_agent import Ask, Step, write_file_call
 from support.script_agent import serve_with

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.coder_agent_scenes import Line, parts_of, real_server, recorded
+from support.coder_agent_client import Line, parts_of
+from support.coder_agent_scenes import real_server, recorded
 from support.coder_agent_shape import brief, events
 from support.gemini_a2a_server import gemini_a2a_server
 from support.gemini_wire import GeminiWire

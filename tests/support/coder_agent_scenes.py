@@ -1,179 +1,32 @@
 """Scenes in the dialect ``coderAgent``, played by a client that was written for gemini-cli-a2a-server.
 
 The same scene is played to that server and to ours, whose models are the same scripted wire. What went over the socket
-becomes a transcript: one JSON object a line, with names for what differs between runs (TASK, CONTEXT, CALL-1, TIME,
-WORKSPACE ...) and ``...`` for long texts that are not the point. tests/peers/transcripts/coder_agent holds those of
-the real server.
+becomes a transcript (:mod:`support.coder_agent_client`). tests/peers/transcripts/coder_agent holds those of the real
+server.
 
 As a program it records them anew: ``python -m support.coder_agent_scenes`` with tests/ on PYTHONPATH.
 """
 
 import asyncio
-import contextlib
 import json
-import re
 import sys
 import tempfile
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 import httpx2
 
+from support.coder_agent_client import Line, Scene
 from support.gemini_a2a_server import gemini_a2a_server
 from support.gemini_wire import GeminiWire
-from support.scripted_wire import Call, Failure, Reply, Say, Script, Think
+from support.scripted_wire import Call, Failure, Reply, Say, Think
 from support.serve_program import serve_program
 
 FOLDER = Path(__file__).resolve().parent.parent / "peers" / "transcripts" / "coder_agent"
 NOTES_SERVER = Path(__file__).resolve().parent / "notes_mcp_server.py"
 MCP_SETTINGS: Mapping[str, Any] = {"mcpServers": {"notes": {"command": sys.executable, "args": [str(NOTES_SERVER)]}}}
-
-Line: TypeAlias = dict[str, Any]
-
-
-class Scene:
-    """A client with one task, and what was said so far. ``model`` is the wire that the server's model is behind."""
-
-    def __init__(self, url: str, http: httpx2.AsyncClient, model: GeminiWire, workspace: Path) -> None:
-        self._url = url
-        self._http = http
-        self._model = model
-        self.workspace = workspace
-        self.lines: list[Line] = []
-        self.task_id: str | None = None
-        self.context_id: str | None = None
-        self.call_ids: list[str] = []
-
-    def plan(self, *replies: Script) -> None:
-        """What the model says next."""
-        self._model.add(*replies)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """AgentSettings as a client of that server sends them."""
-        return {"kind": "agent-settings", "workspacePath": str(self.workspace)}
-
-    async def say(self, text: str, settings: Mapping[str, Any] | None = None, method: str = "message/stream") -> None:
-        """Send a text to the task; the first one makes it."""
-        message: dict[str, Any] = {"parts": [{"kind": "text", "text": text}]}
-        if settings is not None:
-            message["metadata"] = {"coderAgent": dict(settings)}
-        await self._send(method, message)
-
-    async def answer(self, outcome: str, call_id: str | None = None, **more: Any) -> None:
-        """Answer the question of the newest call, or of ``call_id``."""
-        data = {"callId": call_id or self.call_ids[-1], "outcome": outcome, **more}
-        await self._send("message/stream", {"parts": [{"kind": "data", "data": data}]})
-
-    async def _send(self, method: str, message: Mapping[str, Any]) -> None:
-        content: dict[str, Any] = {"kind": "message", "role": "user", "messageId": str(uuid.uuid4()), **message}
-        if self.task_id is not None:
-            content["taskId"] = self.task_id
-        await (self.stream if method == "message/stream" else self.call)(method, {"message": content})
-
-    async def call(self, method: str, params: Mapping[str, Any]) -> Any:
-        """A JSON-RPC request with one answer; its result, None when it is refused."""
-        self.lines.append({"client": {"method": method, "params": params}})
-        response = await self._http.post(self._url, json=_rpc(method, params))
-        answer = response.json()
-        self._take(answer)
-        return answer.get("result")
-
-    async def stream(self, method: str, params: Mapping[str, Any]) -> None:
-        """A JSON-RPC request whose answer is an event stream, read to its end."""
-        self.lines.append({"client": {"method": method, "params": params}})
-        headers = {"Accept": "text/event-stream"}
-        async with self._http.stream("POST", self._url, json=_rpc(method, params), headers=headers) as response:
-            async for line in response.aiter_lines():
-                if line.startswith("data:"):
-                    self._take(json.loads(line[5:]))
-
-    async def silent(self, sending: Awaitable[None], seconds: float = 5) -> None:
-        """A request whose stream is not ended within ``seconds``; the client then leaves."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await sending
-                return
-        self.lines.append({"silence": True})
-
-    async def http(self, method: str, path: str, body: object = None) -> Any:
-        """A plain HTTP request; what came as JSON, or as an event stream."""
-        self.lines.append({"client": {"http": f"{method} {path}", "body": body}})
-        content = None if body is None else json.dumps(body)
-        headers = {} if body is None else {"Content-Type": "application/json"}
-        url = self._url.rstrip("/") + path
-        response = await self._http.request(method, url, content=content, headers=headers)
-        kind = response.headers.get("content-type", "").partition(";")[0]
-        received: Any = response.text
-        if kind == "application/json":
-            received = response.json()
-        elif kind == "text/event-stream":
-            received = [json.loads(line[5:]) for line in response.text.splitlines() if line.startswith("data:")]
-        self.lines.append({"server": {"status": response.status_code, "type": kind, "body": received}})
-        return received
-
-    def _take(self, answer: Mapping[str, Any]) -> None:
-        self.lines.append({"server": answer["result"]} if "result" in answer else {"error": answer["error"]})
-        result = answer.get("result")
-        if not isinstance(result, dict):
-            return
-        found = cast("dict[str, Any]", result)
-        self.task_id = found["id"] if found.get("kind") == "task" else found.get("taskId", self.task_id)
-        self.context_id = found.get("contextId", self.context_id)
-        for part in parts_of(found):
-            call_id = part.get("data", {}).get("request", {}).get("callId")
-            if call_id is not None and call_id not in self.call_ids:
-                self.call_ids.append(call_id)
-
-    def transcript(self) -> list[Line]:
-        """The lines, with names for what differs between runs."""
-        names = {call_id: f"CALL-{index}" for index, call_id in enumerate(self.call_ids, 1)}
-        names |= {str(self.workspace): "WORKSPACE", str(self.workspace.parent): "FOLDER"}
-        if self.task_id is not None:
-            names[self.task_id] = "TASK"
-        if self.context_id is not None:
-            names[self.context_id] = "CONTEXT"
-        return [cast("Line", _named("", line, names)) for line in self.lines]
-
-
-def parts_of(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The parts of an event's or a task's message."""
-    message: dict[str, Any] = event.get("status", {}).get("message") or {}
-    return message.get("parts", [])
-
-
-def _rpc(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-
-
-_FIXED = {"messageId": "MESSAGE", "prompt_id": "PROMPT", "timestamp": "TIME", "traceId": "TRACE"}
-_LONG = ("schema", "parameterSchema", "parameters", "availableTools")
-_REDACTED = re.compile(r"PGID: \d+|[ \t]+$", re.MULTILINE)
-
-
-def _named(key: str, value: Any, names: Mapping[str, str]) -> Any:
-    if key in _LONG:
-        return "..."
-    if isinstance(value, dict):
-        source = cast("dict[str, Any]", value)
-        is_tool = "parameterSchema" in source
-        named = {name: _named(name, item, names) for name, item in source.items() if name != "checkpoint"}
-        return {**named, "description": "..."} if is_tool else named
-    if isinstance(value, list):
-        return [_named(key, item, names) for item in cast("list[Any]", value)]
-    if not isinstance(value, str):
-        return value
-    if key in _FIXED:
-        return _FIXED[key]
-    for received, name in names.items():
-        value = value.replace(received, name)
-    return _REDACTED.sub("", value) if key in ("text", "output", "resultDisplay") else value
-
-
-# --- The scenes -----------------------------------------------------------------------------------------------------
 
 
 async def text(scene: Scene) -> None:

@@ -7,7 +7,7 @@ differ between runs or models. Texts that follow each other are one; an update t
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
-from support.coder_agent_scenes import Line, parts_of
+from support.coder_agent_client import Line, parts_of
 
 Shape: TypeAlias = dict[str, Any]
 _NONE: dict[str, Any] = {}

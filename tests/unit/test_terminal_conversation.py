@@ -1,16 +1,12 @@
 import asyncio
-import io
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from isthmus.client import (
-    AgentClient,
     CommandMessage,
     CommandScope,
     Delivery,
@@ -24,55 +20,12 @@ from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolC
 from isthmus.errors import IsthmusError
 from isthmus.events import StateChange, TaskState, TextContent
 from isthmus.terminal.command_list import CommandList
-from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+from support.conversation import OPTIONS, Conversation
 from support.front_program import WORKSPACE, edit_call
 from support.memory_agent import Ask, MemoryAgent, Step, Wait
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
-
-OPTIONS = InteractiveOptions({"workspace_path": WORKSPACE}, WORKSPACE)
-
-
-class Conversation:
-    """A conversation on plain lines; `typed` is what the person has to say, and stdin stays open until `leave`."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        reading, self._writing = os.pipe()
-        self._stdin = os.fdopen(reading, encoding="utf-8")
-        self._stdout = io.StringIO()
-        self._monkeypatch = monkeypatch
-
-    @property
-    def text(self) -> str:
-        return self._stdout.getvalue()
-
-    def type(self, *lines: str) -> None:
-        os.write(self._writing, "".join(f"{line}\n" for line in lines).encode())
-
-    async def wait_for(self, text: str, count: int = 1) -> None:
-        await eventually_async(lambda: self.text.count(text) >= count, what=f"{count} times {text!r} in {self.text}")
-
-    async def run(self, agent: AgentClient, *lines: str, options: InteractiveOptions = OPTIONS) -> int:
-        """Type these lines, then leave."""
-        self.type(*lines, "/quit")
-        return await self.start(agent, options)
-
-    def start(self, agent: AgentClient, options: InteractiveOptions = OPTIONS) -> "asyncio.Task[int]":
-        """Begin; ends with the exit code, in 20 seconds at the latest."""
-        # Not in a fixture: between set-up and test pytest replaces the streams itself.
-        self._monkeypatch.setattr(sys, "stdin", self._stdin)
-        self._monkeypatch.setattr(sys, "stdout", self._stdout)
-        return asyncio.create_task(asyncio.wait_for(run_interactive(agent, options), 20))
-
-    def end_input(self) -> None:
-        """Nothing more will be typed."""
-        with suppress(OSError):
-            os.close(self._writing)
-
-    def close(self) -> None:
-        self.end_input()
-        self._stdin.close()
 
 
 @pytest.fixture

@@ -1,0 +1,61 @@
+"""The interactive front in this process, on plain lines: what a person types into it, and what it shows."""
+
+import asyncio
+import io
+import os
+import sys
+from contextlib import suppress
+
+import pytest
+
+from isthmus.client import AgentClient
+from isthmus.terminal.interactive import InteractiveOptions, run_interactive
+from support.front_program import WORKSPACE
+from support.waiting import eventually_async
+
+OPTIONS = InteractiveOptions({"workspace_path": WORKSPACE}, WORKSPACE)
+
+
+class Conversation:
+    """A conversation on plain lines; stdin stays open until `end_input`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        reading, self._writing = os.pipe()
+        self._stdin = os.fdopen(reading, encoding="utf-8")
+        self._stdout = io.StringIO()
+        self._monkeypatch = monkeypatch
+
+    @property
+    def text(self) -> str:
+        """What was shown so far."""
+        return self._stdout.getvalue()
+
+    def type(self, *lines: str) -> None:
+        """Type these lines."""
+        os.write(self._writing, "".join(f"{line}\n" for line in lines).encode())
+
+    async def wait_for(self, text: str, count: int = 1) -> None:
+        """Wait until a text was shown so often."""
+        await eventually_async(lambda: self.text.count(text) >= count, what=f"{count} times {text!r} in {self.text}")
+
+    async def run(self, agent: AgentClient, *lines: str, options: InteractiveOptions = OPTIONS) -> int:
+        """Type these lines, then leave."""
+        self.type(*lines, "/quit")
+        return await self.start(agent, options)
+
+    def start(self, agent: AgentClient, options: InteractiveOptions = OPTIONS) -> "asyncio.Task[int]":
+        """Begin; ends with the exit code, in 20 seconds at the latest."""
+        # Not in a fixture: between set-up and test pytest replaces the streams itself.
+        self._monkeypatch.setattr(sys, "stdin", self._stdin)
+        self._monkeypatch.setattr(sys, "stdout", self._stdout)
+        return asyncio.create_task(asyncio.wait_for(run_interactive(agent, options), 20))
+
+    def end_input(self) -> None:
+        """Nothing more will be typed."""
+        with suppress(OSError):
+            os.close(self._writing)
+
+    def close(self) -> None:
+        """Close what the person typed into."""
+        self.end_input()
+        self._stdin.close()
