@@ -56,7 +56,7 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
         assert (first.returncode, first.stdout.strip()) == (0, "Kept."), first.stderr
         again = isthmus("-m", model, "--resume", "latest", "-p", "and?", folder=workspace)
         assert again.stdout.strip() == "Still here.", again.stderr
-        listed = isthmus("-m", model, "-p", "/mcp", folder=workspace).stdout
+        listed = isthmus("-m", model, "--resume", "latest", "-p", "/mcp", folder=workspace).stdout
         bodies = [request.json for request in wire.model_requests]
     before, found, called, resumed = (declared(provider, body) for body in bodies)
     own = before[: before.index(SEARCH_TOOL)]
@@ -73,6 +73,7 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     shown = re.findall(r" (many|few) .*\n(?:.+\n)*?  Tokens: ~([\d,]+)", listed)
     tokens = {name: int(number.replace(",", "")) for name, number in shown}
     assert tokens["many"] > 12_800 > tokens["few"]
+    assert f"Tools on demand: the model finds them with {SEARCH_TOOL}; it has 2 of them now\n" in listed
 
 
 def test_a_setting_sends_all_tools_or_always_searches(

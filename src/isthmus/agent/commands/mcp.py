@@ -135,7 +135,9 @@ async def _discovery(context: CommandContext) -> DiscoveryState:
 
 async def _listing(context: CommandContext, detail: Detail) -> str:
     discovery = await _discovery(context)  # as it was before it was looked at, which starts it
-    return listing(await _servers(context), detail, discovery)
+    found, loaded = await _servers(context), context.session.loaded_tools
+    offered = {tool.name for status in found for tool in status.tools}
+    return listing(found, detail, discovery, None if loaded is None else len(offered.intersection(loaded)))
 
 
 async def _changes(context: CommandContext, before: Sequence[ServerStatus], name: str | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from isthmus.agent.context_size import tool_tokens
+from isthmus.tools.base import SEARCH_TOOL
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
 
 NONE_CONFIGURED = (
@@ -38,12 +39,19 @@ class Detail(Enum):
     SCHEMAS = "schemas"
 
 
-def listing(servers: Sequence[ServerStatus], detail: Detail, discovery: DiscoveryState) -> str:
-    """All servers, each with its state, how it is reached and what it offers, and how far discovery is."""
+def listing(
+    servers: Sequence[ServerStatus], detail: Detail, discovery: DiscoveryState, loaded: int | None = None
+) -> str:
+    """All servers, each with its state, how it is reached and what it offers, and how far discovery is.
+
+    ``loaded``: how many tools the model has found, where it is shown them on demand; None: it is shown all.
+    """
     if not servers:
         return NONE_CONFIGURED
-    parts = ["MCP Servers Status:", *(_server(status, detail) for status in servers), f"Discovery State: {discovery}"]
-    return "\n\n".join(parts)
+    parts = ["MCP Servers Status:", *(_server(status, detail) for status in servers)]
+    if loaded is not None:
+        parts.append(f"Tools on demand: the model finds them with {SEARCH_TOOL}; it has {loaded} of them now")
+    return "\n\n".join([*parts, f"Discovery State: {discovery}"])
 
 
 def _server(status: ServerStatus, detail: Detail) -> str:
