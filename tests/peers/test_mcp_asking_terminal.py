@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,20 @@ def test_a_form_is_filled_in_line_by_line(environment: dict[str, str], tmp_path:
     command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
     with pty_program(command, folder=workspace, environment=environment, columns=150, rows=120) as terminal:
         fill_in(terminal.wait_for(PROMPT, SECONDS))
+
+
+def test_who_leaves_at_a_question_and_comes_back_finds_it_closed_and_the_turn_goes_on(
+    environment: dict[str, str], tmp_path: Path, workspace: Path
+) -> None:
+    command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
+    options: dict[str, Any] = {"folder": workspace, "environment": environment, "columns": 150, "rows": 60}
+    with pty_program(command, **options) as terminal:
+        terminal.wait_for(PROMPT, SECONDS).press("agree\r").wait_for(r"2\s+No", SECONDS)
+        terminal.press("\x04").wait_for("asks it again if the server still waits", SECONDS)
+        assert terminal.wait_for_exit(SECONDS) == 0
+    with pty_program([*command, "--resume", "latest"], **options) as terminal:
+        terminal.wait_for("interrupted", SECONDS).wait_for("All done", SECONDS).wait_for(PROMPT, SECONDS)
+        assert not re.search(r"2\s+No", terminal.screen)
 
 
 @pytest.mark.anyio

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.client import ELICITATION
+from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.client_servers import client_config, require_known, require_name
 from isthmus.mcp_host.config import Origin, ServerConfig
@@ -22,7 +22,6 @@ from isthmus.mcp_host.manifests import Manifests
 from isthmus.mcp_host.names import assign_names
 from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS, resource_tools
-from isthmus.mcp_host.server_questions import SAMPLING
 from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool import McpTool

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from isthmus.client import ELICITATION
+from isthmus.client import ELICITATION, SAMPLING
 from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.elicitation_form import REQUESTED_SCHEMA, Form, quoted
 from isthmus.mcp_host.page_address import host_of
 from isthmus.tools.asking import PersonQuestion
 
-SAMPLING = "sampling"
-"""The tool name of a call by which a server asks the model."""
 ACCEPT = "accept"
 DECLINE = "decline"
 CANCEL = "cancel"

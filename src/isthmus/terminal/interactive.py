@@ -24,7 +24,7 @@ from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.sessions import SHORT_ID, find_session, list_sessions, session_lines
 from isthmus.terminal.signals import signal_handlers
-from isthmus.terminal.streaming import TaskStream
+from isthmus.terminal.streaming import TaskStream, opened
 from isthmus.terminal.turns import TurnEnd, Turns
 
 if TYPE_CHECKING:
@@ -275,9 +275,9 @@ class _Conversation:
             for message in messages[-RESUMED_MESSAGES:]:
                 self._show_message(message.role, message.text)
             for task in session.unfinished:
-                snapshot = await self.agent.get(task.task_id, 0)
+                stream = await opened(self.agent, task.task_id)
                 with self.prompter.at_work():
-                    await self._turn(TaskStream(self.agent, snapshot), shown_prompt=None)
+                    await self._turn(stream, shown_prompt=None)
         except IsthmusError as error:
             self.renderer.error(str(error))
             return False

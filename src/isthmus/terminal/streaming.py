@@ -6,8 +6,9 @@ stopped, so that fronts see one stream per task. It folds every event into a Tas
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
-from isthmus.client import AgentClient, Delivery, TaskSnapshot, Turn
+from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, TaskSnapshot, Turn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, TaskState
 from isthmus.task_view import TaskView
@@ -113,6 +114,22 @@ class TaskStream:
     def is_asking(self) -> bool:
         """A person is asked now."""
         return self.view.state is TaskState.INPUT_REQUIRED and bool(self.view.questions)
+
+
+async def opened(agent: AgentClient, task_id: str) -> TaskStream:
+    """The stream of a task that somebody comes back to.
+
+    One that waits for what a server wants to know is followed at once: when that server has ended with its agent's
+    process, the task goes on by being followed, and its question need not be asked.
+    """
+    snapshot = await agent.get(task_id, 0)
+    if all(call.tool_name not in (ELICITATION, SAMPLING) for call in snapshot.pending):
+        return TaskStream(agent, snapshot)
+    turn = await agent.follow(task_id, after=snapshot.seq)
+    if turn.snapshot.state is snapshot.state and turn.snapshot.seq == snapshot.seq:
+        await _close(turn)
+        return TaskStream(agent, snapshot)
+    return TaskStream(agent, replace(snapshot, state=TaskState.WORKING, pending=()), turn)
 
 
 async def _closing(turn: Turn) -> AsyncIterator[Delivery]:

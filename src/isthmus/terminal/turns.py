@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isthmus.client import AgentClient, TaskNotCancelable
+from isthmus.client import ELICITATION, SAMPLING, AgentClient, TaskNotCancelable
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.terminal.asking import Asking, Outcome, stop_all
@@ -89,7 +89,7 @@ class Turns:
                         await self._cancel_asked(stream)
                         break
                     case Outcome.LEAVE:
-                        self.renderer.quiet(f"The question stays open: {resume_command} asks it again.")
+                        self.renderer.quiet(self._left_open(stream))
                         return TurnEnd.LEFT
         except IsthmusError as error:
             self.renderer.end()
@@ -98,6 +98,12 @@ class Turns:
                 self.renderer.quiet(f"{resume_command} comes back to it.")
         is_asked = stream.view.state is TaskState.INPUT_REQUIRED and not stream.view.questions
         return TurnEnd.ASKED_IN_WORDS if is_asked else TurnEnd.OVER
+
+    def _left_open(self, stream: TaskStream) -> str:
+        if stream.view.questions and stream.view.questions[0].call.tool_name in (ELICITATION, SAMPLING):
+            # A server asks it, which may end with this program.
+            return f"{self.resume_command} comes back to it, and asks it again if the server still waits."
+        return f"The question stays open: {self.resume_command} asks it again."
 
     async def _work(self, stream: TaskStream) -> None:
         """Show events until the work ends or a person is asked; Ctrl-C cancels the task."""
