@@ -1,5 +1,6 @@
 """Servers over HTTP that answer calls with what no client should take."""
 
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -8,10 +9,12 @@ import pytest
 
 from isthmus.mcp_host import connection
 from isthmus.mcp_host.host import McpHost
+from isthmus.mcp_host.transports.http_caps import FREE_STREAMS, STREAM_SECONDS
 from isthmus.tools.base import Tool, ToolScope
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.servers import ServerState
 from support.hostile_http_mcp_server import hostile_http
-from support.mcp_hosting import hosting
+from support.mcp_hosting import hosting, status_when
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -38,6 +41,12 @@ async def tool_of(host: McpHost, workspace: Path) -> Tool:
         ("not-json", "Failed to parse JSON response"),
         ("html", "Unexpected content type: text/html"),
         ("error-500", "HTTP 500"),
+        ("many-values", "more than 500,000 objects and lists"),
+        ("many-values-in-an-event", "more than 500,000 objects and lists"),
+        ("deep", "Failed to parse JSON response: it is no JSON-RPC message"),
+        ("redirect", "Redirect to http://localhost:9/elsewhere not followed"),
+        ("accepted", "answered a request with 202 Accepted"),
+        ("wants-login", "HTTP 401: it wants a login; use /mcp auth s"),
     ],
 )
 async def test_an_answer_that_cannot_be_taken_fails_the_call_and_says_why(
@@ -75,3 +84,63 @@ async def test_a_url_that_nobody_listened_at_is_tried_again_when_its_tools_are_w
                 return "ok" in (await host.tools(scope)).tools
 
             await eventually_async(has_tool, 20)
+
+
+@pytest.mark.requirement("MCP-012")
+async def test_a_body_that_comes_a_byte_now_and_then_is_not_waited_for_longer_than_silence_is(
+    home: Path, workspace: Path
+) -> None:
+    with hostile_http("slow") as (url, _):
+        async with hosting(home, {"s": {"httpUrl": url, "timeout": 2_000}}) as host:
+            tool = await tool_of(host, workspace)
+            with pytest.raises(ToolFailure, match="showed no sign of life for 2 s"):
+                await items_of(tool, tool_context(workspace))
+
+
+@pytest.mark.requirement("MCP-083", "MCP-124")
+@pytest.mark.parametrize(
+    ("way", "problem"),
+    [
+        ("slow-hello", "no answer to initialize: none came within 1 s"),
+        ("redirected-hello", "Redirect to http://localhost:9/elsewhere not followed"),
+    ],
+)
+async def test_a_url_that_cannot_be_used_says_why_in_time_and_the_others_go_on(
+    home: Path, workspace: Path, way: str, problem: str
+) -> None:
+    with hostile_http(way) as (url, _), hostile_http("plain") as (good, _):
+        servers = {"s": {"httpUrl": url, "timeout": 1_000}, "good": {"httpUrl": good}}
+        async with hosting(home, servers) as host:
+            assert said(await success_of(await tool_of(host, workspace), tool_context(workspace))) == "fine"
+            status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
+            assert problem in (status.problem or "")
+
+
+@pytest.mark.parametrize(
+    ("way", "shown"), [("invalid-utf8", "a\ufffd\ufffdb"), ("gone", "fine"), ("forgotten", "fine")]
+)
+async def test_what_can_be_mended_is_bytes_that_are_no_utf_8_and_a_session_that_the_server_lost(
+    home: Path, workspace: Path, way: str, shown: str
+) -> None:
+    with hostile_http(way) as (url, _):
+        async with hosting(home, {"s": {"httpUrl": url}}) as host:
+            assert said(await success_of(await tool_of(host, workspace), tool_context(workspace))) == shown
+
+
+async def test_many_events_that_are_small_are_no_large_one(home: Path, workspace: Path) -> None:
+    with hostile_http("many-small-events") as (url, _):
+        async with hosting(home, {"s": {"httpUrl": url}}) as host:
+            with pytest.raises(ToolFailure, match="ended before it answered"):
+                await items_of(await tool_of(host, workspace), tool_context(workspace))
+
+
+async def test_a_server_that_ends_its_stream_at_once_again_and_again_is_asked_for_it_less_often(
+    home: Path, workspace: Path
+) -> None:
+    with hostile_http("streams-that-end") as (url, handler):
+        async with hosting(home, {"s": {"httpUrl": url}}) as host:
+            await tool_of(host, workspace)
+            await eventually_async(lambda: handler.streams >= FREE_STREAMS + 3)
+            began, before = time.monotonic(), handler.streams
+            await eventually_async(lambda: handler.streams >= before + 2)
+            assert time.monotonic() - began >= STREAM_SECONDS * 0.9

@@ -1,29 +1,43 @@
 """An MCP server over streamable HTTP whose ``tools/call`` answers misbehave in one way; in this process, no SDK.
 
-What each way is, the code says. Answers are JSON bodies, never streams of events.
+What each way is, the code says. Answers are JSON bodies, unless the way says other.
 """
 
 import gzip
 import json
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {}}}
 
 
+NOTE = {"level": "info", "data": "[{note}]"}
+
+
+def text(value: str) -> Any:
+    return {"content": [{"type": "text", "text": value}]}
+
+
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection; ``way`` and ``sent`` are those of the server."""
+    """Answers one connection; ``way`` and the counts are those of the server."""
 
     protocol_version = "HTTP/1.1"
     way = ""
     sent = 0
+    calls = 0
+    streams = 0
+    is_over: threading.Event
 
     def do_POST(self) -> None:
         message: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
         match message["method"]:
+            case "initialize" if self.way == "slow-hello":
+                self.drip()
+            case "initialize" if self.way == "redirected-hello":
+                self.answer(307, b"", {"location": "http://localhost:9/elsewhere"})
             case "initialize":
                 info = {"name": "hostile", "version": "1"}
                 self.reply(
@@ -37,7 +51,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(202, b"")
 
     def call(self, message: Any) -> None:
-        result = {"content": [{"type": "text", "text": "fine"}]}
+        type(self).calls += 1
+        result = text("fine")
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
         match self.way:
             case "endless":
                 self.send_response(200)
@@ -51,12 +67,36 @@ class Handler(BaseHTTPRequestHandler):
                 except OSError:
                     return
             case "compressed":
-                body = gzip.compress(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
+                body = gzip.compress(json.dumps(answer).encode())
                 self.answer(200, body, {"content-encoding": "gzip"})
             case "not-json":
                 self.answer(200, b"<html>\xff oops</html>")
             case "html":
                 self.answer(200, b"<html>oops</html>", {"content-type": "text/html"})
+            case "many-values":
+                head = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [' % message["id"]
+                self.answer(200, head + b'{"a":1},' * 1_500_000 + b"1]}}")
+            case "many-values-in-an-event":
+                head = b'data: {"jsonrpc": "2.0", "id": %d, "result": {"content": [' % message["id"]
+                self.stream(head + b'{"a":1},' * 1_500_000 + b"1]}}\n\n")
+            case "many-small-events":
+                event = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": NOTE}).encode()
+                self.stream((b"data: " + event + b"\n\n") * 20_000)
+            case "deep":
+                nested = b'{"a":' * 900 + b"1" + b"}" * 900
+                self.answer(200, b'{"jsonrpc": "2.0", "id": %d, "result": {"x": %b}}' % (message["id"], nested))
+            case "invalid-utf8":
+                self.answer(200, json.dumps({**answer, "result": text("a?b")}).encode().replace(b"?", b"\xff\xfe"))
+            case "slow":
+                self.drip()
+            case "redirect":
+                self.answer(307, b"", {"location": "http://localhost:9/elsewhere"})
+            case "gone" | "forgotten" if type(self).calls == 1:
+                self.answer(410 if self.way == "gone" else 404, b"")
+            case "wants-login":
+                self.answer(401, b"", {"www-authenticate": "Bearer"})
+            case "accepted":
+                self.answer(202, b"")
             case "error-500":
                 self.answer(500, b"<html>oops</html>", {"content-type": "text/html"})
             case _:
@@ -67,14 +107,39 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
-        for name, value in {"content-type": "application/json", **(headers or {})}.items():
+        for name, value in {"content-type": "application/json", "mcp-session-id": "1", **(headers or {})}.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
+    def stream(self, events: bytes) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        with suppress(OSError):
+            self.wfile.write(events)
+
+    def drip(self) -> None:
+        """A body of which a byte comes now and then."""
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", "1000")
+        self.end_headers()
+        self.close_connection = True
+        with suppress(OSError):
+            while not self.is_over.wait(0.2):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+
     def do_GET(self) -> None:
-        self.answer(405, b"")
+        type(self).streams += 1
+        if self.way == "streams-that-end":
+            self.stream(b"retry: 0\nid: 1\ndata: \n\n")
+        else:
+            self.answer(405, b"")
 
     def do_DELETE(self) -> None:
         self.answer(204, b"")
@@ -86,13 +151,14 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def hostile_http(way: str, port: int = 0) -> Generator[tuple[str, type[Handler]]]:
     """The server's URL, and its handler, which counts what it sent."""
-    handler = type("HandlerOfOneServer", (Handler,), {"way": way})
+    handler = type("HandlerOfOneServer", (Handler,), {"way": way, "is_over": threading.Event()})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/mcp", handler
     finally:
+        handler.is_over.set()
         server.shutdown()
         thread.join()
         server.server_close()

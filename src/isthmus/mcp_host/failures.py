@@ -11,7 +11,7 @@ from typing import cast
 
 import httpx2
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, ServerConfig, StdioEndpoint
@@ -21,6 +21,10 @@ from isthmus.mcp_host.transports.endpoints import HttpWatch
 from isthmus.sandbox.policy import SandboxError
 
 _ERRNO = re.compile(r"\A\[Errno -?\d+\] ")
+
+
+_REFUSED = "Server returned an error response"
+"""What the SDK says of a status that it does not know."""
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -53,6 +57,8 @@ def request_failure(
         return MCPError(error.code, str(watch.login))
     if status in (400, 404) and "session" in error.message.lower():
         return SessionForgottenError(f"{server} does not know the session any more")
+    if status == 410 and error.message == _REFUSED:
+        return SessionForgottenError(f"{server} does not have the session any more")
     if error.code == CONNECTION_CLOSED and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
         said = "" if is_lost else f" ({error.message})"
         return ServerLostError(
@@ -60,9 +66,16 @@ def request_failure(
             f"was not repeated{log.last_words}{said}",
             was_sent=True,
         )
-    if error.message == "Server returned an error response" and status is not None:
-        return MCPError(error.code, f"{error.message}: HTTP {status}")
-    return error
+    if error.message == _REFUSED and status is not None:
+        login = f": it wants a login; use /mcp auth {config.name}" if status == 401 else ""
+        return MCPError(error.code, f"{error.message}: HTTP {status}{login}")
+    return MCPError(error.code, _without_details(error)) if error.code == PARSE_ERROR else error
+
+
+def _without_details(error: MCPError) -> str:
+    """What is said of an answer that could not be read, without pages on how it was tried."""
+    what, _, details = error.message.partition(":")
+    return f"{what}: it is no JSON-RPC message" if "validation error" in details else error.message
 
 
 def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
@@ -81,6 +94,8 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
             return f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
         case MCPError() if error.code == CONNECTION_CLOSED and isinstance(endpoint, StdioEndpoint):
             return f"it ended{log.exit_text} before it answered {step}"
+        case MCPError() if error.code == PARSE_ERROR:
+            return f"its answer to {step} could not be taken: {_without_details(error)}"
         case MCPError() if watch.status is not None:
             return f"{_place_of(endpoint)} answered {step} with HTTP {watch.status} ({error.message})"
         case MCPError():

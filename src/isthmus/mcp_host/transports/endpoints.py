@@ -18,8 +18,8 @@ from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpo
 from isthmus.mcp_host.oauth.bearer import LoginProblem
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
-from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, cap
-from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES
+from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, Bounds, ReopeningPace, cap
+from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES
 from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
 
@@ -107,12 +107,20 @@ def _http_client(
         transport = TokenInQuery(transport or httpx2.AsyncHTTPTransport(), access.token_parameter)
 
     async def look(response: httpx2.Response) -> None:
-        if response.status_code >= 400:
+        # That there is no stream beside the answers is usual, and says nothing of what fails later.
+        is_usual = response.status_code == 405 and response.request.method == "GET" and kind is not HttpKind.SSE
+        if response.status_code >= 400 and not is_usual:
             watch.status = response.status_code
             watch.challenge = response.headers.get("www-authenticate")
         elif watch.status == 401:
             watch.status = None  # logged in since
-        cap(response, MAXIMUM_MESSAGE_BYTES)
+        cap(response, Bounds(MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES))
+
+    pace = ReopeningPace()
+
+    async def wait(request: httpx2.Request) -> None:
+        if request.method == "GET":
+            await pace.wait()
 
     return httpx2.AsyncClient(
         headers={**NO_COMPRESSION, **endpoint.headers},
@@ -120,5 +128,5 @@ def _http_client(
         timeout=httpx2.Timeout(connect_seconds, read=None),
         auth=access.auth,
         transport=transport,
-        event_hooks={"response": [look]},
+        event_hooks={"request": [wait], "response": [look]},
     )

@@ -1,14 +1,35 @@
-"""Bounds what a server's HTTP answers may weigh: bodies that are read whole, such as JSON, in bytes as they come.
+"""Bounds what a server's HTTP answers may weigh: bodies that are read whole in bytes, these and events in values.
+
+Bytes that are no UTF-8 are replaced. How often a server has its stream opened anew is bounded, too.
 
 Compression is not asked for, and an answer that comes compressed all the same is refused: how large it becomes cannot
 be told before. Event streams are bounded event by event elsewhere (the SDK's ``max_sse_event_size``).
 """
 
+import asyncio
+import codecs
+import re
+import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import httpx2
 
 NO_COMPRESSION = {"Accept-Encoding": "identity"}
+
+
+_EVENT_END = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+FREE_STREAMS = 10
+STREAM_SECONDS = 0.5
+"""So many streams are opened as fast as the server wants; after them one in each of these times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of one answer: its bytes, and the objects and lists of JSON in it, or in one event."""
+
+    bytes: int
+    values: int
 
 
 class RefusedBodyError(httpx2.StreamError):
@@ -16,35 +37,70 @@ class RefusedBodyError(httpx2.StreamError):
 
 
 class CappedStream(httpx2.AsyncByteStream):
-    """A body that ends in RefusedBodyError after ``maximum`` bytes, or at once where ``refused`` says why."""
+    """A body that ends in RefusedBodyError beyond its bounds, or at once where ``refused`` says why.
 
-    def __init__(self, inner: httpx2.AsyncByteStream, maximum: int, refused: str | None) -> None:
+    ``is_events``: it is a stream of events, which has no end; each event is bounded in values.
+    """
+
+    def __init__(
+        self, inner: httpx2.AsyncByteStream, bounds: Bounds, *, refused: str | None = None, is_events: bool = False
+    ) -> None:
         self._inner = inner
-        self._maximum = maximum
+        self._bounds = bounds
         self._refused = refused
+        self._is_events = is_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size = values = 0
+        last = b""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         if self._refused is not None:
             raise RefusedBodyError(self._refused)
         async for part in self._inner:
             size += len(part)
-            if size > self._maximum:
-                raise RefusedBodyError(f"its answer has more than the {self._maximum} bytes that are taken")
-            yield part
+            if size > self._bounds.bytes and not self._is_events:
+                raise RefusedBodyError(f"its answer has more than the {self._bounds.bytes} bytes that are taken")
+            values += _values(part)
+            if values > self._bounds.values:
+                why = f"its answer has more than {self._bounds.values:,} objects and lists"
+                # Of another failure of a stream the SDK does not tell whoever waits for it.
+                raise httpx2.SSEError(why) if self._is_events else RefusedBodyError(why)
+            if self._is_events:
+                *before, rest = _EVENT_END.split(last + part)
+                values = _values(rest) if before else values
+                last = part[-1:]
+            yield decoder.decode(part).encode()
+        if rest := decoder.decode(b"", final=True):
+            yield rest.encode()
 
     async def aclose(self) -> None:
         """Close the body."""
         await self._inner.aclose()
 
 
-def cap(response: httpx2.Response, maximum: int) -> None:
-    """Bound the body of a response that is not read yet; of a stream of events only the coding is looked at."""
+def _values(part: bytes) -> int:
+    return part.count(b"{") + part.count(b"[")
+
+
+def cap(response: httpx2.Response, bounds: Bounds) -> None:
+    """Bound the body of a response that is not read yet."""
     coding = response.headers.get("content-encoding", "").strip().lower()
     refused = None
     if coding not in ("", "identity"):
         refused = f"its answer is compressed ({coding[:20]}), which was not asked for"
-    elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        return
+    is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = CappedStream(response.stream, maximum, refused)
+        response.stream = CappedStream(response.stream, bounds, refused=refused, is_events=is_events)
+
+
+class ReopeningPace:
+    """Holds back a client that opens one stream after the other, because its server ends each of them at once."""
+
+    def __init__(self) -> None:
+        self._free_at = 0.0
+
+    async def wait(self) -> None:
+        """Wait until one more may be opened; the first ones are not kept waiting."""
+        now = time.monotonic()
+        self._free_at = max(self._free_at, now - FREE_STREAMS * STREAM_SECONDS) + STREAM_SECONDS
+        await asyncio.sleep(max(0.0, self._free_at - now))
