@@ -121,8 +121,10 @@ class Form:
         required = [field.name for field in self.fields if field.is_required]
         return {"type": "object", "properties": properties, "required": required}
 
-    def document(self, server: str, message: str, problem: str = "") -> str:
-        """A JSON document with comments for a person to fill in; ``problem`` says what was wrong with the last one."""
+    def document(self, server: str, message: str, problem: str = "", last: str = "") -> str:
+        """A JSON document with comments for a person to fill in; ``problem`` says what was wrong with ``last``, which
+        was filled in before."""
+        told: dict[str, Any] = {**{field.name: field.default for field in self.fields}, **_told(last)}
         lines = [f"// The MCP server {_line(server)} wants to know the following. It says:", *quoted(message, "// > ")]
         if problem:
             lines += ["//", *quoted(problem, "// NOT ACCEPTED: ")]
@@ -130,7 +132,7 @@ class Form:
         for number, field in enumerate(self.fields, 1):
             comma = "," if number < len(self.fields) else ""
             lines += [f"  // {text}" for text in _explained(field)]
-            lines += [f"  {_json(field.name)}: {_json(field.default)}{comma}", ""]
+            lines += [f"  {_json(field.name)}: {_json(told[field.name])}{comma}", ""]
         return "\n".join([*lines[:-1], "}", ""])
 
     def read(self, document: str) -> Content:
@@ -323,6 +325,15 @@ def _bounds(schema: Mapping[str, Any], low: str, high: str, unit: str) -> list[s
     said = [f"at least {_number(least)}"] if least is not None else []
     said += [f"at most {_number(most)}"] if most is not None else []
     return [f"{' and '.join(said)} {unit}".rstrip()] if said else []
+
+
+def _told(document: str) -> Mapping[str, Any]:
+    """What a document says, right or wrong; nothing where it is none."""
+    try:
+        value = parse(document)
+    except JsoncError:
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _number(value: float) -> str:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
@@ -187,6 +188,31 @@ async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes
         assert person.call("elicitation").status is ToolCallStatus.CANCELLED
         assert person.said("impatient") == "too late"
         await person.agent.aclose()
+
+
+async def test_a_server_that_dies_while_its_question_is_open_ends_the_call_and_the_turn_goes_on(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, asking(tmp_path))
+    async with serve_program(tmp_path, workspace, script=script("agree")) as server:
+        person = await person_of(server, workspace)
+        await person.prompt()
+        (asker,) = [
+            child
+            for child in psutil.Process(server.process.pid).children(recursive=True)
+            if SERVER.name in " ".join(child.cmdline()[:2])
+        ]
+        asker.kill()
+
+        async def has_ended() -> bool:
+            return (await person.agent.get(person.task)).state is TaskState.COMPLETED
+
+        await eventually_async(has_ended, 40)
+        await person.take(await person.agent.follow(person.task, 0))
+        assert person.call("elicitation").status is ToolCallStatus.CANCELLED
+        assert person.call("agree").status is ToolCallStatus.FAILED
+        await person.agent.aclose()
+    assert logged(tmp_path).count("agree") == 1
 
 
 async def test_after_kill_9_the_next_server_closes_the_question_and_does_not_make_the_call_again(

@@ -199,3 +199,10 @@ def test_a_servers_words_are_marked_line_by_line_and_cut() -> None:
 def test_bounds_are_written_out() -> None:
     (field,) = form_of(schema(size={"type": "number", "minimum": 0.25, "maximum": 12_345_678})).fields
     assert field.expected == "a number, at least 0.25 and at most 12345678"
+
+
+def test_what_was_filled_in_stands_in_the_document_when_it_is_asked_anew() -> None:
+    form = form_of(schema(name={"type": "string"}, size={"type": "integer", "default": 7}, sure={"type": "boolean"}))
+    again = form.document("s", "m", "size: wrong", '{"name": "Ada", "size": "much", "sure": null, "other": 1} // mine')
+    assert parse(again) == {"name": "Ada", "size": "much", "sure": None}
+    assert parse(form.document("s", "m", "no JSON", '{"name": ')) == {"name": None, "size": 7, "sure": None}

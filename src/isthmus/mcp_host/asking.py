@@ -232,9 +232,9 @@ class ServerAsking:
             self._note("an elicitation", f"the browser could not be opened: {error}")
 
     async def _fill_in(self, asks: CallAsks, message: str, form: Form) -> Elicited:
-        problem = ""
+        problem = last = ""
         for _ in range(ATTEMPTS):
-            question = form_question(self._server, message, form, self._workspace, problem)
+            question = form_question(self._server, message, form, self._workspace, problem, last)
             reply = await asks.ask(AskPerson(question))
             action = action_of(reply, question)
             if action != ACCEPT or not isinstance(reply, Chosen):
@@ -246,7 +246,7 @@ class ServerAsking:
             try:
                 return Elicited(ACCEPT, form.read(reply.content or form.document(self._server, message)))
             except FormError as error:
-                problem = str(error)
+                problem, last = str(error), reply.content or ""
         # Without the problem, which quotes what a person filled in: others see the notes, and the log has them.
         self._note("an elicitation", f"what was filled in did not fit {ATTEMPTS} times")
         return Elicited("cancel")

@@ -60,8 +60,13 @@ class SamplingWish:
     hints: tuple[str, ...] = ()
 
 
-def form_question(server: str, message: str, form: Form, workspace: Path, problem: str = "") -> PersonQuestion:
-    """The question of a form: its choices where it is one, else a document that a person fills in."""
+def form_question(
+    server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = ""
+) -> PersonQuestion:
+    """The question of a form: its choices where it is one, else a document that a person fills in.
+
+    ``problem`` says what was wrong with the ``last`` one.
+    """
     fields = [field.name for field in form.fields]
     about: dict[str, Any] = {"server": server, "mode": "form", "message": message, "fields": fields}
     described = _said(f"The MCP server {server} asks you", message)
@@ -70,7 +75,7 @@ def form_question(server: str, message: str, form: Form, workspace: Path, proble
         answers = form.options() if form.fields else (ConfirmationOption(ACCEPT, "Accept"),)
         return _question(server, message, details, (*answers, _DECLINE, _CANCEL), about)
     name = f"{''.join(letter if letter.isalnum() or letter in '-_.' else '-' for letter in server)}-request.json"
-    document = form.document(server, message, problem)
+    document = form.document(server, message, problem, last)
     schema = form.requested_schema()
     if len(json.dumps(schema)) <= LONGEST_SCHEMA:
         about[REQUESTED_SCHEMA] = schema
