@@ -41,6 +41,11 @@ def without_control_characters(text: str) -> str:
     return CONTROL_CHARACTERS.sub("\ufffd", text.replace("\r", "\n"))
 
 
+def with_ellipsis(text: str, longest: int) -> str:
+    """`text`, with ``…`` for its end when it has more than `longest` characters."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 class BinaryContentError(IsthmusError):
     """The bytes are not text."""
 

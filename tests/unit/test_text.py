@@ -17,11 +17,19 @@ from isthmus.text import (
     unified_diff,
     utf16_length,
     utf16_offset,
+    with_ellipsis,
     with_newlines_of,
 )
 
 TEXTS = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)))
 LINES = st.lists(st.sampled_from(["", "a", "b", "c", "\f", "é"]), max_size=30)
+
+
+@given(TEXTS, st.integers(1, 20))
+def test_a_long_text_is_cut_to_its_length_and_shows_that_it_was(text: str, longest: int) -> None:
+    shown = with_ellipsis(text, longest)
+    assert len(shown) == min(len(text), longest)
+    assert shown == (text if len(text) <= longest else f"{text[: longest - 1]}…")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import AgentEvent, Checkpoint, ModelUsed, ToolCallUpdate, ToolResultRecorded, ToolsLoaded
 from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
+from isthmus.text import with_ellipsis
 from isthmus.tools.asking import AskModel, AskPerson, Chosen, ModelAnswer, ModelPrompt, NoAnswer
 from isthmus.tools.base import LiveContent, ToolFailed, ToolItem, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
@@ -254,7 +255,7 @@ class CallExecution:
     def _checkpoint_for(self, call: ToolCall) -> CheckpointFor:
         session = self._session
         first = next((line.strip() for line in session.prompt.splitlines() if line.strip()), "")
-        about = first if len(first) <= ABOUT_CHARACTERS else first[: ABOUT_CHARACTERS - 1] + "…"
+        about = with_ellipsis(first, ABOUT_CHARACTERS)
         return CheckpointFor(
             session.checkpoint_scope, session.task_id, call.tool_call_id, Path(session.workspace), about
         )

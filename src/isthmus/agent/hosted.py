@@ -46,6 +46,7 @@ from isthmus.events import (
     event_from_json,
     event_to_json,
 )
+from isthmus.text import with_ellipsis
 
 SHOWN_CHARACTERS = 200
 """How much of a wrong value an error shows."""
@@ -144,8 +145,7 @@ def _checked(event: object) -> AgentEvent:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+    return with_ellipsis(repr(value), SHOWN_CHARACTERS)
 
 
 def _left_open(session: Session) -> Sequence[AgentEvent]:

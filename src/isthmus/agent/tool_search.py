@@ -11,6 +11,7 @@ from typing import Any
 from isthmus.agent.tool_index import SearchedTool, ToolIndex
 from isthmus.amounts import show_count
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.text import with_ellipsis
 from isthmus.tools.base import SEARCH_TOOL, Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 
@@ -108,7 +109,5 @@ def _read(arguments: Arguments) -> tuple[str, int]:
 
 
 def _line(tool: SearchedTool) -> str:
-    text = " ".join(tool.description.split())
-    if len(text) > SHOWN_DESCRIPTION:
-        text = text[:SHOWN_DESCRIPTION] + "…"
+    text = with_ellipsis(" ".join(tool.description.split()), SHOWN_DESCRIPTION)
     return f"- {tool.name} ({tool.server}): {text}"

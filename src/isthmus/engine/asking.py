@@ -10,6 +10,7 @@ from isthmus.events import AgentMessage, ArtifactUpdate, Command, ModelReply, Pr
 from isthmus.journal.base import TaskRow
 from isthmus.models.base import text_of
 from isthmus.models.message import message_from_json
+from isthmus.text import with_ellipsis
 
 TITLE_CHARACTERS = 80
 
@@ -81,5 +82,4 @@ def artifacts_of(deliveries: Sequence[Delivery]) -> tuple[ArtifactUpdate, ...]:
 
 def title_of(text: str) -> str:
     """The beginning of a prompt, in one line."""
-    first = text.strip().splitlines()[0]
-    return first if len(first) <= TITLE_CHARACTERS else first[: TITLE_CHARACTERS - 1] + "…"
+    return with_ellipsis(text.strip().splitlines()[0], TITLE_CHARACTERS)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
+Came = TypeVar("Came")
 
 
 async def in_thread(function: Callable[[], T], seconds: float) -> T:
@@ -21,23 +22,21 @@ async def in_thread(function: Callable[[], T], seconds: float) -> T:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if outcome.done():
-            return
-        if error is not None:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(result)  # type: ignore[arg-type]
+    def settle(how: Callable[[Came], None], came: Came) -> None:
+        def act() -> None:
+            if not outcome.done():
+                how(came)
+
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(act)
 
     def run() -> None:
-        result: T | None = None
-        failure: BaseException | None = None
         try:
             result = function()
         except Exception as error:
-            failure = error
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, result, failure)
+            settle(outcome.set_exception, error)
+        else:
+            settle(outcome.set_result, result)
 
     threading.Thread(target=run, name="isthmus-mcp-blocking", daemon=True).start()
     return await asyncio.wait_for(outcome, seconds)

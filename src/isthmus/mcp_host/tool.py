@@ -20,7 +20,7 @@ from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, par
 from isthmus.mcp_host.schema_check import SchemaCheck, is_small
 from isthmus.mcp_host.server_questions import ACCEPT, done_question, url_question
 from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
-from isthmus.text import without_control_characters
+from isthmus.text import with_ellipsis, without_control_characters
 from isthmus.tools.arguments import INVALID_ARGUMENTS
 from isthmus.tools.asking import AskPerson, Chosen
 from isthmus.tools.base import (
@@ -108,9 +108,8 @@ class McpTool:
         """The tool, its server and the arguments on one line; on another what the server says that it may do."""
         import json
 
-        shown = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
-        if len(shown) > SHOWN_ARGUMENTS:
-            shown = shown[:SHOWN_ARGUMENTS] + "…"
+        written = json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
+        shown = with_ellipsis(written, SHOWN_ARGUMENTS)
         found = self._now()
         # What is not said is no promise; that it only reads is shown where it does not decide.
         hint = "\nIts server says that it can destroy things." if found.is_destructive else ""

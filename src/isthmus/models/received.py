@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
 from isthmus.codec import JsonObject
+from isthmus.text import with_ellipsis
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -68,4 +69,4 @@ def unused_id(given: str, used: Collection[str]) -> str:
 def excerpt(text: str, limit: int = 300) -> str:
     """One printable line of at most `limit` characters."""
     line = " ".join("".join(character if character.isprintable() else " " for character in text[: limit * 4]).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return with_ellipsis(line, limit)

@@ -16,6 +16,7 @@ from isthmus.development_tool import ToolCall
 from isthmus.elicitation_form import REQUESTED_SCHEMA, FieldKind, Form, FormError, FormField, form_of
 from isthmus.jsonc import JsoncError, parse
 from isthmus.terminal.sanitize import visible_line
+from isthmus.text import with_ellipsis
 
 SHOWN_CHOICES = 30
 """Choices of a field that are listed; others can be typed by name."""
@@ -217,5 +218,4 @@ def _shown(field: FormField, value: Any) -> str:
             text = ", ".join(chosen) or NONE_OF_THEM
         case _:
             text = titles.get(str(value), str(value))
-    shown = visible_line(text)
-    return shown if len(shown) <= LONGEST_SUGGESTION else shown[: LONGEST_SUGGESTION - 1] + "…"
+    return with_ellipsis(visible_line(text), LONGEST_SUGGESTION)
