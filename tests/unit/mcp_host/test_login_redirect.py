@@ -4,8 +4,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from isthmus.mcp_host.oauth.redirect import RedirectReceiver, receiving
+from isthmus.mcp_host.oauth.redirect import MAXIMUM_CONNECTIONS, RedirectReceiver, receiving
 from isthmus.tools.failure import ToolFailure
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -74,3 +75,25 @@ async def test_a_port_that_another_program_has_at_one_of_the_addresses_of_localh
         for receiver in (first, second):
             for host in ("127.0.0.1", "::1"):
                 assert b" 404 " in await ask(receiver.uri, b"GET / HTTP/1.1", host)
+
+
+async def test_connections_of_others_are_not_kept_without_end() -> None:
+    async with receiving(None) as receiver:
+        receiver.state = "s"
+        port = urlsplit(receiver.uri).port
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MAXIMUM_CONNECTIONS + 3)]
+        for reader, _ in held[MAXIMUM_CONNECTIONS:]:
+            assert await asyncio.wait_for(reader.read(), 20) == b""
+        for _, writer in held:
+            writer.close()
+            await writer.wait_closed()
+        line = b"GET /oauth/callback?code=c&state=s HTTP/1.1"
+        await eventually_async(lambda: _is_taken(receiver.uri, line), 20, what="the redirect is taken")
+        assert receiver.answer.result()["code"] == "c"
+
+
+async def _is_taken(uri: str, line: bytes) -> bool:
+    try:
+        return b" 200 " in await ask(uri, line)
+    except ConnectionError:
+        return False

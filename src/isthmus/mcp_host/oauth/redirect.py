@@ -20,6 +20,7 @@ PORT = 7777
 PATH = "/oauth/callback"
 CATEGORY = "mcp_login"
 MAXIMUM_HEAD_BYTES = 32_768
+MAXIMUM_CONNECTIONS = 32
 _ATTEMPTS = 10
 
 
@@ -29,6 +30,7 @@ class RedirectReceiver:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self._path = urlsplit(uri).path or "/"
+        self._open = 0
         self.state: str | None = None
         """The state that the redirect must have; until it is known every redirect is refused."""
         self.answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
@@ -55,7 +57,17 @@ class RedirectReceiver:
         self.answer.set_result(values)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one connection."""
+        """Answer one connection. Of more at once than a browser makes none: anybody on this machine can connect."""
+        if self._open >= MAXIMUM_CONNECTIONS:
+            writer.close()
+            return
+        self._open += 1
+        try:
+            await self._answer_one(reader, writer)
+        finally:
+            self._open -= 1
+
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             async with asyncio.timeout(10):
                 head = await reader.readuntil(b"\r\n\r\n")
