@@ -84,18 +84,7 @@ async def local_agent(
     model = ModelDirectory(setup.model, setup.environment)
     checkpoints = CheckpointStore(files.checkpoints)
     local_editors = EditorDirectory(setup.environment) if setup.use_ide and not is_idle else None
-    options = AgentOptions(
-        output_folder=files.outputs,
-        environment=environment_for_commands(setup.environment),
-        policy=setup.policy,
-        max_model_turns=setup.max_model_turns,
-        settings_rule=settings_rule or SettingsRule(),
-        compaction_share=setup.compaction_share or COMPACTION_SHARE,
-        context_files=setup.context_files,
-        roots=workspaces.roots,
-        sandbox=setup.sandbox.level,
-        tool_search=_tool_search(setup.settings),
-    )
+    options = _agent_options(setup, workspaces, files, settings_rule)
 
     async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:
         row = await journal.task(task_id)
@@ -139,17 +128,15 @@ async def local_agent(
         ),
     )
     surface: asyncio.Task[None] | None = None
+    folder = Path(workspaces.default) if workspaces.default is not None else None
     try:
         if not is_idle:
             model.begin()
-            if workspaces.default is not None:
-                mcp.begin(Path(workspaces.default))
+            if folder is not None:
+                mcp.begin(folder)
             await engine.start()
-            if use.on_unknown_trust is not None and workspaces.default is not None:
-                folder = Path(workspaces.default)
-                if await settle_trust(use.on_unknown_trust, folder, setup.environment, local_editors):
-                    await mcp.servers(ToolScope(folder))  # those of the project begin, too, if they may now
-        if not is_idle:
+            if folder is not None:
+                await _settle_trust(setup, folder, use, mcp, local_editors)
             for_user = partial(engine.for_user, workspaces=WorkspaceRule())
             surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find).run())
         yield engine
@@ -164,6 +151,31 @@ async def local_agent(
             await local_editors.aclose()
         await model.aclose()
         await checkpoints.aclose()
+
+
+def _agent_options(
+    setup: Setup, workspaces: WorkspaceRule, files: TaskFiles, settings_rule: SettingsRule | None
+) -> AgentOptions:
+    return AgentOptions(
+        output_folder=files.outputs,
+        environment=environment_for_commands(setup.environment),
+        policy=setup.policy,
+        max_model_turns=setup.max_model_turns,
+        settings_rule=settings_rule or SettingsRule(),
+        compaction_share=setup.compaction_share or COMPACTION_SHARE,
+        context_files=setup.context_files,
+        roots=workspaces.roots,
+        sandbox=setup.sandbox.level,
+        tool_search=_tool_search(setup.settings),
+    )
+
+
+async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, editors: EditorDirectory | None) -> None:
+    """Have it said whether the folder's files may start something, where nobody has; what is theirs begins then."""
+    if use.on_unknown_trust is not None and await settle_trust(
+        use.on_unknown_trust, folder, setup.environment, editors
+    ):
+        await mcp.servers(ToolScope(folder))
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
