@@ -143,6 +143,7 @@ def test_a_servers_document_is_shown_whole_and_goes_along_edited_unless_it_is_de
     shown = [line.plain for line in question_block(question, "/w", 80, ASCII)]
     assert shown[1].strip() == '{"name": "Ada"}'
     assert "new file" not in shown[0]
+    assert question.choices[-1].description == "opens the document in your $EDITOR"
     answers = {choice.option_id: question.confirmation(choice) for choice in question.choices if choice.option_id}
     assert answers["accept"].file_details == ModifiedFileDetails('{"name": "Ada"}')
     assert answers["decline"].file_details is None

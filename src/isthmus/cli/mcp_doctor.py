@@ -94,7 +94,7 @@ async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown:
     if not row.is_well:
         if how := ending(trace.entries, log):
             say(f"\nIt ended{how}.")
-        say(f"\nResult: it does not work. {connection.problem or 'It did not answer in time.'}")
+        say(f"\nResult: it does not work: {connection.problem or 'it did not answer in time'}")
         say(f"What to do: {connection.hidden(advice(config, state, trace.entries, log))}")
         return False
     say("\nResult: it works.")

@@ -50,7 +50,7 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
     ✗ tickets: https://example.com/mcp (http) - Disconnected
         Connection refused (https://example.com/mcp)
     ○ notes: command: uvx notes-server (stdio) - Disabled
-        it is switched off; isthmus mcp enable notes switches it on
+        it is switched off; isthmus mcp enable notes, or /mcp enable notes, switches it on
 
     Secrets are shown as ***. `isthmus mcp doctor NAME` says more of one.
     """

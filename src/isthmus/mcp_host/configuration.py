@@ -115,7 +115,9 @@ def load_configuration(
                 f"trust it in your editor, or with `isthmus trust {workspace}`"
             )
         if enablement_key(name) in off:
-            return Hindrance.SWITCH, f"it is switched off; isthmus mcp enable {name} switches it on"
+            return Hindrance.SWITCH, (
+                f"it is switched off; isthmus mcp enable {name}, or /mcp enable {name}, switches it on"
+            )
         return None
 
     seen = {**variables, "PWD": str(workspace)}

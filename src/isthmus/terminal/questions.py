@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from isthmus.client import ELICITATION
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.terminal.form_filling import filling_of
 
@@ -84,7 +85,8 @@ def question_of(call: ToolCall, edited: str | None = None) -> Question:
             fill = "Fill in again" if edited is not None else "Fill in"
             choices.append(Choice(FILL_IN, fill, "asks for one value after another", None))
         edit = "Edit again" if edited is not None else "Edit first"
-        choices.append(Choice("e", edit, "opens the proposal in your $EDITOR", None))
+        what = "document" if call.tool_name == ELICITATION else "proposal"
+        choices.append(Choice("e", edit, f"opens the {what} in your $EDITOR", None))
     return Question(call, tuple(choices), edited)
 
 

@@ -363,7 +363,8 @@ def test_a_server_that_the_person_switched_off_is_disabled_whatever_file_configu
     for server, name in ((one, "One"), (three, "three")):
         assert isinstance(server, UnusableServer)
         assert server.is_disabled
-        assert server.problem == f"it is switched off; isthmus mcp enable {name} switches it on"
+        how = f"isthmus mcp enable {name}, or /mcp enable {name}, switches it on"
+        assert server.problem == f"it is switched off; {how}"
         assert server.config is not None
     assert isinstance(two, ServerConfig)
     switches.write_text("{", "utf-8")
