@@ -170,7 +170,7 @@ def test_mcp_refresh_shows_a_tool_that_was_added_and_the_next_request_offers_it(
             server.ends_in(task_id, "completed")
             return json.dumps(server.task(task_id)["history"][-1])
 
-        eventually(lambda: "connected, 1 tool" in said("mcp", "list"), 30)
+        eventually(lambda: "growing (CONNECTED)" in said("mcp", "list"), 30)
         tools.write_text("first_tool second_tool", encoding="utf-8")
         refreshed = said("mcp", "refresh", args="growing")
         assert "growing: + second_tool" in refreshed

@@ -42,7 +42,7 @@ WORDS = st.text(min_size=1, max_size=20)
 SNAPSHOT = TaskSnapshot("task", "context", TaskState.WORKING, 1, "/w", 0, 0, model="m")
 SENT: st.SearchStrategy[AgentEvent] = st.one_of(
     values_of(Thought),
-    values_of(ToolCallUpdate),
+    values_of(ToolCall).map(ToolCallUpdate),  # what else it has is for the agent alone
     values_of(RetryNotice),
     st.builds(TextContent, WORDS, WORDS),
     st.builds(ConfirmationAccepted, values_of(ToolCallConfirmation), WORDS),
