@@ -220,3 +220,17 @@ def test_the_pages_that_an_error_names_are_found() -> None:
         )
 
     assert pages_needed(ToldError()) == (Page("u", "m", "e"),) * 5
+
+
+def test_a_form_goes_along_with_its_question_unless_it_is_very_long(tmp_path: Path) -> None:
+    small = {"properties": {"a": {"type": "string", "pattern": "(x+)+y"}, "b": {"type": "integer"}}, "required": ["b"]}
+    question = form_question("s", "?", form_of(small), tmp_path)
+    assert question.about["requested_schema"] == {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+        "required": ["b"],
+    }
+    long = {"properties": {name: {"type": "string", "enum": [name * 600] * 200} for name in "ab"}}
+    question = form_question("s", "?", form_of(long), tmp_path)
+    assert "requested_schema" not in question.about
+    assert isinstance(question.details, FileDiff)
