@@ -86,6 +86,9 @@ def test_every_server_is_listed_with_its_state_and_without_its_secrets(workspace
     ]
     described = isthmus("-m", "demo", "-p", "/mcp desc", folder=workspace).stdout
     assert "  Tools:\n    - keep: Keep a note.\n" in described
+    # What is known from before does not stand for how the servers are: this listing is not followed by another.
+    assert "📡 pythonTools (CONNECTED)" in described
+    assert described.endswith("\n\nDiscovery State: COMPLETED\n")
 
 
 @pytest.mark.requirement("MCP-113", "MCP-115", "MCP-129")

@@ -51,7 +51,7 @@ class McpUse:
     may not be connected to at an address (its host's name comes first), or None; without it, every address may be.
     ``open_browser`` shows the page of a login to the person at this machine. ``on_unknown_trust`` is called at the
     start where the folder's files would start something and nobody said whether they may. ``on_wait`` is told which
-    servers a turn waits for, when that takes long.
+    servers a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too.
     """
 
     patience: float = 5.0
@@ -59,6 +59,7 @@ class McpUse:
     open_browser: Callable[[str], bool | None] | None = None
     on_unknown_trust: OnUnknown | None = None
     on_wait: OnWait | None = None
+    is_for_one_turn: bool = False
 
 
 @contextlib.asynccontextmanager
@@ -202,6 +203,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         sandbox=setup.sandbox.finder,
         reads_freely=setup.settings.read_only_tools.are_free,
         on_wait=use.on_wait,
+        is_for_one_turn=use.is_for_one_turn,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
 

@@ -79,7 +79,12 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
     # Nobody is there to ask again: the one turn waits for the servers that it may want.
-    use = McpUse(patience=HEADLESS_PATIENCE, on_unknown_trust=tell(sys.stderr), on_wait=WaitingNotice(sys.stderr))
+    use = McpUse(
+        patience=HEADLESS_PATIENCE,
+        on_unknown_trust=tell(sys.stderr),
+        on_wait=WaitingNotice(sys.stderr),
+        is_for_one_turn=True,
+    )
     async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")

@@ -51,6 +51,7 @@ class HostOptions:
     ``open_browser`` shows a page to the person; False says that it cannot. ``cache`` is the folder where
     what servers list is kept for the next start; None: nothing is. ``sandbox`` finds the one that servers ask for.
     ``reads_freely`` says of which servers of the person's own file tools that only read run without asking.
+    ``is_for_one_turn``: nobody asks again how discovery is, so that it is awaited when somebody does.
     """
 
     home: Path
@@ -64,6 +65,7 @@ class HostOptions:
     sandbox: "SandboxFinder | None" = None
     reads_freely: Callable[[str], bool] | None = None
     on_wait: OnWait | None = None
+    is_for_one_turn: bool = False
 
 
 @dataclass(slots=True)
@@ -179,6 +181,8 @@ class McpHost:
         task = self._workspaces.get(scope.workspace.resolve())
         if task is None:
             return DiscoveryState.NOT_STARTED
+        if self._options.is_for_one_turn and task.done() and _is_usable(task):
+            await task.result().settle(self._options.patience)
         if not task.done() or (_is_usable(task) and not task.result().is_settled):
             return DiscoveryState.IN_PROGRESS
         return DiscoveryState.COMPLETED

@@ -88,6 +88,15 @@ class WorkspaceServers:
     async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
         """Wait until it is known what they offer, once for each connection, and `seconds` at the most."""
         waiting = [found for found in connections if id(found) not in self._awaited and not found.is_known]
+        await self._wait_for(waiting, seconds)
+        self._awaited.update(id(found) for found in connections)
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until it is known of each server how connecting to it came out, and `seconds` at the most."""
+        found = self._connections.values()
+        await self._wait_for([one for one in found if not (one.is_settled or one.is_asleep)], seconds)
+
+    async def _wait_for(self, waiting: Sequence[ServerConnection], seconds: float) -> None:
         if waiting:
             told = asyncio.create_task(self._tell(waiting))
             held = min(seconds, HELD_SECONDS)
@@ -95,7 +104,6 @@ class WorkspaceServers:
                 await asyncio.gather(*(found.settled(held if found.known.is_held else seconds) for found in waiting))
             finally:
                 told.cancel()
-        self._awaited.update(id(found) for found in connections)
 
     async def _tell(self, waiting: Sequence[ServerConnection]) -> None:
         """Say who is waited for, as long as that is somebody."""
