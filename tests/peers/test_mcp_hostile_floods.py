@@ -132,6 +132,17 @@ async def test_a_server_that_writes_without_end_and_says_nothing_is_given_up_in_
         assert "no answer to initialize: none came within 1.5 s" in (status.problem or "")
 
 
+@pytest.mark.requirement("MCP-083", "MCP-124")
+async def test_a_server_without_a_handshake_that_does_not_describe_itself_is_given_up_in_time(
+    home: Path, workspace: Path
+) -> None:
+    servers = {"s": flooding("hangs-at-discover", timeout=1500), "good": hostile("plain")}
+    async with hosting(home, servers) as host:
+        assert "ok" in (await host.tools(ToolScope(workspace))).tools
+        status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
+        assert "no answer to initialize" in (status.problem or "")
+
+
 @pytest.mark.requirement("MCP-083")
 @pytest.mark.parametrize("method", ["prompts", "resources", "templates"])
 async def test_a_server_that_hangs_at_a_later_listing_keeps_its_tools_and_says_which_one_did_not_come(

@@ -37,6 +37,7 @@ async def test_an_event_of_more_than_a_mebibyte_is_taken(home: Path, workspace: 
     [
         ("refuses", "HTTP 500"),
         ("malformed", "its answer is no JSON-RPC message"),
+        ("many-values", "more than 500,000 objects and lists"),
         ("ends", "ended before it answered; whether the call had an effect is not known"),
     ],
 )
@@ -63,11 +64,25 @@ async def test_a_session_that_the_server_forgot_is_opened_anew_and_the_call_made
 
 @pytest.mark.parametrize(
     ("way", "problem"),
-    [("elsewhere", "sends requests to another origin"), ("mute", "before it said where requests go")],
+    [
+        ("elsewhere", "sends requests to another origin"),
+        ("mute", "before it said where requests go"),
+        ("no-place", "Invalid IPv6 URL"),
+        ("never", "no answer to initialize: none came within 1 s"),
+    ],
 )
 async def test_a_stream_that_is_none_of_mcp_is_told(home: Path, workspace: Path, way: str, problem: str) -> None:
     with sse_server(way) as (url, _):
-        async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
+        async with hosting(home, {"s": {"url": url, "type": "sse", "timeout": 1_000}}) as host:
             await host.tools(ToolScope(workspace))
             status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
             assert problem in (status.problem or "")
+
+
+@pytest.mark.parametrize("way", ["flood", "invalid-utf8"])
+async def test_what_comes_among_the_answers_does_not_hide_them(home: Path, workspace: Path, way: str) -> None:
+    with sse_server(way) as (url, handler):
+        async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
+            tool = (await host.tools(ToolScope(workspace))).tools["ok"]
+            assert "fine" in (await success_of(tool, tool_context(workspace))).for_model
+            assert handler.calls == 1

@@ -140,6 +140,8 @@ def main() -> None:
     for received in sys.stdin:
         request = json.loads(received)
         match request.get("method"):
+            case "initialize" if WAY == "hangs-at-discover":
+                raw(line({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no handshake"}}))
             case "initialize":
                 info = {"name": WAY, "version": "1"}
                 hello = {"protocolVersion": "2025-06-18", "capabilities": capabilities(), "serverInfo": info}

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {}}}
+PLACES = {"elsewhere": "http://other.invalid/messages", "no-place": "http://[not-an-address"}
 LARGE = 3 * 1024**2
 
 
@@ -31,8 +32,8 @@ class SseHandler(BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.end_headers()
         self.close_connection = True
-        place = "http://other.invalid/messages" if self.way == "elsewhere" else "/messages?session=1"
-        if self.way != "mute":
+        place = PLACES.get(self.way, "/messages?session=1")
+        if self.way not in ("mute", "never"):
             self.wfile.write(f"event: endpoint\ndata: {place}\n\n".encode())
         try:
             while self.way != "mute" and (event := events.get(timeout=60)) is not None:
@@ -73,6 +74,21 @@ class SseHandler(BaseHTTPRequestHandler):
                 self.events.put(b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [}' % message["id"])
             case "ends":
                 self.events.put(None)
+            case "flood":
+                note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+                self.events.put(b"\n\ndata: ".join([json.dumps(note).encode()] * 5_000))
+                for number in range(500):
+                    self.events.put(b'{"jsonrpc": "2.0", "id": "q%d", "method": "ping"}' % number)
+                self.events.put(b"[1, 2\ndata: junk")
+                self.reply(message, {"content": [{"type": "text", "text": "fine"}]})
+            case "invalid-utf8":
+                self.events.put(
+                    b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "fine\xff"}]}}'
+                    % message["id"]
+                )
+            case "many-values":
+                head = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [' % message["id"]
+                self.events.put(head + b'{"a":1},' * 1_500_000 + b"1]}}")
             case _:
                 self.reply(message, {"content": [{"type": "text", "text": "fine"}]})
         return 202

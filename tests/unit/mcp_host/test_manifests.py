@@ -132,3 +132,11 @@ def test_of_many_those_that_were_used_last_are_kept(tmp_path: Path) -> None:
             assert manifests.load(config(name="s0"), WORKSPACE) == MANIFEST  # used: it is the newest now
     kept = [number for number in range(MAXIMUM_FILES + 5) if manifests.load(config(name=f"s{number}"), WORKSPACE)]
     assert kept == [0, *range(6, MAXIMUM_FILES + 5)]
+
+
+@pytest.mark.parametrize("key", [b"", b"short", b"x" * 100])
+def test_a_key_that_is_none_is_made_anew(tmp_path: Path, key: bytes) -> None:
+    manifests = Manifests(tmp_path)
+    (tmp_path / "key").write_bytes(key)
+    manifests.store(config(), WORKSPACE, MANIFEST)
+    assert manifests.load(config(), WORKSPACE) == MANIFEST
