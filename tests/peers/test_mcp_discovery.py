@@ -65,6 +65,14 @@ async def test_servers_with_tools_stay_connected_and_those_with_nothing_usable_a
         assert (await states(host, scope))["good"] is ServerState.CONNECTED
 
 
+async def test_a_bad_prompt_is_dropped_with_its_reason_and_the_good_one_stays(home: Path, scope: ToolScope) -> None:
+    async with hosting(home, {"s": hostile("bad-prompts")}) as host:
+        await host.tools(scope)
+        status = await status_when(host, scope, "s", ServerState.CONNECTED)
+    assert status.prompts == ("fine",)
+    assert "of what it lists: prompts/list: prompts[0]: expected an object" in (status.problem or "")
+
+
 async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -> None:
     told: list[Sequence[str]] = []
 

@@ -129,14 +129,6 @@ async def test_endless_pages_end(home: Path, workspace: Path) -> None:
         assert "tools/list has more than 50 pages: only the first 50 entries are taken" in (status.problem or "")
 
 
-async def test_a_bad_prompt_is_dropped_with_its_reason_and_the_good_one_stays(home: Path, workspace: Path) -> None:
-    async with hosting(home, {"s": hostile("bad-prompts")}) as host:
-        await host.tools(ToolScope(workspace))
-        status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
-    assert status.prompts == ("fine",)
-    assert "of what it lists: prompts/list: prompts[0]: expected an object" in (status.problem or "")
-
-
 async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Path) -> None:
     async with hosting(home, {"s": hostile("junk")}) as host:
         result = await success_of(await tool_of(host, workspace), tool_context(workspace), x="a")
