@@ -7,6 +7,7 @@ does, and which there are.
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
 
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
 
@@ -57,9 +58,26 @@ def all_commands(
         yield from all_commands(command.sub_commands, path)
 
 
-def find(path: Sequence[str], tree: Sequence[SlashCommand]) -> SlashCommand | None:
+class Node(Protocol):
+    """A command of a tree, whoever's."""
+
+    @property
+    def name(self) -> str:
+        """Its name below the one that it is under."""
+        ...
+
+    @property
+    def sub_commands(self) -> Sequence[Self]:
+        """Those below it."""
+        ...
+
+
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+def find(path: Sequence[str], tree: Sequence[AnyNode]) -> AnyNode | None:
     """The command at the end of a path of names."""
-    found: SlashCommand | None = None
+    found: AnyNode | None = None
     for name in path:
         found = next((item for item in tree if item.name == name), None)
         if found is None:

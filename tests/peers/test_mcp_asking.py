@@ -1,9 +1,7 @@
 """Servers that ask in the middle of a call, in ``isthmus serve``: forms, the model, pages; answers over A2A."""
 
-import contextlib
 import json
 import subprocess
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,9 @@ from isthmus.jsonc import parse
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, write_servers
 from support.programs import node_package, require
-from support.serve_program import ServeProgram, serve_program
+from support.serve_program import serve_program
 from support.surroundings import Surroundings
+from support.turns import events_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -56,19 +55,6 @@ def everything() -> dict[str, Any]:
     return {"command": str(require("node")), "args": [str(script), "stdio"], "trust": True}
 
 
-@contextlib.asynccontextmanager
-async def client_of(server: ServeProgram) -> AsyncGenerator[RemoteAgent]:
-    agent = await RemoteAgent.connect(server.url, server.token)
-    try:
-        yield agent
-    finally:
-        await agent.aclose()
-
-
-async def events_of(turn: Turn) -> list[AgentEvent]:
-    return [delivery.event async for delivery in turn.deliveries]
-
-
 def calls_of(events: list[AgentEvent]) -> dict[str, ToolCall]:
     found = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)]
     return {call.tool_name: call for call in found}
@@ -96,7 +82,7 @@ async def test_a_form_is_filled_in_by_an_a2a_client_and_asked_anew_until_it_fits
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
         turn = await ask(agent, workspace, "form")
         events = await events_of(turn)
         assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
@@ -136,7 +122,7 @@ async def test_a_form_that_is_not_filled_in_ends_no_call(
     surroundings: Surroundings, tmp_path: Path, workspace: Path, option: str
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
         turn = await ask(agent, workspace, "form")
         question = calls_of(await events_of(turn))["elicitation"]
         events = await answer(agent, turn, question, option)
@@ -150,7 +136,7 @@ async def test_the_model_is_asked_with_consent_and_after_always_without(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
         turn = await ask(agent, workspace, "sample twice")
         question = calls_of(await events_of(turn))["sampling"]
         assert question.confirmation_request is not None
@@ -179,7 +165,7 @@ async def test_a_server_is_told_that_the_person_rejected_sampling(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
         turn = await ask(agent, workspace, "sample")
         question = calls_of(await events_of(turn))["sampling"]
         done = calls_of(await answer(agent, turn, question, "cancel"))["trigger-sampling-request"]
@@ -189,7 +175,7 @@ async def test_a_server_is_told_that_the_person_rejected_sampling(
 
 async def test_the_workspace_is_the_root(surroundings: Surroundings, tmp_path: Path, workspace: Path) -> None:
     write_servers(surroundings.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
         done = calls_of(await events_of(await ask(agent, workspace, "roots")))["get-roots-list"]
         assert done.output is not None
         assert workspace.resolve().as_uri() in (done.output.text or "")
@@ -212,7 +198,7 @@ async def test_over_http_each_session_is_asked_what_its_own_call_wants_to_know(
     with everything_over("streamableHttp") as port:
         url = f"http://127.0.0.1:{port}/mcp"
         write_servers(surroundings.home, {"everything": {"httpUrl": url, "trust": True}})
-        async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+        async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
             first = await ask(agent, workspace, "form")
             question = calls_of(await events_of(first))["elicitation"]
             assert await filled_in(agent, workspace, "Grace") == "Grace"
@@ -224,7 +210,7 @@ async def test_on_a_pipe_a_question_of_one_of_two_sessions_is_declined_and_noted
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ASKS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
         first = await ask(agent, workspace, "form")
         question = calls_of(await events_of(first))["elicitation"]
         events = await events_of(await ask(agent, workspace, "form"))
@@ -275,7 +261,7 @@ async def test_a_client_of_gemini_clis_own_server_edits_the_document(
                 }
             )
             assert done["status"]["state"] == "input-required"
-        async with client_of(server) as agent:
+        async with server.client() as agent:
             calls = calls_of(await events_of(await agent.follow(task["id"], 0)))
             assert raw_result(calls["trigger-elicitation-request"])["content"]["name"] == "Linus"
 
@@ -314,7 +300,7 @@ async def test_a_clients_own_server_stays_while_its_call_waits_and_is_left_after
         theirs = {"name": "theirs", "url": f"http://127.0.0.1:{port}/mcp"}
         async with (
             serve_program(tmp_path, workspace, "--allow-client-mcp", script=ASKS) as server,
-            client_of(server) as agent,
+            server.client() as agent,
         ):
             settings = {"workspace_path": str(workspace), "mcp_servers": [theirs]}
             turn = await agent.prompt(PromptMessage("form", settings=settings))

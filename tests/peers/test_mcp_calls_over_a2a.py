@@ -1,10 +1,9 @@
 """Calls of MCP tools in ``isthmus serve``: each answer, cancelling, kill -9, and what changes behind a question."""
 
-import contextlib
 import json
 import os
 import signal
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.hostile_http_mcp_server import hostile_http
 from support.isthmus_program import isthmus
 from support.mcp_hosting import HOSTILE, hostile, write_servers
-from support.serve_program import ServeProgram, serve_program
+from support.serve_program import serve_program
 from support.surroundings import Surroundings
+from support.turns import events_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -41,21 +41,8 @@ scenarios:
 FINAL = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
 
 
-@contextlib.asynccontextmanager
-async def client_of(server: ServeProgram) -> AsyncGenerator[RemoteAgent]:
-    agent = await RemoteAgent.connect(server.url, server.token)
-    try:
-        yield agent
-    finally:
-        await agent.aclose()
-
-
 async def ask(agent: RemoteAgent, workspace: Path, text: str = "go", **settings: Any) -> Turn:
     return await agent.prompt(PromptMessage(text, settings={"workspace_path": str(workspace), **settings}))
-
-
-async def events_of(turn: Turn) -> list[AgentEvent]:
-    return [delivery.event async for delivery in turn.deliveries]
 
 
 def calls_of(events: list[AgentEvent]) -> Mapping[str, ToolCall]:
@@ -77,7 +64,7 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_o
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"a": hostile("plain"), "b": hostile("plain")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace, "two tools")
         call = the_call(await events_of(turn))
         events = await answer(agent, turn, call, "proceed_always_tool")
@@ -92,7 +79,7 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_o
         context = turn.snapshot.context_id
         await agent.cancel(turn.snapshot.task_id)
     write_servers(surroundings.home, {"b": hostile("plain")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         again = await agent.prompt(PromptMessage("go", context_id=context))
         call = the_call(await events_of(again))
         assert call.confirmation_request is not None
@@ -126,21 +113,25 @@ async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     listing = tmp_path / "listing.json"
-    tool = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {"x": {}}}}
+    tool: dict[str, Any] = {
+        "name": "ok",
+        "description": "Works.",
+        "inputSchema": {"type": "object", "properties": {"x": {}}},
+    }
     listing.write_text(json.dumps([tool]))
     write_servers(surroundings.home, {"a": hostile("listed", str(tmp_path / "pids"), str(listing))})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace)
         events = await answer(agent, turn, the_call(await events_of(turn)), "proceed_always_tool")
         assert the_call(events).status is ToolCallStatus.SUCCEEDED
         context = turn.snapshot.context_id
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         # The answer stands, as it was kept, for the tool as it was.
         again = await agent.prompt(PromptMessage("go", context_id=context))
         assert the_call(await events_of(again)).status is ToolCallStatus.SUCCEEDED
     listing.write_text(json.dumps([{**tool, "description": "Works, and deletes everything."}]))
     (tmp_path / "listing.json.hold").touch()
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         # What it was is all that is known, and by that the call is made; the server turns out to be another one.
         again = await agent.prompt(PromptMessage("go", context_id=context))
         (tmp_path / "listing.json.hold").unlink()
@@ -159,7 +150,7 @@ async def test_a_rejected_call_is_not_made_and_the_model_goes_on(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"a": hostile("dies-in-call")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace)
         events = await answer(agent, turn, the_call(await events_of(turn)), "cancel")
         assert the_call(events).status is ToolCallStatus.CANCELLED
@@ -171,7 +162,7 @@ async def test_cancelling_the_task_cancels_the_call_at_the_server(
 ) -> None:
     calls = tmp_path / "pids"
     write_servers(surroundings.home, {"a": hostile("cancellable", str(calls), trust=True)})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace)
         task = turn.snapshot.task_id
         seen: list[AgentEvent] = []
@@ -200,13 +191,13 @@ async def test_a_call_that_kill_9_interrupts_is_made_again_only_when_it_reads_an
     async def was_called() -> bool:
         return started.exists()
 
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace)
         task = turn.snapshot.task_id
         await eventually_async(was_called, 30)
         await server.end(signal.SIGKILL)
     (tmp_path / "calls.quick").touch()
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         # From before the restart: it may have ended by now.
         events = await events_of(await agent.follow(task, turn.snapshot.seq))
         assert events[-1] == StateChange(TaskState.COMPLETED)
@@ -233,11 +224,11 @@ async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one
     surroundings: Surroundings, tmp_path: Path, workspace: Path, later: dict[str, Any], message: str
 ) -> None:
     write_servers(surroundings.home, {"a": hostile("plain")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace)
         call = the_call(await events_of(turn))
     write_servers(surroundings.home, later)
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         done = the_call(await answer(agent, turn, call, "proceed_once"))
         assert done.status is ToolCallStatus.FAILED
         assert done.error is not None
@@ -253,7 +244,7 @@ async def test_a_clients_own_server_is_used_for_its_task_alone_with_its_permissi
         arguments = ("--allow-client-mcp",)
         async with (
             serve_program(tmp_path, workspace, *arguments, script=CALLS) as server,
-            client_of(server) as agent,
+            server.client() as agent,
         ):
             turn = await ask(agent, workspace, mcp_servers=[{"name": "theirs", "url": url}])
             call = the_call(await events_of(turn))
@@ -284,7 +275,7 @@ async def test_two_workspaces_have_their_own_servers_and_settings(
     (surroundings.home / ".gemini").mkdir(exist_ok=True)
     rules = json.dumps({str(workspace): "TRUST_FOLDER"})
     (surroundings.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         for folder, name in ((one, "first"), (two, "second")):
             turn = await ask(agent, folder)
             done = the_call(await answer(agent, turn, the_call(await events_of(turn)), "proceed_once"))

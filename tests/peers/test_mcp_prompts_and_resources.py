@@ -4,15 +4,13 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.client import CommandMessage, CommandScope, PromptMessage, Turn
+from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import CommandExecutionStatus, McpDetails, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from support.contents_desk import asked, contents_server
@@ -20,8 +18,9 @@ from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, node_server, write_servers
 from support.programs import NODE_PEERS, node_package, require
 from support.pty_program import PtyProgram, pty_program
-from support.serve_program import ServeProgram, serve_program
+from support.serve_program import serve_program
 from support.surroundings import Surroundings
+from support.turns import events_of, events_of_command
 
 pytestmark = pytest.mark.anyio
 
@@ -67,20 +66,6 @@ def run(tmp_path: Path, workspace: Path, prompt: str, *arguments: str) -> "subpr
          "--data-dir", str(tmp_path / "data")],
         cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=120, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-
-
-@asynccontextmanager
-async def client_of(server: ServeProgram) -> AsyncGenerator[RemoteAgent]:
-    agent = await RemoteAgent.connect(server.url, server.token)
-    try:
-        yield agent
-    finally:
-        await agent.aclose()
-
-
-async def events_of(turn: Turn | None) -> list[AgentEvent]:
-    assert turn is not None
-    return [delivery.event async for delivery in turn.deliveries]
 
 
 def text_of(events: list[AgentEvent]) -> str:
@@ -168,7 +153,7 @@ async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls"), "everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ECHO) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=ECHO) as server, server.client() as agent:
         scope = CommandScope(settings={"workspace_path": str(workspace)})
         tree = {command.name: command for command in await agent.commands(scope)}
         assert [(item.name, item.is_required) for item in tree["poem-writer"].arguments] == [
@@ -178,14 +163,14 @@ async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
         assert "Name of the city" in tree["args-prompt"].arguments[0].description
         run = await agent.execute(CommandMessage(("poem-writer",), '"Gemini CLI" --mood=reverent', scope))
         assert run.status is CommandExecutionStatus.STARTED
-        events = await events_of(run.turn)
+        events = await events_of_command(run)
         assert events[-1] == StateChange(TaskState.COMPLETED)
         assert HAIKU.format(" with the mood reverent") in text_of(events)
         refused = await agent.execute(CommandMessage(("poem-writer",), "", scope))
         assert refused.status is CommandExecutionStatus.FAILED_TO_START
         assert "Usage: /poem-writer TITLE [MOOD]" in (refused.message or "")
         run = await agent.execute(CommandMessage(("resource-prompt",), "Text 1", scope))
-        assert "[resource demo://resource/dynamic/text/1]" in text_of(await events_of(run.turn))
+        assert "[resource demo://resource/dynamic/text/1]" in text_of(await events_of_command(run))
         assert len((tmp_path / "calls").read_text().splitlines()) == 1
 
 
@@ -198,7 +183,7 @@ async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_t
     script = ECHO.replace(
         "- text: 'You said: {{prompt}}'", "- call: {name: run_shell_command, arguments: {command: ls}}"
     )
-    async with serve_program(tmp_path, workspace, script=script) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=script) as server, server.client() as agent:
         message = PromptMessage("See @notes:notes://today", settings={"workspace_path": str(workspace)})
         turn = await agent.prompt(message)
         events = await events_of(turn)
@@ -207,7 +192,7 @@ async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_t
         assert [call.status for call in calls if call.tool_name == "read_mcp_resource"][-1] is ToolCallStatus.SUCCEEDED
         asking = calls[-1].tool_call_id
         await server.end(signal.SIGKILL)
-    async with serve_program(tmp_path, workspace, script=script) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=script) as server, server.client() as agent:
         answer = [ToolCallConfirmation(asking, "cancel")]
         events = await events_of(await agent.answer(turn.task_id, answer, answered_by="test"))
         assert isinstance(events[-1], StateChange)
@@ -219,7 +204,7 @@ async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_per
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=READING) as server, client_of(server) as agent:
+    async with serve_program(tmp_path, workspace, script=READING) as server, server.client() as agent:
         turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
         events = await events_of(turn)
         assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
@@ -247,7 +232,7 @@ async def test_over_a2a_a_client_refers_to_the_resources_of_its_own_server(
         theirs = {"name": "theirs", "url": f"http://127.0.0.1:{port}/mcp"}
         async with (
             serve_program(tmp_path, workspace, "--allow-client-mcp", script=ECHO) as server,
-            client_of(server) as agent,
+            server.client() as agent,
         ):
             settings = {"workspace_path": str(workspace), "mcp_servers": [theirs]}
             text = "See @theirs:demo://resource/static/document/features.md"

@@ -14,7 +14,7 @@ from isthmus.events import AgentEvent, TaskState, TextContent, ToolCallUpdate
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say, WireUsage
 from support.serve_program import ServeProgram, serve_program
-from support.turns import events_of
+from support.turns import events_of, events_of_command
 from support.waiting import eventually, eventually_async
 from support.wire_server import WireRequest
 
@@ -28,11 +28,6 @@ def served(folder: Path, workspace: Path, wire: GeminiWire, *options: str) -> An
 
 async def client_of(program: ServeProgram) -> RemoteAgent:
     return await RemoteAgent.connect(program.url, program.token)
-
-
-async def events_of_command(execution: Execution) -> list[AgentEvent]:
-    assert execution.turn is not None
-    return await events_of(execution.turn)
 
 
 async def said(agent: RemoteAgent, workspace: Path, text: str, context_id: str | None = None) -> Turn:

@@ -4,11 +4,12 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.a2a import RemoteAgent
+from support.remote_agents import remote_agent
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 READY = "A2A server ready at "
@@ -22,14 +23,9 @@ class ExampleProgram:
     url: str
     token: str
 
-    @asynccontextmanager
-    async def client(self) -> AsyncGenerator[RemoteAgent]:
+    def client(self) -> AbstractAsyncContextManager[RemoteAgent]:
         """A client of it."""
-        agent = await RemoteAgent.connect(self.url, self.token)
-        try:
-            yield agent
-        finally:
-            await agent.aclose()
+        return remote_agent(self.url, self.token)
 
     async def kill(self) -> None:
         """As ``kill -9`` does."""

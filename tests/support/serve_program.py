@@ -4,9 +4,12 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from isthmus.a2a import RemoteAgent
+from support.remote_agents import remote_agent
 
 READY = "A2A server ready at "
 
@@ -31,6 +34,10 @@ class ServeProgram:
     process: asyncio.subprocess.Process
     url: str
     token: str
+
+    def client(self) -> AbstractAsyncContextManager[RemoteAgent]:
+        """A client of it."""
+        return remote_agent(self.url, self.token)
 
     async def end(self, number: int) -> int:
         """Send a signal; the exit status."""

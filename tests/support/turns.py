@@ -2,7 +2,7 @@
 
 import asyncio
 
-from isthmus.client import Delivery, Turn
+from isthmus.client import Delivery, Execution, Turn
 from isthmus.events import AgentEvent
 from isthmus.task_view import TaskView
 
@@ -19,6 +19,12 @@ async def all_of(turn: Turn) -> list[Delivery]:
 async def events_of(turn: Turn) -> list[AgentEvent]:
     """Every event."""
     return [delivery.event for delivery in await all_of(turn)]
+
+
+async def events_of_command(execution: Execution) -> list[AgentEvent]:
+    """Every event of a command, which has started."""
+    assert execution.turn is not None
+    return await events_of(execution.turn)
 
 
 async def view_of(turn: Turn) -> TaskView:

@@ -150,14 +150,3 @@ class CommandNode:
 def argument(name: str, description: str, *, is_required: bool = False) -> SlashCommandArgument:
     """An argument of a command."""
     return SlashCommandArgument(name, description, is_required)
-
-
-def find_node(path: Sequence[str], nodes: Sequence[CommandNode]) -> CommandNode | None:
-    """The command at the end of a path of names."""
-    found: CommandNode | None = None
-    for name in path:
-        found = next((node for node in nodes if node.name == name), None)
-        if found is None:
-            return None
-        nodes = found.sub_commands
-    return found

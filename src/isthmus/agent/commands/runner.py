@@ -26,7 +26,6 @@ from isthmus.agent.commands.base import (
     Step,
     Steps,
     ToolUse,
-    find_node,
 )
 from isthmus.agent.commands.custom_files import find_custom_commands
 from isthmus.agent.commands.prompts import PromptNames
@@ -47,7 +46,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.models.base import ModelError, ToolRequest
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands import Completion, find
 from isthmus.tools.base import ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
 
@@ -73,7 +72,7 @@ class CommandRunner:
         """How a line may go on behind a command's name, where that is known."""
         name, blank, args = line.removeprefix("/").partition(" ")
         nodes, _ = await self._nodes(scope, home) if blank else ((), ())
-        node = find_node((name,), nodes)
+        node = find((name,), nodes)
         if node is None or node.complete is None:
             return ()
         return [Completion(f"/{name} {text}", "") for text in await node.complete(self._resources, scope, args)]
@@ -87,7 +86,7 @@ class CommandRunner:
         """
         command = session.command
         nodes, problems = await self._nodes(scope, self._resources.home_of(session.user))
-        node = find_node(command.path, nodes) if command is not None else None
+        node = find(command.path, nodes) if command is not None else None
         if command is None or node is None or node.body is None:
             name = "/" + " ".join(command.path if command is not None else ())
             gone = f"There is no command {name} any more. Of a prompt, /mcp tells how its MCP server stands."
