@@ -1,7 +1,42 @@
-"""Servers that send too much: the event loop stays free, memory bounded, and the other servers are as they were."""
+"""Servers that send too much: the event loop stays free, memory bounded, and the other servers are as they were.
+
+What servers do wrong, and where it is tested (``servers``, ``http``, ``sse`` and ``floods`` are test_mcp_hostile_*.py):
+
+===================================  ==================================================================================
+missing command, death at start,     servers: a_server_that_cannot_be_used_says_why_and_the_others_go_on
+hang at initialize and tools/list
+hang at a later listing              floods: a_server_that_hangs_at_a_later_listing_keeps_its_tools...
+hang without a handshake             floods: a_server_without_a_handshake_that_does_not_describe_itself...
+junk on standard output              servers: junk_on_standard_output_is_passed_over; floods: junk-lines, endless-junk
+malformed reply, wrong id            servers: a_call_that_fails_says_whether...; http: not-json, html; sse: malformed
+reply twice, reply to nothing        floods: twice, answers-to-nothing
+invalid UTF-8                        servers: bytes_that_are_no_utf_8_are_replaced; http, sse: invalid-utf8
+one bad tool among good ones         servers: bad_entries_of_a_listing_are_repaired_or_dropped...
+$ref loops                           servers: the same, ``loop``; schema bombs: tests/unit/mcp_host/test_schema.py
+endless pages, repeated cursors      servers: endless_pages_end; floods: a_cursor_that_comes_again_ends_the_pages
+100 MB lines                         servers: a_huge_answer_is_not_kept_in_memory; floods: endless-line
+                                     http: endless; sse: many-values
+values without number, deep nesting  floods: many-values, deep, deepest, many-blocks, many-bad-blocks; http: the same
+floods of notifications, progress,   floods: a_flood_neither_hides_the_result_nor_stops_anything_else
+requests, error output
+tools that change without end        floods: a_server_that_has_other_tools_each_time_is_listed_less_and_less_often
+streams that end at once             http: a_server_that_ends_its_stream_at_once_again_and_again...
+ignored SIGTERM, grandchildren       servers: nothing_is_left_of_a_server_when_the_host_closes...
+the agent killed                     test_mcp_in_the_agent.py: servers_end_with_an_agent_that_is_killed
+death in a call                      servers: a_server_that_died_in_a_call_is_started_again...
+session lost (404, 410)              http: forgotten, gone; sse: a_session_that_the_server_forgot...
+slow bodies, redirects, 401, 500     http: slow, slow-hello, redirect, wants-login, error-500
+compressed answers                   http: compressed
+SSE without or with wrong endpoint   sse: a_stream_that_is_none_of_mcp_is_told
+slow OAuth endpoints                 test_mcp_oauth_keeping.py, ``slow``
+all of it in the whole program       floods: a_turn_goes_on_beside_all_of_them
+===================================  ==================================================================================
+"""
 
 import asyncio
 import contextlib
+import json
+import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator
@@ -16,7 +51,9 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Tool, ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
-from support.mcp_hosting import HOSTILE, hostile, hosting, status_when
+from support.isthmus_program import ISTHMUS
+from support.mcp_hosting import HOSTILE, hostile, hosting, status_when, write_servers
+from support.surroundings import Surroundings
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -28,8 +65,8 @@ LONGEST_TURN_SECONDS = 2.0
 MOST_MEMORY = 150 * 1024**2
 
 
-def flooding(way: str, **settings: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": ["-S", str(FLOODING), way], **settings}
+def flooding(way: str, *arguments: str, **settings: Any) -> dict[str, Any]:
+    return {"command": sys.executable, "args": ["-S", str(FLOODING), way, *arguments], **settings}
 
 
 @pytest.fixture
@@ -193,3 +230,25 @@ async def test_a_server_that_has_other_tools_each_time_is_listed_less_and_less_o
         began = time.monotonic()
         await eventually_async(fourth, 20)
         assert time.monotonic() - began >= 1.3  # 0.2, 0.4 and 0.8 s after one another
+
+
+@pytest.mark.requirement("MCP-083", "MCP-132")
+def test_a_turn_goes_on_beside_all_of_them(surroundings: Surroundings, tmp_path: Path, workspace: Path) -> None:
+    floods = ("endless-junk", "endless-error-output", "hangs-at-prompts", "many-tools", "other-tools-each-time")
+    servers = {
+        "good": hostile("plain", trust=True),
+        **{way: flooding(way, str(tmp_path), timeout=3000) for way in floods},
+    }
+    write_servers(surroundings.home, servers)
+    script = tmp_path / "script.yaml"
+    calls = "call: {name: ok, arguments: {x: one}}"
+    script.write_text(f"name: m\nscenarios:\n  - prompt: '.'\n    replies:\n      - {calls}\n      - text: done\n")
+    command = [*ISTHMUS, "-p", "go", "-o", "json", "-m", f"scripted:{script}", "--no-ide"]
+    ended = subprocess.run(
+        [*command, "--data-dir", str(tmp_path / "data")],
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=120, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert json.loads(ended.stdout)["response"] == "done"
+    processes = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    assert not [line for line in processes if str(tmp_path) in " ".join(line)]
