@@ -268,6 +268,13 @@ def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, work
 # --- login -----------------------------------------------------------------------------------------------------------
 
 
+def test_a_login_to_a_server_that_is_not_there_says_what_it_met(home: Path, workspace: Path) -> None:
+    write_servers(home, {"gone": {"httpUrl": "http://127.0.0.1:1/mcp?key=secret"}})
+    ended = isthmus("mcp", "login", "gone", folder=workspace)
+    said = "isthmus: the login to gone failed: http://127.0.0.1:1/mcp cannot be reached: Connection refused\n"
+    assert (ended.returncode, ended.stderr) == (1, said)
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("way", ["redirected", "pasted"])
 async def test_a_person_logs_in_at_a_terminal_and_out_again(way: str, home: Path, workspace: Path) -> None:

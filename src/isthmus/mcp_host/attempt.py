@@ -16,7 +16,7 @@ from isthmus.mcp_host.asking import ServerAsking
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.debug_log import DebugLog
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
-from isthmus.mcp_host.failures import causes, explain, is_about_handshake
+from isthmus.mcp_host.failures import explain, is_about_handshake
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem
 from isthmus.mcp_host.oauth.credentials import stored_login
@@ -26,6 +26,7 @@ from isthmus.mcp_host.session import McpSession, open_session
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.transports.traced import TracedTransport, what_opens
+from isthmus.mcp_host.unreachable import causes
 from isthmus.mcp_host.way import Way
 
 

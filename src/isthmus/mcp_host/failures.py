@@ -4,11 +4,6 @@ Takes apart what the SDK wraps: groups of exceptions, codes without words, ends 
 their query, where tokens stand.
 """
 
-import errno
-import re
-from collections.abc import Iterator
-from typing import cast
-
 import httpx2
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
@@ -18,23 +13,11 @@ from isthmus.mcp_host.config import Endpoint, HttpEndpoint, ServerConfig, StdioE
 from isthmus.mcp_host.errors import ServerLostError, SessionForgottenError
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.transports.endpoints import HttpWatch
+from isthmus.mcp_host.unreachable import causes, connection_problem
 from isthmus.sandbox.policy import SandboxError
-
-_ERRNO = re.compile(r"\A\[Errno -?\d+\] ")
-
 
 _REFUSED = "Server returned an error response"
 """What the SDK says of a status that it does not know."""
-
-
-def causes(error: BaseException) -> Iterator[BaseException]:
-    """The single exceptions in a group, or the exception itself."""
-    if isinstance(error, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", error)
-        for inner in group.exceptions:
-            yield from causes(inner)
-    else:
-        yield error
 
 
 def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
@@ -89,7 +72,7 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
         case httpx2.HTTPStatusError():
             return f"{_place(error.request.url)} answered {step} with HTTP {error.response.status_code}"
         case httpx2.HTTPError():
-            return f"{_connection_problem(error)} ({_place_of(endpoint)})"
+            return f"{connection_problem(error)} ({_place_of(endpoint)})"
         case TimeoutError():
             return f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
         case MCPError() if error.code == CONNECTION_CLOSED and isinstance(endpoint, StdioEndpoint):
@@ -110,18 +93,6 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
             return f"it cannot be started: {error.strerror or error}"
         case _:
             return f"{step} failed: {error or type(error).__name__}"
-
-
-def _connection_problem(error: httpx2.HTTPError) -> str:
-    cause: BaseException | None = error
-    while cause is not None:
-        if any(isinstance(inner, OSError) and inner.errno == errno.ECONNREFUSED for inner in causes(cause)):
-            return "Connection refused"
-        cause = cause.__cause__ or cause.__context__
-    text = str(error)
-    if isinstance(error, httpx2.ConnectError) and text == "All connection attempts failed":
-        return "Connection refused"
-    return _ERRNO.sub("", text) or type(error).__name__
 
 
 def _place_of(endpoint: Endpoint) -> str:

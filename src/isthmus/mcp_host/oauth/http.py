@@ -113,6 +113,8 @@ class OAuthHttp:
     ) -> Answer:
         import httpx2
 
+        from isthmus.mcp_host.unreachable import connection_problem
+
         self.require(url, what)
         sent = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
         try:
@@ -127,8 +129,7 @@ class OAuthHttp:
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             if isinstance(error, httpx2.TimeoutException):
                 raise OAuthError(f"{what} {place(url)} did not answer within {self._seconds:g} s") from error
-            reason = str(error) or type(error).__name__
-            raise OAuthError(f"{what} {place(url)} cannot be reached: {reason}") from error
+            raise OAuthError(f"{what} {place(url)} cannot be reached: {connection_problem(error)}") from error
         try:
             value: Any = json.loads(data)
         except (ValueError, RecursionError):

@@ -283,6 +283,8 @@ async def _challenge(endpoint: HttpEndpoint) -> Challenge | None:
     """What the server says to a request without a login; None when it takes it."""
     import httpx2
 
+    from isthmus.mcp_host.unreachable import connection_problem
+
     headers = {**endpoint.headers, "Accept": "application/json, text/event-stream"}
     ping = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
     methods = ("GET",) if endpoint.kind is HttpKind.SSE else ("POST",)
@@ -296,6 +298,6 @@ async def _challenge(endpoint: HttpEndpoint) -> Challenge | None:
                     if response.status_code == 401:
                         return Challenge.of(response.headers.get("www-authenticate"))
     except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        reason = f"no answer within {ANSWER_SECONDS:g} s" if not str(error) else str(error)
+        reason = connection_problem(error) if str(error) else f"no answer within {ANSWER_SECONDS:g} s"
         raise OAuthError(f"{place(endpoint.url)} cannot be reached: {reason}") from error
     return None

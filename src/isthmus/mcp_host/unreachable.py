@@ -1,0 +1,33 @@
+"""Why a URL could not be reached, in words. Without the MCP SDK: a login asks, too."""
+
+import errno
+import re
+from collections.abc import Iterator
+from typing import cast
+
+import httpx2
+
+_ERRNO = re.compile(r"\A\[Errno -?\d+\] ")
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The single exceptions in a group, or the exception itself."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        for inner in group.exceptions:
+            yield from causes(inner)
+    else:
+        yield error
+
+
+def connection_problem(error: Exception) -> str:
+    """Why a URL could not be reached, in a few words."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if any(isinstance(inner, OSError) and inner.errno == errno.ECONNREFUSED for inner in causes(cause)):
+            return "Connection refused"
+        cause = cause.__cause__ or cause.__context__
+    text = str(error)
+    if isinstance(error, httpx2.ConnectError) and text == "All connection attempts failed":
+        return "Connection refused"
+    return _ERRNO.sub("", text) or type(error).__name__
