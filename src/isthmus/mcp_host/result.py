@@ -31,6 +31,8 @@ HEAD_SHARE = 2 / 3
 """Of what is left of a text that is cut, how much is its beginning."""
 MAXIMUM_FILE_BYTES = 32 * 1024 * 1024
 """Of one file; what is larger is not kept."""
+MAXIMUM_KINDS = 20
+"""Things of a result that its summary names one by one."""
 MAXIMUM_SIZE_KEY = "anthropic/maxResultSizeChars"
 """What a server says in the ``_meta`` of a tool or a result: how many characters of a result are of use."""
 
@@ -216,7 +218,8 @@ class _Pieces:
     def summary(self) -> list[str]:
         """The kinds of what came; nothing for text alone."""
         lines = [f"text ({self._lines} line{'' if self._lines == 1 else 's'})"] * bool(self._lines)
-        return [*lines, *self._kinds] if self._kinds else []
+        more = [f"{len(self._kinds) - MAXIMUM_KINDS:,} more"] * (len(self._kinds) > MAXIMUM_KINDS)
+        return [*lines, *self._kinds[:MAXIMUM_KINDS], *more] if self._kinds else []
 
     def _text(self, part: ResultPart) -> str:
         match part:

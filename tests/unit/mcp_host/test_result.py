@@ -216,3 +216,10 @@ def test_the_files_of_a_task_have_a_size_together(monkeypatch: pytest.MonkeyPatc
     again = rendered(tmp_path, text("x" * 40_000))
     assert "it could not be kept whole: the files of this task have" in again.for_model
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 7000
+
+
+def test_a_summary_of_very_many_things_is_short(tmp_path: Path) -> None:
+    found = rendered(tmp_path, *[IMAGE] * 1_000)
+    summary = found.for_person.splitlines()[0]
+    assert summary.count("image/png") == 20
+    assert summary.endswith(" + 980 more")
