@@ -6,6 +6,7 @@ Times are only known of events that were kept. Deliberately not here: prices, an
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
@@ -136,8 +137,8 @@ class Statistics:
         key = (task_id, call.tool_call_id)
         if call.status is ToolCallStatus.EXECUTING and at is not None:
             self._executing_since.setdefault(key, at)
-        if not call.status.is_final or key in self._ended:
-            return
+        if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING):
+            return  # The last two are what a server asks in the middle of a call: no tools.
         self._ended.add(key)
         found = use.tools.setdefault(call.tool_name, ToolUse())
         found.seconds += _since(self._executing_since, key, at)

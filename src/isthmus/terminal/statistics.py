@@ -8,6 +8,7 @@ Token counts are 0 when the agent does not tell them, which a remote one may not
 from collections.abc import Iterable
 from typing import Any
 
+from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import FileDiff, ToolCallStatus
 from isthmus.task_view import CallView, ModelUsage, TaskView
 from isthmus.terminal.diff import changed_lines
@@ -17,7 +18,7 @@ Counts = dict[str, Any]
 
 def session_metrics(view: TaskView) -> dict[str, Any]:
     """``{"models": {name: ...}, "tools": {...}, "files": {...}}``; durations are whole milliseconds."""
-    calls = [call for call in view.calls.values() if call.call.status.is_final]
+    calls = _tool_calls(view)
     by_name: dict[str, list[CallView]] = {}
     for call in calls:
         by_name.setdefault(call.call.tool_name, []).append(call)
@@ -50,8 +51,14 @@ def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
         "cached": cached,
         "input": max(0, prompt - cached),
         "duration_ms": _milliseconds(duration),
-        "tool_calls": sum(1 for call in view.calls.values() if call.call.status.is_final),
+        "tool_calls": len(_tool_calls(view)),
     }
+
+
+def _tool_calls(view: TaskView) -> list[CallView]:
+    """The calls that ended, without what servers asked in the middle of them."""
+    calls = [call for call in view.calls.values() if call.call.status.is_final]
+    return [call for call in calls if call.call.tool_name not in (ELICITATION, SAMPLING)]
 
 
 def _model_metrics(usage: ModelUsage) -> dict[str, Any]:

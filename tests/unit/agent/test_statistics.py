@@ -48,6 +48,18 @@ def test_calls_are_counted_once_by_how_they_ended_with_the_time_they_ran() -> No
     assert tools == {"touch": ToolUse(1, 1, 0, 3.0), "other": ToolUse(0, 0, 1, 0.0)}
 
 
+def test_what_a_server_asks_in_the_middle_of_a_call_is_no_tool() -> None:
+    tools = folded(
+        (1, call(ToolCallStatus.EXECUTING)),
+        (2, call(ToolCallStatus.PENDING, "elicitation", "1?1")),
+        (3, call(ToolCallStatus.CANCELLED, "elicitation", "1?1")),
+        (4, call(ToolCallStatus.PENDING, "sampling", "1?2")),
+        (5, call(ToolCallStatus.SUCCEEDED, "sampling", "1?2")),
+        (6, call(ToolCallStatus.SUCCEEDED)),
+    ).tasks["t"].tools  # fmt: skip
+    assert tools == {"touch": ToolUse(1, 0, 0, 5.0)}
+
+
 def test_the_time_in_which_a_call_that_asks_waits_does_not_count() -> None:
     use = folded(
         (1, Prompt("m", "go")),
