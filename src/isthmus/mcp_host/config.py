@@ -169,6 +169,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     if trust and context.origin is not Origin.USER:
         entry.warnings.append("trust counts in your own settings file only; its tools are asked about")
     oauth = _oauth(entry)
+    entry.boolean("disabled")  # what it means is seen where files are weighed against each other
     provider = _auth_provider(entry, endpoint, oauth, context.origin)
     include = entry.strings("includeTools")
     return ServerConfig(

@@ -28,6 +28,8 @@ class Hindrance(Enum):
 
     ERROR = "error"
     """Its configuration has one."""
+    ENTRY = "entry"
+    """Its entry says ``"disabled": true``, as files of other agents have it."""
     GATE = "gate"
     """``mcp.allowed`` or ``mcp.excluded``."""
     SWITCH = "switch"
@@ -109,6 +111,8 @@ def load_configuration(
     def hindrance(name: str, file: _File) -> tuple[Hindrance, str] | None:
         if (reason := gate(name)) is not None:
             return Hindrance.GATE, reason
+        if file.says_disabled(name):
+            return Hindrance.ENTRY, f'{file.path} says "disabled": true; take that out to use it'
         if file.origin.is_of_project and not is_trusted:
             return Hindrance.TRUST, (
                 f"{file.path} configures it, and what a project's files start runs only in a folder that you trust: "
@@ -172,6 +176,11 @@ class _File:
             raise ServerConfigError(f"{self.path}, {error}. Mend the file; its MCP servers do not count.") from error
         self.values = self._object("", value)
         self.servers = self._object("mcpServers", self.values.get("mcpServers"))
+
+    def says_disabled(self, name: str) -> bool:
+        """Whether a server's entry itself says that it is not to be used."""
+        entry = self.servers[name]
+        return isinstance(entry, dict) and cast("dict[str, object]", entry).get("disabled") is True
 
     def names(self, key: str) -> tuple[str, ...] | None:
         """The list of server names ``mcp.KEY``; None when it is not there."""

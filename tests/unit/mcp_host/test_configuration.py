@@ -182,6 +182,27 @@ def test_a_property_that_is_written_almost_as_a_known_one_is_a_warning_and_what_
     )
 
 
+@pytest.mark.parametrize("name", ["settings", ".mcp.json"])
+def test_an_entry_that_says_disabled_is_not_started_and_says_where_that_stands(
+    workspace: Path, home: Path, user_file: Path, name: str
+) -> None:
+    path = user_file if name == "settings" else workspace / ".mcp.json"
+    path.write_text('{"mcpServers": {"off": {"command": "x", "disabled": true}, "on": {"command": "y"}}}')
+    off, on = load(workspace, home).servers
+    assert isinstance(off, UnusableServer)
+    assert off.is_disabled
+    assert off.problem == f'{path} says "disabled": true; take that out to use it'
+    assert isinstance(on, ServerConfig)
+    assert on.warnings == ()
+
+
+def test_disabled_that_is_neither_true_nor_false_is_an_error_of_the_entry(
+    workspace: Path, home: Path, user_file: Path
+) -> None:
+    said = problem(workspace, home, user_file, {"command": "x", "disabled": "yes"})
+    assert "disabled: expected true or false, received str 'yes'" in said
+
+
 def test_what_stood_in_oauth_is_known_as_a_variable_so_that_it_is_shown_nowhere(
     workspace: Path, home: Path, user_file: Path
 ) -> None:
