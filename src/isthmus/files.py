@@ -19,6 +19,9 @@ from isthmus.unlinked import folder_of, open_file
 
 LOCK_SECONDS = 30.0
 LOCK_POLL_SECONDS = 0.01
+ABANDONED_SECONDS = 3600.0
+"""A temporary file that is older is of a process that was killed while it wrote."""
+_TEMPORARY = ".isthmus-{}.tmp"
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -131,6 +134,18 @@ def write_if_unchanged(
     _write(target, data, mode, check, is_new=expected is None)
 
 
+def forget_abandoned(folder: Path) -> None:
+    """Remove the temporary files that processes left in a folder of our own when they were killed while they wrote.
+
+    Raises:
+        OSError: one of them cannot be removed.
+    """
+    for file in folder.glob(_TEMPORARY.format("*")):
+        with contextlib.suppress(FileNotFoundError):  # somebody else does the same, or is done with writing
+            if time.time() - file.lstat().st_mtime > ABANDONED_SECONDS:
+                file.unlink()
+
+
 def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], None], *, is_new: bool = False) -> None:
     """Write to a resolved path. `check` gets the descriptor of its folder before the file takes its place there."""
     with folder_of(target) as (folder, name):
@@ -142,7 +157,7 @@ def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], N
         if previous is not None and not (previous.st_mode & 0o222 and os.access(name, os.W_OK, dir_fd=folder)):
             raise PermissionError(f"{target} is read-only")
         # A fixed short name: one made from a long file name may be too long for the file system.
-        temporary = f".isthmus-{secrets.token_hex(8)}.tmp"
+        temporary = _TEMPORARY.format(secrets.token_hex(8))
         created_mode = mode if mode is not None else 0o666
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, created_mode, dir_fd=folder)
         try:

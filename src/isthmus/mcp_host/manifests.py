@@ -19,7 +19,7 @@ from pathlib import Path
 
 from isthmus.codec import from_json, to_json
 from isthmus.errors import IsthmusError
-from isthmus.files import read_regular, write_atomic
+from isthmus.files import FileChangedError, forget_abandoned, read_regular, write_atomic, write_if_unchanged
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.secrets import Secrets
@@ -104,16 +104,25 @@ class Manifests:
             if len(key) == _KEY_BYTES:
                 return key
         except FileNotFoundError:
-            pass
+            return self._first_key()
         except OSError as error:
             if error.errno != errno.EFBIG:
                 raise
-        make_private_directory(self._folder)
         key = secrets.token_bytes(_KEY_BYTES)
         write_atomic(path, key, mode=0o600, through_links=False)
         return key
 
+    def _first_key(self) -> bytes:
+        make_private_directory(self._folder)
+        path, key = self._folder.resolve() / _KEY, secrets.token_bytes(_KEY_BYTES)
+        try:
+            write_if_unchanged(path, key, None, mode=0o600, through_links=False)
+        except FileChangedError:
+            return read_regular(path, _KEY_BYTES)  # another process of the agent was first: its key is everybody's
+        return key
+
     def _forget_oldest(self) -> None:
+        forget_abandoned(self._folder)
         files = list(self._folder.glob("*.json"))
         if len(files) <= MAXIMUM_FILES:
             return

@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,3 +142,96 @@ def test_a_key_that_is_none_is_made_anew(tmp_path: Path, key: bytes) -> None:
     (tmp_path / "key").write_bytes(key)
     manifests.store(config(), WORKSPACE, MANIFEST)
     assert manifests.load(config(), WORKSPACE) == MANIFEST
+
+
+def program(folder: Path, text: str) -> list[str]:
+    """The command of a process that does what `text` says with `folder` and the names of this module."""
+    start = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
+    names = "from unit.mcp_host.test_manifests import *\nfolder = Path(sys.argv[1])\n"
+    return [sys.executable, "-c", f"{start}{names}{text}", str(folder)]
+
+
+def the_program(folder: Path, text: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(program(folder, text), check=False, capture_output=True, encoding="utf-8", timeout=60)
+
+
+KILLED = """
+import signal
+from isthmus import files
+files.os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+Manifests(folder).store(config(), WORKSPACE, replace(MANIFEST, is_held=True))
+"""
+
+
+def test_what_a_process_left_that_was_killed_while_it_wrote_is_removed_and_what_was_kept_stays(tmp_path: Path) -> None:
+    manifests = Manifests(tmp_path)
+    manifests.store(config(), WORKSPACE, MANIFEST)
+    assert the_program(tmp_path, KILLED).returncode == -9
+    (left,) = tmp_path.glob(".isthmus-*.tmp")
+    assert manifests.load(config(), WORKSPACE) == MANIFEST
+    manifests.store(config(), WORKSPACE, MANIFEST)
+    assert left.exists()  # it may be of one that still writes
+    os.utime(left, (1000, 1000))
+    manifests.store(config(), WORKSPACE, MANIFEST)
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == ["", ".json"]
+    assert manifests.load(config(), WORKSPACE) == MANIFEST
+
+
+FULL = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+Manifests(folder).store(config(), WORKSPACE, replace(MANIFEST, is_held=True))
+Manifests(folder).store(config(name="t"), WORKSPACE, MANIFEST)
+assert Manifests(folder).load(config(), WORKSPACE) == MANIFEST
+assert Manifests(folder).load(config(name="t"), WORKSPACE) is None
+"""
+
+
+def test_where_no_more_can_be_written_what_was_kept_stays_and_nothing_is_left(tmp_path: Path) -> None:
+    Manifests(tmp_path).store(config(), WORKSPACE, MANIFEST)
+    ended = the_program(tmp_path, FULL)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == ["", ".json"]
+
+
+def test_a_cache_in_whose_place_a_file_is_or_that_is_read_only_fails_nothing(tmp_path: Path) -> None:
+    file, closed = tmp_path / "file", tmp_path / "closed"
+    file.write_text("no folder")
+    closed.mkdir(mode=0o500)
+    for folder in (file, closed, Path("/proc/isthmus")):  # nobody makes a folder there, not even the superuser
+        manifests = Manifests(folder)
+        manifests.store(config(), WORKSPACE, MANIFEST)
+        assert manifests.load(config(), WORKSPACE) in ((None, MANIFEST) if folder == closed else (None,))
+    assert file.read_text() == "no folder"
+
+
+RACING = """
+print("ready", flush=True)
+number = int(input())
+own = config(name=f"own-{number}")
+for _ in range(20):
+    Manifests(folder).store(config(), WORKSPACE, MANIFEST)
+    Manifests(folder).store(own, WORKSPACE, MANIFEST)
+    assert Manifests(folder).load(config(), WORKSPACE) == MANIFEST
+    assert Manifests(folder).load(own, WORKSPACE) == MANIFEST
+"""
+
+
+def test_of_processes_that_begin_the_cache_together_each_finds_what_it_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    racers = [racer(folder) for _ in range(3)]
+    for process in racers:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for number, process in enumerate(racers):
+        assert process.stdin is not None
+        process.stdin.write(f"{number}\n")
+        process.stdin.flush()
+    assert [(*process.communicate(timeout=60), process.returncode) for process in racers] == [("", "", 0)] * 3
+    assert sum(file.suffix == ".json" for file in folder.iterdir()) == 1 + 3
+    assert not list(folder.glob(".isthmus-*"))
+
+
+def racer(folder: Path) -> "subprocess.Popen[str]":
+    pipe = subprocess.PIPE
+    return subprocess.Popen(program(folder, RACING), stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8")
