@@ -4,12 +4,17 @@ Each test has its own HOME, XDG folders and TMPDIR, and an environment without k
 The working directory stays as it is. Helpers and fakes are in tests/support/, not here.
 """
 
+import asyncio
+import faulthandler
+import functools
+import inspect
 import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -31,6 +36,49 @@ hypothesis.settings.load_profile("isthmus")
 # A shell starts what it puts in the background with SIGINT ignored, and programs pass that on to those they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_ERROR_OUTPUT = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the error output of the run, which is not that of a test."""
+    config.stash[_ERROR_OUTPUT] = os.dup(2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """End an async test that hangs from within.
+
+    pytest-timeout's signal leaves it waiting on the event loop, where the fixtures are to be ended next: for ever.
+    """
+    test: Any = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test) or hasattr(test, "hypothesis"):
+        return
+    seconds = _seconds_of(pyfuncitem) * 0.9
+
+    @functools.wraps(test)
+    async def bounded(**fixtures: Any) -> None:
+        async with asyncio.timeout(seconds):
+            await test(**fixtures)
+
+    pyfuncitem.obj = bounded
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """End the whole run, with the stacks of all threads, when the fixtures of a test do not come to their end."""
+    faulthandler.dump_traceback_later(_seconds_of(item) + 30, exit=True, file=item.config.stash[_ERROR_OUTPUT])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _seconds_of(item: pytest.Item) -> float:
+    """The time limit of a test."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0] if marker is not None and marker.args else item.config.getini("timeout"))
 
 
 @pytest.fixture(scope="session")

@@ -154,5 +154,6 @@ async def google_endpoints() -> AsyncGenerator[GoogleEndpoints]:
         yield found
     finally:
         server.should_exit = True
-        await running
+        server.force_exit = True  # google-auth's connections stay open for as long as nobody collects them
+        await asyncio.wait_for(running, 20)
         listener.close()
