@@ -166,6 +166,11 @@ async def test_a_server_over_sse_is_logged_in_to_by_header_or_by_a_parameter_of_
         token = entries(home)[0]["token"]
         assert token["accessToken"] not in shown
         assert token["refreshToken"] not in shown
+        server.authorization.tokens.clear()
+        server.authorization.renews = False
+        with pytest.raises(ToolFailure, match="/mcp auth s"):
+            await success_of(tool, tool_context(workspace))
+        await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
 
 
 async def test_a_logout_revokes_and_forgets(home: Path, workspace: Path, server: OAuthMcpServer) -> None:
