@@ -100,6 +100,9 @@ class Released:
     async def tools(self, scope: ToolScope) -> ToolSet:
         return self.tool_set
 
+    async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
+        return tools
+
     async def release(self, scope: ToolScope) -> None:
         self.count += 1
 

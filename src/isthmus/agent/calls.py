@@ -126,6 +126,10 @@ class CallRunner:
         self._granted: frozenset[Grant] = frozenset()
         self._answers_seen = 0
 
+    def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
+        """The tools are these from now on, for calls that the model writes knowing them."""
+        self._tools, self._approvals = tools, approvals
+
     async def begin(self, request: ToolRequest) -> AsyncGenerator[AgentEvent, None]:
         """Announce a call that a command makes, and run it when that needs no permission; not one that is known.
 

@@ -2,7 +2,8 @@
 
 A turn is an async generator of AgentEvents. What it yields is in the journal before it goes on: that is how a tool
 with an effect runs only after EXECUTING is on the disk. It keeps no state of its own besides the Session, which is a
-fold of those same events, so that it can end at a question and be taken up by another process. Deliberately not here:
+fold of those same events, so that it can end at a question and be taken up by another process. What tools there are is
+asked before each message of the model: servers come, and change what they offer. Deliberately not here:
 leases, subscribers, and who answers.
 """
 
@@ -168,6 +169,9 @@ class CodingAgent:
                 message = f"The model wanted more than {limit} turns for one prompt. Send a message to let it go on."
                 yield session.apply(StateChange(TaskState.FAILED, message, TURN_LIMIT))
                 return
+            if (now := await self._resources.tools.renewed(_scope(session), tools)) is not tools:
+                tools, loading = now, ToolLoading(now, self._options.tool_search)
+                calls.renew(loading.tools, await self._resources.approvals_of(session.user, tools))
             end: StateChange | None = None
             try:
                 async with aclosing(self._step(session, loading, keeper)) as step:

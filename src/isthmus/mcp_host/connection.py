@@ -73,7 +73,6 @@ class ServerConnection:
         self._owner: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._calls = 0
-        self._has_listed = asyncio.Event()
         self._given_up_at = 0.0
         self._wishes = Wishes()
         self._pace = ChangePace()
@@ -138,6 +137,10 @@ class ServerConnection:
             await asyncio.wait_for(self._settled.wait(), seconds)
         return self.is_settled
 
+    async def listed(self, seconds: float) -> None:
+        """Wait until it is listed again, if it said that what it offers changed, and `seconds` at the most."""
+        await self._wishes.listed(seconds)
+
     async def refresh(self) -> None:
         """Connect and list anew; returns when it is known how that came out, at the latest after its deadlines.
 
@@ -145,10 +148,8 @@ class ServerConnection:
         """
         self._begin()
         if self._session is not None and self._calls:
-            self._has_listed.clear()
             self._wishes.list_now()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._has_listed.wait(), self.config.connect_seconds)
+            await self.listed(self.config.connect_seconds)
             return
         await self.restart()
 
@@ -332,7 +333,7 @@ class ServerConnection:
             self.config, self._surroundings, way, self._wishes.lose, self._wishes.change, self.asking
         )
         self.log = attempt.log
-        self._wishes.is_lost = self._wishes.has_changed = False
+        self._wishes.begin()
         try:
             async with attempt.open() as (session, listing):
                 self.connect_took = time.monotonic() - self.began
@@ -387,7 +388,7 @@ class ServerConnection:
         else:
             self.known.take(listing)
             await self.known.keep(listing, way)
-        self._has_listed.set()
+        self._wishes.note_listed()
 
     def _note_loss(self, reason: str) -> None:
         self._session = None

@@ -19,16 +19,15 @@ from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.enablement import enablement_path, with_server_off, with_server_on
 from isthmus.mcp_host.manifests import Manifests
-from isthmus.mcp_host.names import assign_names
 from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
-from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS, resource_tools
+from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.mcp_host.spawn_gate import SpawnGate
 from isthmus.mcp_host.surroundings import Surroundings
-from isthmus.mcp_host.tool import McpTool
+from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.trust import FolderTrust, file_trust
-from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, server_tools, status_of
+from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
 from isthmus.settings_file import SettingsFileError, change_file
-from isthmus.tools.base import SEARCH_TOOL, Tool, ToolScope, ToolSet
+from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 MAXIMUM_WORKSPACES = 8
 """Workspaces whose servers are kept connected; of more, those that were used last."""
 CLIENT_CONNECT_SECONDS = 15.0
+CHANGE_SECONDS = 2.0
+"""How long a turn waits for the list of a server that says that its tools changed: changes are gathered before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,6 @@ class McpHost:
     """See the ports :class:`~isthmus.tools.base.ToolSource` and :class:`~isthmus.tools.servers.ToolServers`."""
 
     def __init__(self, own: ToolSet, options: HostOptions) -> None:
-        self._own = own
         self._options = options
         self._trusts = options.trusts or file_trust(options.home)
         self._workspaces: dict[Path, asyncio.Task[WorkspaceServers]] = {}
@@ -90,6 +90,7 @@ class McpHost:
         self._gate = SpawnGate()
         # What a server asks goes by the last two names: none of its tools is to pass for that.
         self._reserved = frozenset({*own.tools, SEARCH_TOOL, *RESOURCE_TOOLS, ELICITATION, SAMPLING})
+        self._sets = ToolSets(own, self._reserved)
 
     # --- ToolSource --------------------------------------------------------------------------------------------------
 
@@ -104,8 +105,19 @@ class McpHost:
         await self._reconsider(servers)
         return await self._tools(scope, servers)
 
+    async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
+        """See :meth:`isthmus.tools.base.ToolSource.renewed`."""
+        task = self._workspaces.get(scope.workspace.resolve())
+        if task is None or not task.done() or not _is_usable(task):
+            return tools
+        servers, client = task.result(), self._clients.get(_key(scope))
+        connections, clients = servers.connections(_named(scope)), client.connections if client is not None else ()
+        await asyncio.gather(*(found.listed(CHANGE_SECONDS) for found in (*connections, *clients)))
+        return self._sets.of(_key(scope), servers, connections, clients)
+
     async def release(self, scope: ToolScope) -> None:
         """The segment that asked for tools has ended: close what was connected for it alone."""
+        self._sets.forget(_key(scope))
         if self._is_closed:
             return
         servers = await self._servers(scope.workspace)
@@ -116,8 +128,7 @@ class McpHost:
 
     async def _tools(self, scope: ToolScope, servers: WorkspaceServers) -> ToolSet:
         require_known(scope.mcp_servers, servers.names, self._options.why_not)
-        named = {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
-        connections = servers.connections(named)
+        connections = servers.connections(_named(scope))
         for connection in connections:
             connection.try_again()
         clients = await self._client_connections(scope, servers)
@@ -125,20 +136,7 @@ class McpHost:
             servers.wait_for(connections, self._options.patience),
             *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
         )
-        tools: dict[str, Tool] = dict(self._own.tools)
-        offered_tools = list(servers.tools(connections, self._reserved))
-        tools.update((tool.name, tool) for tool in offered_tools)
-        keys = [(found.config.name, offered.name) for found in clients for offered in found.offer.tools]
-        names = assign_names(keys, {*tools, *self._reserved}, {})
-        for found in clients:
-            for offered in found.offer.tools:
-                name = names[found.config.name, offered.name]
-                tools[name] = own = McpTool(name, offered, found)
-                offered_tools.append(own)
-        tools.update((tool.name, tool) for tool in resource_tools([*connections, *clients]))
-        trusted = frozenset(found.config.name for found in connections if found.config.trust)
-        foreign = frozenset(found.config.name for found in clients)
-        return ToolSet(tools, trusted, foreign, server_tools(offered_tools, [*connections, *clients]))
+        return self._sets.of(_key(scope), servers, connections, clients)
 
     async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
         """The connections that a session can use, in configuration order, its client's own last while its task works.
@@ -148,8 +146,7 @@ class McpHost:
         servers = await self._servers(scope.workspace)
         if is_patient:
             await self._reconsider(servers)
-        named = {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
-        connections = servers.connections(named)
+        connections = servers.connections(_named(scope))
         if is_patient:
             await servers.wait_for(connections, self._options.patience)
         client = self._clients.get(_key(scope))
@@ -162,8 +159,7 @@ class McpHost:
         servers = await self._servers(scope.workspace)
         await self._reconsider(servers)
         statuses = servers.statuses(self._reserved)
-        if scope.mcp_servers:
-            named = {server.name for server in scope.mcp_servers if server.url is None}
+        if (named := _named(scope)) is not None:
             statuses = [status for status in statuses if status.name in named]
         client = self._clients.get(_key(scope))
         if client is not None:
@@ -359,6 +355,11 @@ class McpHost:
 
 def _key(scope: ToolScope) -> tuple[str, str]:
     return scope.context_id, scope.task_id
+
+
+def _named(scope: ToolScope) -> set[str] | None:
+    """The configured servers that a session is to use; None: all."""
+    return {server.name for server in scope.mcp_servers if server.url is None} if scope.mcp_servers else None
 
 
 async def _close(task: "asyncio.Task[WorkspaceServers]") -> None:

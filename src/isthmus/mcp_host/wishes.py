@@ -19,6 +19,15 @@ class Wishes:
         self.wants_listing = False
         """Somebody waits for what it offers now."""
         self._bell = asyncio.Event()
+        self._listed = asyncio.Event()
+        self._listed.set()
+        self._is_late = False
+        """Somebody waited in vain for what changed to be listed."""
+
+    def begin(self) -> None:
+        """A new connection: nothing happened to it yet."""
+        self.is_lost = self.has_changed = False
+        self.note_listed()
 
     def close(self) -> None:
         """It is not wanted any more."""
@@ -33,21 +42,38 @@ class Wishes:
     def lose(self) -> None:
         """The server is gone."""
         self.is_lost = True
+        self.note_listed()  # whoever waits for that waits in vain
         self.ring()
 
     def change(self) -> None:
         """What the server offers changed."""
         self.has_changed = True
+        self._listed.clear()
         self.ring()
 
     def list_now(self) -> None:
         """Somebody wants to know what the server offers now."""
         self.wants_listing = True
+        self._is_late = False
         self.change()
 
     def take_change(self) -> None:
         """The server is about to be listed."""
         self.has_changed = self.wants_listing = False
+
+    def note_listed(self) -> None:
+        """The server was listed, or cannot be."""
+        self._is_late = False
+        self._listed.set()
+
+    async def listed(self, seconds: float) -> None:
+        """Wait until what changed is listed, and no longer than so many seconds; not again for what is late."""
+        if self._listed.is_set() or self._is_late:
+            return
+        try:
+            await asyncio.wait_for(self._listed.wait(), seconds)
+        except TimeoutError:
+            self._is_late = True
 
     def ring(self) -> None:
         """Wake the owner."""

@@ -210,6 +210,13 @@ class ToolSource(Protocol):
         """
         ...
 
+    async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
+        """The tools of a scope further on in its work, which has `tools`: these very ones while nothing changed.
+
+        Waits for no server that connects, and no longer than moments for one that said that its tools changed.
+        """
+        ...
+
     async def release(self, scope: ToolScope) -> None:
         """The tools of a scope are not used any more: what was opened for it alone is closed."""
         ...
@@ -224,6 +231,10 @@ class FixedTools:
     async def tools(self, scope: ToolScope) -> ToolSet:
         """See :meth:`ToolSource.tools`."""
         return self.tool_set
+
+    async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
+        """See :meth:`ToolSource.renewed`."""
+        return tools
 
     async def release(self, scope: ToolScope) -> None:
         """See :meth:`ToolSource.release`."""

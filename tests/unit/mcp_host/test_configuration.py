@@ -149,6 +149,7 @@ def test_a_server_without_command_and_url_is_an_error_that_names_file_and_server
         ({"httpUrl": "http://x", "authProviderType": "magic"}, "authProviderType: expected one of dynamic_discovery"),
         ({"command": "$MISSING/server"}, "command: $MISSING is not set"),
         ({"httpUrl": "http://x/${MISSING}"}, "httpUrl: $MISSING is not set"),
+        ({"command": "x", "disabled": "yes"}, "disabled: expected true or false, received str 'yes'"),
         ({"url": "http://x", "headers": {"A": "$MISSING"}}, "headers.A: $MISSING is not set"),
         ({"command": "x", "cwd": "$MISSING"}, "cwd: $MISSING is not set"),
     ],
@@ -194,13 +195,6 @@ def test_an_entry_that_says_disabled_is_not_started_and_says_where_that_stands(
     assert off.problem == f'{path} says "disabled": true; take that out to use it'
     assert isinstance(on, ServerConfig)
     assert on.warnings == ()
-
-
-def test_disabled_that_is_neither_true_nor_false_is_an_error_of_the_entry(
-    workspace: Path, home: Path, user_file: Path
-) -> None:
-    said = problem(workspace, home, user_file, {"command": "x", "disabled": "yes"})
-    assert "disabled: expected true or false, received str 'yes'" in said
 
 
 def test_what_stood_in_oauth_is_known_as_a_variable_so_that_it_is_shown_nowhere(

@@ -1,0 +1,66 @@
+"""The tools that sessions have: our own and what servers offer now, made anew only when it changed.
+
+Deliberately not here: which servers a session uses, and waiting for them (:mod:`isthmus.mcp_host.host`).
+"""
+
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.names import assign_names
+from isthmus.mcp_host.offer import Offer
+from isthmus.mcp_host.resource_tools import resource_tools
+from isthmus.mcp_host.tool import McpTool
+from isthmus.mcp_host.workspace_servers import WorkspaceServers, server_tools
+from isthmus.tools.base import Tool, ToolSet
+
+Key: TypeAlias = tuple[str, str]
+"""A session and its task."""
+_Offers: TypeAlias = tuple[tuple[ServerConnection, Offer], ...]
+
+
+class ToolSets:
+    """The tool sets of the sessions that work now. ``reserved`` are names that no server's tool gets."""
+
+    def __init__(self, own: ToolSet, reserved: Collection[str]) -> None:
+        self._own = own
+        self._reserved = reserved
+        self._last: dict[Key, tuple[_Offers, ToolSet]] = {}
+
+    def forget(self, key: Key) -> None:
+        """The session does not work any more."""
+        self._last.pop(key, None)
+
+    def of(
+        self,
+        key: Key,
+        servers: WorkspaceServers,
+        connections: Sequence[ServerConnection],
+        clients: Sequence[ServerConnection],
+    ) -> ToolSet:
+        """What there is with these connections, `clients` of the session alone: the very set of the last time where
+        they offer the same."""
+        offers: _Offers = tuple((found, found.offer) for found in (*connections, *clients))
+        before, made = self._last.get(key, ((), None))
+        if made is None or before != offers:
+            made = self._make(servers, connections, clients)
+        self._last[key] = offers, made  # also when they are equal: the same objects are compared sooner
+        return made
+
+    def _make(
+        self, servers: WorkspaceServers, connections: Sequence[ServerConnection], clients: Sequence[ServerConnection]
+    ) -> ToolSet:
+        tools: dict[str, Tool] = dict(self._own.tools)
+        offered_tools = list(servers.tools(connections, self._reserved))
+        tools.update((tool.name, tool) for tool in offered_tools)
+        keys = [(found.config.name, offered.name) for found in clients for offered in found.offer.tools]
+        names = assign_names(keys, {*tools, *self._reserved}, {})
+        for found in clients:
+            for offered in found.offer.tools:
+                name = names[found.config.name, offered.name]
+                tools[name] = own = McpTool(name, offered, found)
+                offered_tools.append(own)
+        tools.update((tool.name, tool) for tool in resource_tools([*connections, *clients]))
+        trusted = frozenset(found.config.name for found in connections if found.config.trust)
+        foreign = frozenset(found.config.name for found in clients)
+        return ToolSet(tools, trusted, foreign, server_tools(offered_tools, [*connections, *clients]))

@@ -1,0 +1,95 @@
+"""Servers that change what they offer, or come late, while a turn goes on: the model's next step knows."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.mcp_host.host import McpHost
+from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet
+from isthmus.tools.servers import ServerState
+from support.gemini_wire import GeminiWire
+from support.isthmus_program import isthmus
+from support.mcp_hosting import hostile, hosting, status_when, write_servers
+from support.scripted_wire import Call, Reply, Say
+from support.surroundings import Surroundings
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+def declared(body: Any) -> list[str]:
+    return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
+
+
+def run(wire: GeminiWire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """One headless turn; what the model was asked."""
+    monkeypatch.setenv("GEMINI_API_KEY", "test-key")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+    ran = isthmus("-m", "gemini:test-model", "-p", "go", folder=folder)
+    assert (ran.returncode, ran.stdout.strip()) == (0, "Done."), ran.stderr
+    return [request.json for request in wire.model_requests]
+
+
+def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
+    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_servers(surroundings.home, {"s": hostile("changing", trust=True), "other": hostile("plain")})
+    with GeminiWire([Reply.of(Call("ok")), Reply.of(Call("new_1")), Reply.of(Say("Done."))]) as wire:
+        first, second, third = run(wire, workspace, monkeypatch)
+    before = declared(first)
+    assert "ok" in before
+    assert not [name for name in before if name.startswith("new_")]
+    assert sorted(declared(second)) == sorted([*before, "new_1"])
+    assert sorted(declared(third)) == sorted([*before, "new_2"])
+    assert third["contents"][-1]["parts"][0]["functionResponse"]["name"] == "new_1"
+    assert "changed" in str(third["contents"][-1])
+
+
+def test_a_tool_that_came_in_the_middle_of_a_turn_is_found_by_the_search_of_the_same_turn(
+    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_servers(surroundings.home, {"s": hostile("changing", trust=True)})
+    path = surroundings.home / ".gemini" / "settings.json"
+    path.write_text(path.read_text()[:-1] + ', "isthmus": {"toolSearch": "always"}}', encoding="utf-8")
+    replies = [Call("ok"), Call(SEARCH_TOOL, {"query": "select:new_1"}), Say("Done.")]
+    with GeminiWire([Reply.of(reply) for reply in replies]) as wire:
+        first, second, third = run(wire, workspace, monkeypatch)
+    assert SEARCH_TOOL in declared(first)
+    assert declared(second) == [*declared(first), "ok"]
+    assert declared(third) == [*declared(second), "new_1"]
+
+
+async def test_a_server_that_connects_late_is_there_at_the_next_step_and_nothing_is_made_anew_while_nothing_changes(
+    surroundings: Surroundings, workspace: Path, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    plain = hostile("plain")
+    program = shlex.join([plain["command"], *plain["args"]])
+    waits = f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec {program}"
+    late = {"command": "/bin/sh", "args": ["-c", waits], "env": {"PATH": os.environ["PATH"]}}
+    scope = ToolScope(workspace, "context", "task")
+    async with hosting(surroundings.home, {"late": late, "there": hostile("read-only")}, patience=0.0) as host:
+        await status_when(host, scope, "there", ServerState.CONNECTED)
+        began = await host.tools(scope)
+        assert [server.name for server in began.servers if server.tools] == ["there"]
+        assert await host.renewed(scope, began) is began
+        gate.touch()
+        after = await _another(host, scope, began)
+        assert [server.name for server in after.servers if server.tools] == ["late", "there"]
+        assert await host.renewed(scope, after) is after
+        await host.refresh(scope, "there")  # as it was
+        assert await host.renewed(scope, after) is after
+
+
+async def _another(host: McpHost, scope: ToolScope, tools: ToolSet) -> ToolSet:
+    found: list[ToolSet] = []
+
+    async def changed() -> bool:
+        found[:] = [await host.renewed(scope, tools)]
+        return found[0] is not tools
+
+    await eventually_async(changed, 40)
+    return found[0]
