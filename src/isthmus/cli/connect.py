@@ -1,6 +1,5 @@
 """``isthmus connect``: the same conversation, with an agent behind an A2A server."""
 
-import asyncio
 import os
 import shlex
 import sys
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.options import BadInputError, runs_one_prompt
 from isthmus.places import absolute
 
@@ -70,7 +70,7 @@ def command(
     workspace = None if workspace is None else absolute(workspace)
     if prompt is not None and not prompt.strip() and sys.stdin.isatty():
         raise BadInputError('The prompt is empty. Give one with -p "TEXT".')
-    return asyncio.run(_connect(url, prompt, output_format, token_file, ca_file, workspace, resume, list_sessions))
+    return run_loop(_connect(url, prompt, output_format, token_file, ca_file, workspace, resume, list_sessions))
 
 
 async def _connect(

@@ -41,10 +41,10 @@ def command(context: click.Context, name: str | None, timeout: int | None, full:
 
     The exit status is 0 when it works, and 1 when it does not.
     """
-    import asyncio
+    from isthmus.cli.event_loop import run as run_loop
 
     shown = None if full else SHOWN_TEXT
-    is_well = asyncio.run(_all(timeout) if name is None else _one(name, timeout, shown))
+    is_well = run_loop(_all(timeout) if name is None else _one(name, timeout, shown))
     context.exit(0 if is_well else 1)
 
 

@@ -63,9 +63,9 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
             if not as_json:
                 printing.show(row)
     else:
-        import asyncio
+        from isthmus.cli.event_loop import run as run_loop
 
-        configuration, rows = asyncio.run(_try(timeout, as_json=as_json))
+        configuration, rows = run_loop(_try(timeout, as_json=as_json))
     if as_json:
         listed = {"servers": [row.as_json() for row in rows], "problems": list(configuration.problems)}
         click.echo(json.dumps(listed, indent=2))

@@ -30,18 +30,18 @@ def login(name: str) -> None:
     Should the browser be on another machine and end at a page that cannot be reached, paste that page's whole address
     here and press Enter. The login is kept for all sessions; `isthmus mcp logout NAME` forgets it.
     """
-    import asyncio
+    from isthmus.cli.event_loop import run as run_loop
 
-    asyncio.run(_login(name))
+    run_loop(_login(name))
 
 
 @click.command("logout", context_settings=HELP, short_help="Forget the login to a server.")
 @click.argument("name")
 def logout(name: str) -> None:
     """Log out of the MCP server NAME: its login is forgotten here, and the server told where it takes that."""
-    import asyncio
+    from isthmus.cli.event_loop import run as run_loop
 
-    asyncio.run(_logout(name))
+    run_loop(_logout(name))
 
 
 async def _login(name: str) -> None:

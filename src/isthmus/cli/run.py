@@ -1,6 +1,5 @@
 """``isthmus`` itself: a conversation in this terminal, or one prompt without a person."""
 
-import asyncio
 import shutil
 import sys
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from isthmus.cli.browser import open_browser
+from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.local_agent import McpUse, local_agent, rule_for
 from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt
 from isthmus.cli.sandbox import say_warnings
@@ -33,10 +33,10 @@ def run(
 
         begin_debugging(setup.environment, beside_prompt=not is_headless and not list_sessions)
     if list_sessions:
-        return asyncio.run(_list_sessions(setup))
+        return run_loop(_list_sessions(setup))
     if is_headless:
-        return asyncio.run(_headless(setup, whole_prompt(prompt), output_format, resume))
-    return asyncio.run(_interactive(setup, resume))
+        return run_loop(_headless(setup, whole_prompt(prompt), output_format, resume))
+    return run_loop(_interactive(setup, resume))
 
 
 def whole_prompt(prompt: str | None) -> str:

@@ -1,6 +1,5 @@
 """``isthmus serve``: the agent behind an A2A server. Here are its options; :mod:`isthmus.cli.serving` runs it."""
 
-import asyncio
 import contextlib
 import re
 import sys
@@ -9,6 +8,7 @@ from typing import Any
 
 import click
 
+from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.logs import FORMATS, LEVELS
 from isthmus.cli.options import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
 from isthmus.cli.serve_token import command as token_command
@@ -124,7 +124,7 @@ def command(context: click.Context, **options: Any) -> None:
         log_level=own["log_level"],
     )
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(decide(given, may_ask=True), settings, sys.stdout))
+        run_loop(serve(decide(given, may_ask=True), settings, sys.stdout))
 
 
 command.add_command(token_command)

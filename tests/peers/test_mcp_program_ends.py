@@ -1,0 +1,87 @@
+"""Programs that end although what a login or a connection asks never answers: name server, keyring, token endpoint."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.tools.base import ToolScope
+from support.isthmus_program import ISTHMUS
+from support.mcp_hosting import HOSTILE, hosting, write_servers
+from support.oauth_mcp_server import oauth_mcp_server
+from support.oauth_person import let_end, log_in, shows
+
+pytestmark = pytest.mark.anyio
+
+STUCK = (sys.executable, str(HOSTILE.parent / "stuck_isthmus_program.py"))
+UNRESOLVED = {"s": {"httpUrl": "https://stuck.example/mcp", "timeout": 2000}}
+DEADLINE = 80
+"""Seconds; what hangs does so for ever."""
+
+
+@pytest.fixture
+def home() -> Path:
+    return Path.home()
+
+
+async def ended(workspace: Path, *command: str) -> tuple[int | None, str]:
+    """The exit status and all output of a program that ends in time."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=workspace,
+        env={**os.environ, "STUCK": str(workspace)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode, out.decode()
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "words"),
+    [
+        (("mcp", "list"), 0, "no answer to initialize"),
+        (("mcp", "login", "s"), 1, "no answer within"),
+        (("-p", "hello", "-m", "demo"), 0, ""),
+    ],
+)
+async def test_a_name_server_that_never_answers_does_not_hold_up_the_end(
+    home: Path, workspace: Path, command: tuple[str, ...], status: int, words: str
+) -> None:
+    write_servers(home, UNRESOLVED)
+    found, said = await ended(workspace, *STUCK, *command)
+    assert (workspace / "resolver").exists(), said
+    assert found == status, said
+    assert words in said
+
+
+async def test_a_keyring_that_never_answers_does_not_hold_up_the_end(home: Path, workspace: Path) -> None:
+    settings: dict[str, Any] = {
+        "mcpServers": {"s": {"httpUrl": "http://127.0.0.1:1/mcp", "timeout": 2000}},
+        "isthmus": {"tokenStore": "keyring"},
+    }
+    (home / ".gemini").mkdir()
+    (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    found, said = await ended(workspace, *STUCK, "mcp", "list")
+    assert (workspace / "keyring").exists(), said
+    assert (found, "no answer" in said) == (0, True), said
+
+
+async def test_a_token_endpoint_that_never_answers_does_not_hold_up_the_end(home: Path, workspace: Path) -> None:
+    async with oauth_mcp_server() as server:
+        async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
+            await log_in(host, ToolScope(workspace))
+        let_end(home)
+        server.authorization.answers_after = 3600
+        found, said = await ended(workspace, *ISTHMUS, "mcp", "list")
+        assert (found, "did not answer within" in said) == (0, True), said

@@ -1,0 +1,52 @@
+"""Isthmus on a machine whose name server and keyring never answer: what asks them stands still, as in the C library.
+
+The name of each one that was asked is a file in the folder STUCK. A name below ``.example`` is one that is asked for.
+"""
+
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+from keyring.backend import KeyringBackend
+
+_resolve = socket.getaddrinfo
+
+
+class StuckKeyring(KeyringBackend):
+    """A keyring behind a D-Bus service that hangs."""
+
+    priority = 1.0  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride] - as keyring's own have it
+
+    def get_password(self, service: str, username: str) -> NoReturn:
+        stand_still("keyring")
+
+    def set_password(self, service: str, username: str, password: str) -> NoReturn:
+        stand_still("keyring")
+
+    def delete_password(self, service: str, username: str) -> NoReturn:
+        stand_still("keyring")
+
+
+def stand_still(what: str) -> NoReturn:
+    (Path(os.environ["STUCK"]) / what).touch()
+    while True:
+        time.sleep(3600)
+
+
+def resolve(host: Any, *arguments: Any, **options: Any) -> Any:
+    name = host.decode() if isinstance(host, bytes) else str(host)
+    if name.endswith(".example"):
+        stand_still("resolver")
+    return _resolve(host, *arguments, **options)
+
+
+if __name__ == "__main__":
+    import keyring
+
+    socket.getaddrinfo = resolve
+    keyring.set_keyring(StuckKeyring())
+    from isthmus.__main__ import main
+
+    main()
