@@ -1,5 +1,6 @@
 """Servers over HTTP that answer calls with what no client should take."""
 
+import asyncio
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -46,6 +47,7 @@ async def tool_of(host: McpHost, workspace: Path) -> Tool:
         ("deep", "Failed to parse JSON response: it is no JSON-RPC message"),
         ("redirect", "Redirect to http://localhost:9/elsewhere not followed"),
         ("accepted", "answered a request with 202 Accepted"),
+        ("own-error", r"^ok of the MCP server 's' failed with the error -32000: the quota is used up$"),
         ("wants-login", "HTTP 401: it wants a login; use /mcp auth s"),
     ],
 )
@@ -144,3 +146,16 @@ async def test_a_server_that_ends_its_stream_at_once_again_and_again_is_asked_fo
             began, before = time.monotonic(), handler.streams
             await eventually_async(lambda: handler.streams >= before + 2)
             assert time.monotonic() - began >= STREAM_SECONDS * 0.9
+
+
+async def test_a_server_that_does_not_take_leave_is_connected_to_anew_all_the_same(home: Path, workspace: Path) -> None:
+    with hostile_http("slow-goodbye") as (url, _):
+        async with hosting(home, {"s": {"httpUrl": url}}) as host:
+            await tool_of(host, workspace)
+            scope = ToolScope(workspace)
+            before = await status_when(host, scope, "s", ServerState.CONNECTED)
+            assert before.problem is None
+            async with asyncio.timeout(60):
+                await host.refresh(scope, "s")
+            await status_when(host, scope, "s", ServerState.CONNECTED, 60)
+            assert said(await success_of(await tool_of(host, workspace), tool_context(workspace))) == "fine"

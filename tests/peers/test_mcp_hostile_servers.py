@@ -58,6 +58,7 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
         (hostile("hangs-later", timeout=700), "no answer to initialize: none came within 0.7 s"),
         (hostile("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
         (hostile("bad-version"), "3000-01-01"),
+        (hostile("refuses-list"), "it answered tools/list with the error -32000: the index is locked"),
         (hostile("nothing"), "it is connected and offers nothing that can be used"),
         pytest.param(
             hostile("plain", includeTools=["OK", "oook(x)"]),
@@ -144,6 +145,7 @@ async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Pat
         ("silent", "mcp_timeout", "showed no sign of life for 3 s"),
         ("wrong-id", "mcp_timeout", "showed no sign of life for 3 s"),
         ("dies-in-call", "mcp_server_lost", "ended with exit code 7 before it answered"),
+        ("own-error", "mcp_error", "failed with the error -32000: the quota is used up"),
         ("rpc-error", "invalid_arguments", "failed with the error -32602: x is wrong"),
     ],
 )

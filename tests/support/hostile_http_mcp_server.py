@@ -95,6 +95,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(410 if self.way == "gone" else 404, b"")
             case "wants-login":
                 self.answer(401, b"", {"www-authenticate": "Bearer"})
+            case "own-error":
+                error = {"code": -32000, "message": "the quota is used up"}
+                self.answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
             case "accepted":
                 self.answer(202, b"")
             case "error-500":
@@ -142,7 +145,10 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(405, b"")
 
     def do_DELETE(self) -> None:
-        self.answer(204, b"")
+        if self.way == "slow-goodbye":
+            self.drip()
+        else:
+            self.answer(204, b"")
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         del code, size

@@ -42,6 +42,10 @@ def reply(request: Any, result: Any) -> None:
     send({"jsonrpc": "2.0", "id": request["id"], "result": result})
 
 
+def refuse(request: Any, code: int, why: str) -> None:
+    send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": why}})
+
+
 def text(value: str) -> Any:
     return {"content": [{"type": "text", "text": value}]}
 
@@ -169,7 +173,9 @@ def call(request: Any) -> None:
         case "error-result":
             reply(request, {**text("no such table"), "isError": True})
         case "rpc-error":
-            send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "x is wrong"}})
+            refuse(request, -32602, "x is wrong")
+        case "own-error":
+            refuse(request, -32000, "the quota is used up")
         case "cancellable":
             pass
         case _:
@@ -221,7 +227,7 @@ def main() -> None:
                         "protocolVersion": "3000-01-01" if WAY == "bad-version" else "2025-06-18",
                         "capabilities": {
                             "tools": {"listChanged": True},
-                            **({"prompts": {}} if WAY == "bad-prompts" else {}),
+                            **({"prompts": {}} if WAY in ("bad-prompts", "own-error") else {}),
                         },
                         "serverInfo": {"name": WAY, "version": "1"},
                     },
@@ -229,10 +235,15 @@ def main() -> None:
             case "tools/list":
                 if WAY == "hangs-at-list":
                     continue
+                if WAY == "refuses-list":
+                    refuse(message, -32000, "the index is locked")
+                    continue
                 Counts.page += 1
                 reply(message, tools(Counts.page))
             case "prompts/list" if WAY == "bad-prompts":
                 reply(message, {"prompts": [3, {"name": "fine"}]})
+            case "prompts/list" if WAY == "own-error":
+                refuse(message, -32000, "none today")
             case "tools/call":
                 call(message)
             case "notifications/cancelled":

@@ -6,11 +6,12 @@ their query, where tokens stand.
 
 import httpx2
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
+from isthmus.mcp_host.closed import is_closed
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.errors import ServerLostError, SessionForgottenError
+from isthmus.mcp_host.errors import NeedsLoginError, ServerLostError, SessionForgottenError
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.transports.endpoints import HttpWatch
 from isthmus.mcp_host.unreachable import causes, connection_problem
@@ -34,15 +35,15 @@ def request_failure(
     error: MCPError, config: ServerConfig, log: ServerLog, watch: HttpWatch | None, *, is_lost: bool
 ) -> Exception:
     """What an error means that a request met: a ServerLostError where it says that the connection is of no use any
-    more. `is_lost`: that was known before."""
+    more, a NeedsLoginError or ConnectFailedError where a login is what is missing. `is_lost`: that was known before."""
     server, status = f"the MCP server {config.name!r}", None if watch is None else watch.status
     if watch is not None and watch.login is not None and status in (401, 403):
-        return MCPError(error.code, str(watch.login))
+        return type(watch.login)(str(watch.login))
     if status in (400, 404) and "session" in error.message.lower():
         return SessionForgottenError(f"{server} does not know the session any more")
     if status == 410 and error.message == _REFUSED:
         return SessionForgottenError(f"{server} does not have the session any more")
-    if error.code == CONNECTION_CLOSED and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
+    if is_closed(error) and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
         said = "" if is_lost else f" ({error.message})"
         return ServerLostError(
             f"{server} ended{log.exit_text} before it answered; whether the call had an effect is not known, and it "
@@ -50,8 +51,9 @@ def request_failure(
             was_sent=True,
         )
     if error.message == _REFUSED and status is not None:
-        login = f": it wants a login; use /mcp auth {config.name}" if status == 401 else ""
-        return MCPError(error.code, f"{error.message}: HTTP {status}{login}")
+        if status == 401:
+            return NeedsLoginError(f"HTTP 401: it wants a login; use /mcp auth {config.name}")
+        return MCPError(error.code, f"{error.message}: HTTP {status}")
     return MCPError(error.code, _without_details(error)) if error.code == PARSE_ERROR else error
 
 
@@ -75,7 +77,7 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
             return f"{connection_problem(error)} ({_place_of(endpoint)})"
         case TimeoutError():
             return f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
-        case MCPError() if error.code == CONNECTION_CLOSED and isinstance(endpoint, StdioEndpoint):
+        case MCPError() if is_closed(error) and isinstance(endpoint, StdioEndpoint):
             return f"it ended{log.exit_text} before it answered {step}"
         case MCPError() if error.code == PARSE_ERROR:
             return f"its answer to {step} could not be taken: {_without_details(error)}"

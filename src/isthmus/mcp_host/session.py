@@ -26,6 +26,7 @@ from pydantic import ValidationError
 from isthmus import __version__
 from isthmus.mcp_host.asking import MAXIMUM_QUESTIONS, ServerAsking
 from isthmus.mcp_host.callbacks import elicitation, sampling
+from isthmus.mcp_host.closed import is_closed
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.observed import Observer, observed
@@ -145,7 +146,7 @@ class McpSession:
             try:
                 page = await fetch(params=types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None)
             except MCPError as error:
-                if is_required or error.code == types.CONNECTION_CLOSED:
+                if is_required or is_closed(error):
                     raise
                 return found
             found += entries(page)

@@ -17,6 +17,7 @@ from mcp.shared._httpx_utils import request_within_origin, sse_within_origin  # 
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCRequest
 
+from isthmus.mcp_host.closed import LOST_REQUEST
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
 
@@ -101,7 +102,7 @@ class SseOutgoing:
         try:
             response = await request_within_origin(self._client, "POST", self._place, json=content)
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            await self._refuse(item, CONNECTION_CLOSED, str(error) or type(error).__name__)
+            await self._refuse(item, CONNECTION_CLOSED, f"{LOST_REQUEST}{str(error) or type(error).__name__}")
             return
         if response.status_code == 404:
             await self._refuse(item, INVALID_REQUEST, "Session terminated")
