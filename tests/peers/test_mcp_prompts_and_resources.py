@@ -171,6 +171,14 @@ async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
         assert "Usage: /poem-writer TITLE [MOOD]" in (refused.message or "")
         run = await agent.execute(CommandMessage(("resource-prompt",), "Text 1", scope))
         assert "[resource demo://resource/dynamic/text/1]" in text_of(await events_of_command(run))
+        one = {"workspace_path": str(workspace), "mcp_servers": [{"name": "nodeServer"}]}
+        turn = await agent.prompt(PromptMessage("hello", settings=one))
+        await events_of(turn)
+        session = CommandScope(context_id=turn.context_id)
+        listed = {item.name for item in await agent.commands(session)}
+        assert listed & {"poem-writer", "args-prompt", "resource-prompt"} == {"poem-writer"}
+        run = await agent.execute(CommandMessage(("resource-prompt",), "Text 1", session))
+        assert run.status is CommandExecutionStatus.FAILED_TO_START
         assert len((tmp_path / "calls").read_text().splitlines()) == 1
 
 

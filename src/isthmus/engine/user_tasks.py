@@ -31,11 +31,13 @@ from isthmus.client import (
 )
 from isthmus.codec import JsonObject, well_formed
 from isthmus.development_tool import (
+    AgentSettings,
     CommandExecutionStatus,
     SlashCommand,
     ToolCall,
     ToolCallConfirmation,
     decode_agent_settings,
+    merge_agent_settings,
 )
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
 from isthmus.engine.commanding import began, settled, typed, why_not
@@ -159,8 +161,8 @@ class UserTasks:
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
         """See :meth:`isthmus.client.AgentClient.commands`."""
-        _, workspace = await self._place(scope)
-        return await self._commands(workspace, scope.settings)
+        context_id, workspace = await self._place(scope)
+        return await self._commands(context_id, workspace, scope.settings)
 
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
         """See :meth:`isthmus.client.LineCompleter.complete`."""
@@ -178,7 +180,7 @@ class UserTasks:
             context_id, workspace = await self._place(command.scope)
         except TaskError as error:
             return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
-        tree = await self._commands(workspace, command.scope.settings)
+        tree = await self._commands(context_id, workspace, command.scope.settings)
         command = settled(command, tree)
         if (problem := why_not(command, tree)) is not None:
             return Execution(CommandExecutionStatus.FAILED_TO_START, problem)
@@ -210,10 +212,18 @@ class UserTasks:
         self._check_settings(scope.settings)
         return context_id, workspace
 
-    async def _commands(self, workspace: str, settings: JsonObject | None) -> Sequence[SlashCommand]:
+    async def _commands(
+        self, context_id: str | None, workspace: str, settings: JsonObject | None
+    ) -> Sequence[SlashCommand]:
+        """Those of a session with the AgentSettings that it was told, and these."""
         if not isinstance(self._runner.agent, CommandAgent):
             return ()
-        told = decode_agent_settings({**(settings or {}), "workspace_path": workspace})
+        told: AgentSettings | None = None
+        events = () if context_id is None else await self._journal.session(context_id, self._user)
+        for _, delivery in events:
+            if isinstance(delivery.event, Prompt | Command) and delivery.event.settings is not None:
+                told = merge_agent_settings(told, delivery.event.settings)
+        told = merge_agent_settings(told, {**(settings or {}), "workspace_path": workspace})
         return await self._runner.agent.commands(Path(workspace), told, self._user)
 
     async def _how_it_began(self, task_id: str) -> CommandExecutionStatus:
