@@ -109,6 +109,9 @@ def answer(request: Any) -> None:
                 return
             if (DIR / "dies").exists():
                 sys.exit(3)
+            if (DIR / "refuses").exists():
+                refuse(request, "not today")
+                return
             if method == "prompts/get":
                 if params["name"] == "gone":
                     refuse(request, "no such prompt")

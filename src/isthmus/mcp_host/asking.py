@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ from isthmus.mcp_host.server_questions import (
     url_question,
     without_stop,
 )
+from isthmus.mcp_host.threads import in_thread
 from isthmus.tools.asking import (
     AskModel,
     AskPerson,
@@ -52,6 +54,8 @@ MAXIMUM_CHARACTERS = 200_000
 MAXIMUM_TOKENS = 100_000
 """Output tokens that a server may ask for; of more, so many."""
 NOTES = 10
+BROWSER_SECONDS = 10.0
+"""After them, one that runs until it is closed is no longer waited for."""
 
 _CURRENT: "ContextVar[CallAsks | None]" = ContextVar("isthmus_mcp_call", default=None)
 
@@ -227,7 +231,9 @@ class ServerAsking:
         if self.open_browser is None:
             return
         try:
-            await asyncio.to_thread(self.open_browser, url)
+            await in_thread(partial(self.open_browser, url), BROWSER_SECONDS)
+        except TimeoutError:
+            return  # one that runs until it is closed
         except Exception as error:
             self._note("an elicitation", f"the browser could not be opened: {error}")
 

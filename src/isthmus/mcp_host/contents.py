@@ -5,10 +5,12 @@ Listings are those that the connections keep; only what is asked for by name goe
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from isthmus.mcp_host.connection import ServerConnection
+from isthmus.mcp_host.errors import ServerLostError
 from isthmus.mcp_host.host import McpHost
 from isthmus.mcp_host.reading import prompt_from, resource_from
 from isthmus.tools.base import Content, ToolScope
@@ -18,6 +20,7 @@ from isthmus.tools.server_contents import ServerInstructions, ServerPrompt, Serv
 COMPLETION_SECONDS = 1.0
 """How long a server may take for suggestions: somebody is typing."""
 MAXIMUM_SUGGESTIONS = 100
+_LOG = logging.getLogger("isthmus.mcp")
 
 
 class HostContents:
@@ -71,11 +74,20 @@ class HostContents:
         found = next((item for item in connections if item.config.name == prompt.server), None)
         if found is None or not found.is_settled:
             return ()
+        from mcp import MCPError
+        from pydantic import ValidationError
+
         try:
             async with asyncio.timeout(COMPLETION_SECONDS):
                 values = await found.request(lambda session: session.complete(prompt.name, argument, typed, given))
+        except (TimeoutError, ServerLostError, MCPError, ValidationError) as error:
+            # Suggestions that do not come are none: somebody is typing.
+            why = found.hidden(str(error)).partition("\n")[0] or f"no answer within {COMPLETION_SECONDS:g} s"
+            _LOG.info("MCP server %s: no suggestions for %s: %s", prompt.server, prompt.name, why)
+            return ()
         except Exception:
-            return ()  # Suggestions that do not come are none.
+            _LOG.exception("MCP server %s: a fault of isthmus; no suggestions for %s", prompt.server, prompt.name)
+            return ()
         return [value for value in values[:MAXIMUM_SUGGESTIONS] if value.isprintable()]
 
     async def _connection(self, scope: ToolScope, server: str) -> ServerConnection:

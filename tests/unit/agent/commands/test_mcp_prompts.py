@@ -1,6 +1,7 @@
 """Prompts of MCP servers as slash commands, on a real server of our own and the real host."""
 
 import asyncio
+import logging
 import re
 from pathlib import Path
 
@@ -277,3 +278,21 @@ async def test_a_server_that_does_not_answer_suggests_nothing_soon(
         async with asyncio.timeout(20):
             assert not await desk.engine.complete(CommandScope(), "/review x dee")
         assert asked(notes)[0][1]["context"] == {"arguments": {"change": "x"}}
+
+
+async def test_why_a_server_suggests_nothing_is_in_the_log(
+    open_desk: OpenDesk,
+    tmp_path: Path,
+    notes: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caplog.set_level(logging.INFO, "isthmus.mcp")
+    async with desk_with(open_desk, tmp_path, {"notes": contents_server(notes)}) as desk:
+        await names(desk)
+        (notes / "refuses").touch()
+        assert not await desk.engine.complete(CommandScope(), "/review x dee")
+        assert "MCP server notes: no suggestions for review: not today" in caplog.text
+        monkeypatch.setattr("isthmus.mcp_host.session.McpSession.complete", None)  # a fault of ours
+        assert not await desk.engine.complete(CommandScope(), "/review x dee")
+        assert [record.exc_info is not None for record in caplog.records if record.levelno == logging.ERROR] == [True]
