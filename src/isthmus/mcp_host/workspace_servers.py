@@ -141,7 +141,7 @@ class WorkspaceServers:
             elif (found := self._connections.get(server.name)) is not None:
                 statuses.append(status_of(found, names, self.workspace))
         statuses += [
-            ServerStatus("settings", ServerState.DISCONNECTED, problem=problem)
+            ServerStatus("settings", ServerState.DISCONNECTED, problem=problem, is_file=True)
             for problem in self.configuration.problems
         ]
         return statuses

@@ -45,6 +45,7 @@ class ServerStatus:
 
     ``summary`` are lines on how it is reached, without secrets. ``notes`` are further lines, such as where its
     configuration or its list of tools comes from. ``is_container``: it runs in a container of its own.
+    ``is_file``: it is no server, but stands for a file of them that cannot be read, as `problem` says.
     """
 
     name: str
@@ -58,6 +59,7 @@ class ServerStatus:
     summary: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     is_container: bool = False
+    is_file: bool = False
 
 
 class ToolServers(Protocol):

@@ -46,9 +46,12 @@ def listing(
 
     ``loaded``: how many tools the model has found, where it is shown them on demand; None: it is shown all.
     """
-    if not servers:
-        return NONE_CONFIGURED
-    parts = ["MCP Servers Status:", *(_server(status, detail) for status in servers)]
+    problems = [line for status in servers if status.is_file for line in _labelled("Problem", status.problem or "")]
+    told = ["\n".join(problems)] if problems else []
+    shown = [_server(status, detail) for status in servers if not status.is_file]
+    if not shown:
+        return "\n\n".join([NONE_CONFIGURED, *told])
+    parts = ["MCP Servers Status:", *shown, *told]
     if loaded is not None:
         parts.append(f"Tools on demand: the model finds them with {SEARCH_TOOL}; it has {loaded} of them now")
     return "\n\n".join([*parts, f"Discovery State: {discovery}"])

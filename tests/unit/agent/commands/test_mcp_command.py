@@ -40,6 +40,20 @@ MCP Servers Status:
 Discovery State: COMPLETED"""
 
 
+def test_a_file_that_cannot_be_read_has_a_line_behind_the_servers_and_is_none() -> None:
+    file = ServerStatus("settings", ServerState.DISCONNECTED, problem="/h/.mcp.json, line 2: bad.", is_file=True)
+    server = ServerStatus("settings", ServerState.CONNECTING)
+    shown = listing([file, server], Detail.NAMES, DiscoveryState.IN_PROGRESS).split("\n\n")
+    assert shown[1:] == [
+        "⏳ settings (CONNECTING)",
+        "Problem: /h/.mcp.json, line 2: bad.",
+        "Discovery State: IN_PROGRESS",
+    ]
+    alone = listing([file], Detail.NAMES, DiscoveryState.COMPLETED)
+    assert alone.startswith("No MCP servers are configured.")
+    assert alone.endswith("\n\nProblem: /h/.mcp.json, line 2: bad.")
+
+
 def test_names_that_a_server_chose_make_no_lines_and_have_a_size() -> None:
     lie = "x\n\n📡 bank (CONNECTED)"
     names = (lie, "y" * 1_000_000, *("z" for _ in range(5_000)))
