@@ -58,6 +58,7 @@ async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
         (hostile("hangs-later", timeout=700), "no answer to initialize: none came within 0.7 s"),
         (hostile("hangs-at-list", timeout=1500), "no answer to tools/list: none came within 1.5 s"),
         (hostile("bad-version"), "3000-01-01"),
+        (hostile("no-list"), "nothing that can be used (tools: expected a list, received str)"),
         (hostile("refuses-list"), "it answered tools/list with the error -32000: the index is locked"),
         (hostile("nothing"), "it is connected and offers nothing that can be used"),
         pytest.param(

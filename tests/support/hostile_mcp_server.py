@@ -67,6 +67,8 @@ def tools(page: int) -> Any:
                 {**TOOL, "name": "sampling"},
             ]
             return {"tools": [*bad, TOOL, TOOL]}
+        case "no-list":
+            return {"tools": "ok"}
         case "endless-pages":
             return {"tools": [{**TOOL, "name": f"tool_{page}"}], "nextCursor": f"page {page + 1}"}
         case "nothing":

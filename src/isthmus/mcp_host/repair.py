@@ -53,10 +53,11 @@ def repair(method: str, result: JsonObject, fits: Fits) -> Repaired:
 def _repair_list(method: str, result: JsonObject, fits: Fits) -> Repaired:
     key, required = _LISTS[method]
     entries: object = result.get(key)
-    if not isinstance(entries, list):
-        entries = []
     kept: list[JsonObject] = []
     dropped: list[str] = []
+    if not isinstance(entries, list):
+        dropped.append(f"{key}: expected a list, received {type(entries).__name__}")
+        entries = []
     listed = cast("list[object]", entries)
     if len(listed) > MAXIMUM_ENTRIES:
         dropped.append(f"{len(listed) - MAXIMUM_ENTRIES:,} more {key}: only the first {MAXIMUM_ENTRIES:,} are taken")
