@@ -78,8 +78,11 @@ async def test_a_login_that_ends_while_connected_is_said_by_the_call_and_the_sta
         with pytest.raises(ToolFailure) as refusal:
             await success_of(tool, tool_context(workspace))
         failure = refusal.value
+        assert str(failure).startswith("whoami of the MCP server 's' was not called: its login has ended")
         assert "/mcp auth s" in str(failure)
         assert "invalid_grant" in str(failure)
+        assert failure.category == "mcp_needs_login"
+        assert failure.told("guest") == "the MCP server 's' wants a login of the person who runs this agent"
         await status_when(host, scope, "s", ServerState.NEEDS_LOGIN)
         assert entries(home) == []
 
@@ -97,6 +100,7 @@ async def test_a_server_that_wants_more_rights_gets_a_login_with_them_and_the_on
             await success_of(tool, tool_context(workspace))
         failure = refusal.value
         assert "it wants a login with more rights (write); use /mcp auth s" in str(failure)
+        assert failure.category == "mcp_needs_login"
         status = (await host.servers(scope))[0]
         assert "more rights (write)" in (status.problem or "")
         assert (await log_in(host, scope))[-1] == "s is connected; it has 1 tool."

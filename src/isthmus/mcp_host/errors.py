@@ -1,5 +1,7 @@
 """What a connection to a server raises, without the SDK; :mod:`isthmus.mcp_host.failures` puts it into words."""
 
+from collections.abc import Callable
+
 from isthmus.errors import IsthmusError
 from isthmus.tools.failure import ToolFailure
 
@@ -45,6 +47,12 @@ class ConnectFailedError(IsthmusError):
 
 class NeedsLoginError(IsthmusError):
     """The server wants a login first."""
+
+    def failure(self, server: str, what: str, hidden: Callable[[str], str]) -> ToolFailure:
+        """The failure of `what` (e.g. "add of the MCP server 'a' was not called"); `hidden` takes secrets out of a
+        text. Where to log in is for the person who can, not for other users of the agent."""
+        told = f"the MCP server {server!r} wants a login of the person who runs this agent"
+        return ToolFailure(hidden(f"{what}: {self}"), "mcp_needs_login", told)
 
 
 class AbandonedError(IsthmusError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.errors import ServerLostError
+from isthmus.mcp_host.errors import NeedsLoginError, ServerLostError
 from isthmus.mcp_host.result import McpResult, Rendered, ResultPart, TextPart, parts_of, render
 from isthmus.tools.base import Content
 from isthmus.tools.failure import ToolFailure
@@ -69,6 +69,8 @@ async def _answer(connection: ServerConnection, perform: "Callable[[McpSession],
         raise ToolFailure(message, "mcp_timeout") from error
     except ServerLostError as error:
         raise error.failure(server) from error
+    except NeedsLoginError as error:
+        raise error.failure(server, f"the MCP server {server!r} did not give {what}", connection.hidden) from error
     except ToolFailure:
         raise
     except Exception as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
 from isthmus.mcp_host.asking import CallAsks, action_of
 from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.errors import ServerLostError, ToolGoneError
+from isthmus.mcp_host.errors import NeedsLoginError, ServerLostError, ToolGoneError
 from isthmus.mcp_host.offer import OfferedTool
 from isthmus.mcp_host.page_address import UrlError
 from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, parts_of, render, said_maximum
@@ -171,6 +171,9 @@ class McpTool:
                         await asyncio.wait({calling}, timeout=1)
         except ServerLostError as error:
             raise error.failure(self.server_name) from error
+        except NeedsLoginError as error:
+            where = f"{self.server_tool_name} of the MCP server {self.server_name!r} was not called"
+            raise error.failure(self.server_name, where, self._connection.hidden) from error
         except ToolGoneError as error:
             raise ToolFailure(str(error), "tool_changed") from error
         except ToolFailure:
