@@ -19,6 +19,7 @@ from isthmus.mcp_host.oauth.bearer import LoginProblem
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
 from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, Bounds, ReopeningPace, cap
+from isthmus.mcp_host.transports.leaving import BoundedLeaving
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES
 from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
@@ -122,7 +123,7 @@ def _http_client(
         if request.method == "GET":
             await pace.wait()
 
-    return httpx2.AsyncClient(
+    return BoundedLeaving(
         headers={**NO_COMPRESSION, **endpoint.headers},
         # No limit to silence here: calls have deadlines of their own, and streams are silent for hours.
         timeout=httpx2.Timeout(connect_seconds, read=None),
