@@ -11,13 +11,16 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet
 from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire
-from support.isthmus_program import isthmus
+from support.isthmus_program import ISTHMUS, isthmus
 from support.mcp_hosting import hostile, hosting, status_when, write_servers
+from support.pty_program import pty_program
 from support.scripted_wire import Call, Reply, Say
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
+
+PROMPT = r"(?m)^\u203a ?$"
 
 
 def declared(body: Any) -> list[str]:
@@ -82,6 +85,18 @@ async def test_a_server_that_connects_late_is_there_at_the_next_step_and_nothing
         assert await host.renewed(scope, after) is after
         await host.refresh(scope, "there")  # as it was
         assert await host.renewed(scope, after) is after
+
+
+def test_in_the_terminal_the_first_turn_says_whom_it_waits_for_and_leaves_no_line_of_it(
+    surroundings: Surroundings, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"hanging": hostile("hangs")})
+    with GeminiWire([Reply.of(Say("Here I am."))]) as wire:
+        keys = {**os.environ, "GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
+        with pty_program([*ISTHMUS, "-m", "gemini:test-model"], folder=workspace, environment=keys) as terminal:
+            terminal.wait_for(PROMPT, 60).press("hello\r").wait_for("waiting for MCP servers: hanging", 60)
+            terminal.wait_for("Here I am", 60).wait_for(PROMPT, 60)
+            assert "waiting for MCP" not in terminal.screen
 
 
 async def _another(host: McpHost, scope: ToolScope, tools: ToolSet) -> ToolSet:

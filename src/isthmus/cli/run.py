@@ -66,13 +66,24 @@ class WaitingNotice:
 
     def __call__(self, servers: Sequence[str], seconds: float) -> None:
         """These are waited for, and have been for `seconds`."""
-        if not self._output.isatty() or tuple(servers) == self._told:
+        if not servers or not self._output.isatty() or tuple(servers) == self._told:
             return
         self._told = tuple(servers)
         names = visible_line(", ".join(servers))
         most = f"{HEADLESS_PATIENCE:.0f} s at the most"
         self._output.write(f"isthmus: waiting for MCP servers to connect, {most}: {names}\n")
         self._output.flush()
+
+
+class AwaitedServers:
+    """Which MCP servers a turn waits for now."""
+
+    def __init__(self) -> None:
+        self.names: Sequence[str] = ()
+
+    def __call__(self, servers: Sequence[str], seconds: float) -> None:
+        """It is these, and has been for `seconds`."""
+        self.names = servers
 
 
 async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
@@ -103,7 +114,8 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
 async def _interactive(setup: Setup, resume: str | None) -> int:
     from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
-    use = McpUse(open_browser=open_browser, on_unknown_trust=ask)
+    awaited = AwaitedServers()
+    use = McpUse(open_browser=open_browser, on_unknown_trust=ask, on_wait=awaited)
     async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         options = InteractiveOptions(
             settings={"workspace_path": str(setup.workspace)},
@@ -111,6 +123,7 @@ async def _interactive(setup: Setup, resume: str | None) -> int:
             resume=resume,
             heading=heading(setup),
             history_file=setup.data_dir / "history",
+            awaited_servers=lambda: awaited.names,
         )
         return await run_interactive(engine, options)
 

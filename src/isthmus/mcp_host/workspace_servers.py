@@ -21,7 +21,8 @@ from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 
 OnWait: TypeAlias = Callable[[Sequence[str], float], None]
-"""Told the names of the servers that are waited for, in configuration order, and for how many seconds already."""
+"""Told the names of the servers that are waited for, in configuration order, and for how many seconds already;
+none when the waiting is over."""
 HELD_SECONDS = 5.0
 """How long a server is waited for that could not be used when it was last tried."""
 TELL_SECONDS = 1.5
@@ -104,6 +105,8 @@ class WorkspaceServers:
                 await asyncio.gather(*(found.settled(held if found.known.is_held else seconds) for found in waiting))
             finally:
                 told.cancel()
+                if self._on_wait is not None:
+                    self._on_wait((), 0.0)
 
     async def _tell(self, waiting: Sequence[ServerConnection]) -> None:
         """Say who is waited for, as long as that is somebody."""

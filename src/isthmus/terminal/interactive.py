@@ -9,7 +9,7 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +45,8 @@ class InteractiveOptions:
     ``settings`` are the AgentSettings that go with the first message of a session. ``workspace`` (an absolute path)
     is whose sessions are listed, and where ``resume="latest"`` looks; None means all. ``resume`` may also be the id of
     a session. ``heading`` is printed first, quietly. ``first_prompt`` is sent without being asked for. ``command`` is
-    how the person started the program, for advice such as ``isthmus --resume ID``.
+    how the person started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers`` tells which MCP
+    servers a turn waits for now.
     """
 
     settings: JsonObject | None = None
@@ -56,6 +57,7 @@ class InteractiveOptions:
     history_file: Path | None = None
     answered_by: str = "terminal"
     command: str = "isthmus"
+    awaited_servers: Callable[[], Sequence[str]] = tuple
 
 
 async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> int:
@@ -69,7 +71,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
 
     screen = Screen(sys.stdout)
     prompter = _prompter(screen, options.history_file)
-    renderer = TaskRenderer(screen)
+    renderer = TaskRenderer(screen, options.awaited_servers)
     asking = Asking(screen, renderer, prompter, options.answered_by)
     turns = Turns(agent, screen, renderer, asking)
     commands = CommandList(agent)

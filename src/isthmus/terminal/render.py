@@ -5,6 +5,7 @@ is worth a line. What is running is in the live lines; what is over is printed o
 nothing: that is ``interactive``.
 """
 
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from rich.text import Text
@@ -57,9 +58,12 @@ RUNNING_SHOWN = 3
 
 
 class TaskRenderer:
-    """Draws one task after another. Times are those of a monotonic clock, in seconds."""
+    """Draws one task after another. Times are those of a monotonic clock, in seconds.
 
-    def __init__(self, screen: Screen) -> None:
+    ``awaited_servers`` tells which MCP servers a turn waits for now.
+    """
+
+    def __init__(self, screen: Screen, awaited_servers: Callable[[], Sequence[str]] = tuple) -> None:
         self._screen = screen
         self._view = TaskView()
         self._text_id = ""
@@ -72,6 +76,7 @@ class TaskRenderer:
         self._began: dict[str, float] = {}
         self._last_event = 0.0
         self._note = ""
+        self._awaited_servers = awaited_servers
 
     def begin(self, view: TaskView, now: float, shown_prompt: str | None) -> None:
         """Another task. ``shown_prompt`` stands on the screen already, as the person typed it."""
@@ -84,6 +89,10 @@ class TaskRenderer:
     def note(self, text: str) -> None:
         """What is going on, for the live line, in place of "working"."""
         self._note = text
+
+    def _doing(self) -> str:
+        awaited = self._awaited_servers()
+        return f"waiting for MCP servers: {visible_line(', '.join(awaited))}" if awaited else "working"
 
     def answered_here(self, tool_call_id: str) -> None:
         """The answer to this call was given, and shown, in this terminal."""
@@ -294,7 +303,7 @@ class TaskRenderer:
             lines.append(Text(f"{INDENT}and {len(running) - RUNNING_SHOWN} more", "quiet"))
         if not running and (self._note or now - self._last_event > QUIET_SECONDS):
             waited = now - self._last_event
-            line = Text(f"{frame} ", "prompt").append(self._note or "working", "quiet")
+            line = Text(f"{frame} ", "prompt").append(self._note or self._doing(), "quiet")
             if waited >= 2:
                 line.append(f"  {seconds(waited)}", "quiet")
             lines.append(line.append(f" {screen.glyphs.dot} Ctrl-C cancels" if not self._note else "", "quiet"))
