@@ -17,6 +17,7 @@ from support.oauth_authorization import Issued
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
 from support.oauth_person import let_end, log_in, shows, tokens_path
 from support.tool_calls import said, success_of, tool_context
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -120,9 +121,16 @@ async def test_the_redirect_comes_to_port_7777_or_to_another_when_that_is_taken(
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):  # somebody else has it: as well
-                taken.bind(("127.0.0.1", 7777))
-                taken.listen()
+
+            def takes() -> bool:
+                """Another login of this machine may have it, for a moment."""
+                with contextlib.suppress(OSError):
+                    taken.bind(("127.0.0.1", 7777))
+                    taken.listen()
+                    return True
+                return False
+
+            await eventually_async(takes, 60)
             told = await log_in(host, ToolScope(workspace))
         assert "redirect_uri=http%3A%2F%2Flocalhost%3A" in told[0]
         assert "redirect_uri=http%3A%2F%2Flocalhost%3A7777" not in told[0]
