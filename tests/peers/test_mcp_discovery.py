@@ -86,6 +86,7 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -
         await eventually_async(lambda: ("slow", "slower") in told, 60)
         asking.cancel()
         await asyncio.wait({asking})
+        assert told[-1] == ()  # the waiting is over
 
 
 async def test_a_server_that_hung_is_waited_for_less_at_the_next_start(

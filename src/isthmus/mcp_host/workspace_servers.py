@@ -100,13 +100,13 @@ class WorkspaceServers:
     async def _wait_for(self, waiting: Sequence[ServerConnection], seconds: float) -> None:
         if waiting:
             told = asyncio.create_task(self._tell(waiting))
-            held = min(seconds, HELD_SECONDS)
+            held, began = min(seconds, HELD_SECONDS), time.monotonic()
             try:
                 await asyncio.gather(*(found.settled(held if found.known.is_held else seconds) for found in waiting))
             finally:
                 told.cancel()
                 if self._on_wait is not None:
-                    self._on_wait((), 0.0)
+                    self._on_wait((), time.monotonic() - began)
 
     async def _tell(self, waiting: Sequence[ServerConnection]) -> None:
         """Say who is waited for, as long as that is somebody."""
