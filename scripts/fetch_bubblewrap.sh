@@ -25,26 +25,26 @@ if [ -x "$folder/bin/bwrap" ] && "$folder/bin/bwrap" --version >/dev/null 2>&1; 
 fi
 command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || give_up "there is no apt here"
 
-work=$(mktemp -d "$folder/fetching.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/root"
+scratch=$(mktemp -d "$folder/fetching.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+mkdir -p "$scratch/lists/partial" "$scratch/archives/partial" "$scratch/root"
 
 # apt with the sources of this machine; its user _apt could not write into the folder.
 fetch() {
-	(cd "$work" && apt-get -q -o APT::Sandbox::User="$(id -un)" -o Dir::Cache="$work" -o Debug::NoLocking=true "$@")
+	(cd "$scratch" && apt-get -q -o APT::Sandbox::User="$(id -un)" -o Dir::Cache="$scratch" -o Debug::NoLocking=true "$@")
 }
 fetch_own() {
-	fetch -o Dir::State="$work" -o Dir::State::status=/dev/null "$@"
+	fetch -o Dir::State="$scratch" -o Dir::State::status=/dev/null "$@"
 }
 download() {
-	fetch download bubblewrap >"$work/log" 2>&1 && return
+	fetch download bubblewrap >"$scratch/log" 2>&1 && return
 	# The system has no lists, or old ones: fetch them, into a folder of our own.
-	fetch_own update >"$work/log" 2>&1 && fetch_own download bubblewrap >"$work/log" 2>&1
+	fetch_own update >"$scratch/log" 2>&1 && fetch_own download bubblewrap >"$scratch/log" 2>&1
 }
 
-download || give_up "apt said: $(tail -n 3 "$work/log" | tr '\n' ' ')"
-dpkg-deb -x "$work"/bubblewrap_*.deb "$work/root"
+download || give_up "apt said: $(tail -n 3 "$scratch/log" | tr '\n' ' ')"
+dpkg-deb -x "$scratch"/bubblewrap_*.deb "$scratch/root"
 rm -rf "$folder/bin"
-mv "$work/root/usr/bin" "$folder/bin"
+mv "$scratch/root/usr/bin" "$folder/bin"
 "$folder/bin/bwrap" --version >/dev/null || give_up "what was fetched does not run here"
 echo "bubblewrap: $("$folder/bin/bwrap" --version), in $folder/bin"

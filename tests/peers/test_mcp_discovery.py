@@ -24,13 +24,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def scope(workspace: Path) -> ToolScope:
     return ToolScope(workspace)
 

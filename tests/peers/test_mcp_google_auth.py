@@ -19,13 +19,6 @@ SCOPE = "https://www.googleapis.com/auth/userinfo.email"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    (folder / ".gemini").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 async def google(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[GoogleEndpoints]:
     async with google_endpoints() as found:
         monkeypatch.setenv("CLOUDSDK_CONFIG", str(home / "gcloud"))

@@ -69,13 +69,6 @@ def flooding(way: str, *arguments: str, **settings: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": ["-S", str(FLOODING), way, *arguments], **settings}
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    folder.mkdir()
-    return folder
-
-
 @contextlib.asynccontextmanager
 async def bounded() -> AsyncGenerator[None]:
     """Holds what runs in it to its share of the event loop and of memory. Time that others have counts for nothing."""

@@ -20,13 +20,6 @@ from support.waiting import eventually, eventually_async
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    folder.mkdir()
-    return folder
-
-
 async def tool_of(host: McpHost, workspace: Path, name: str = "ok") -> Tool:
     return (await host.tools(ToolScope(workspace))).tools[name]
 

@@ -14,13 +14,6 @@ from support.tool_calls import items_of, success_of, tool_context
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    folder.mkdir()
-    return folder
-
-
 @pytest.mark.requirement("MCP-005")
 async def test_an_event_of_more_than_a_mebibyte_is_taken(home: Path, workspace: Path) -> None:
     with sse_server("large") as (url, _):

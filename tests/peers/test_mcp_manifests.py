@@ -41,13 +41,6 @@ class Listed:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 

@@ -18,13 +18,6 @@ CONNECTED = "s is connected; it has 1 tool."
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    (folder / ".gemini").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 async def server() -> AsyncGenerator[OAuthMcpServer]:
     async with oauth_mcp_server() as found:
         yield found

@@ -20,13 +20,6 @@ BACKEND = "keyrings.alt.file.PlaintextKeyring"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    (folder / ".gemini").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 async def server() -> AsyncGenerator[OAuthMcpServer]:
     async with oauth_mcp_server() as found:
         yield found

@@ -18,13 +18,6 @@ from support.tool_calls import said, success_of, tool_context
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    folder.mkdir()
-    return folder
-
-
 def trusted(folder: Path) -> bool:
     """The person trusts every folder."""
     return True
@@ -83,7 +76,6 @@ async def test_urls_and_headers_have_what_variables_hold_in_every_request_of_eac
 
 @pytest.mark.requirement("MCP-055", "MCP-056", "MCP-057", "MCP-058")
 async def test_a_client_secret_need_not_stand_in_the_file(home: Path, workspace: Path) -> None:
-    (home / ".gemini").mkdir()
     async with oauth_mcp_server() as server:
         redirect = f"http://localhost:{free_port()}/oauth/callback"
         server.authorization.add_client("mine", redirect, "s3cret-of-mine")

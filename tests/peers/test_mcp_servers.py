@@ -23,13 +23,6 @@ from support.waiting import eventually
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "person"
-    folder.mkdir()
-    return folder
-
-
 @pytest.mark.requirement("MCP-001", "MCP-013", "MCP-084", "MCP-121")
 async def test_servers_of_node_and_python_run_together_and_their_tools_are_the_agents(
     home: Path, workspace: Path

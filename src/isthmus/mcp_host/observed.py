@@ -15,6 +15,7 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from isthmus.mcp_host.repair import JsonObject, repair
+from isthmus.mcp_host.transports.wrapped import WrappedStream
 from isthmus.mcp_host.unanswered import Unanswered
 
 Item: TypeAlias = SessionMessage | Exception
@@ -80,32 +81,13 @@ class Observer:
         return item
 
 
-class _Streamlike:
-    """What both directions share: they end with the stream inside."""
-
+class _Observed(WrappedStream):
     def __init__(self, inner: Any, observer: Observer) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._observer = observer
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
-    async def __aenter__(self) -> Any:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
-
-
-class _Reading(_Streamlike):
-    @property
-    def last_context(self) -> Any:
-        """The context that the SDK's own transports send along."""
-        return getattr(self._inner, "last_context", None)
-
+class _Reading(_Observed):
     async def receive(self) -> Item:
         while (item := await self._observer.received(cast("Item", await self._inner.receive()))) is None:
             pass
@@ -124,7 +106,7 @@ class _Reading(_Streamlike):
             raise
 
 
-class _Writing(_Streamlike):
+class _Writing(_Observed):
     async def send(self, item: SessionMessage, /) -> None:
         self._observer.sent(item)
         try:

@@ -8,6 +8,7 @@ from mcp.shared.message import SessionMessage
 
 from isthmus.mcp_host.config import Endpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.trace import Trace, TraceKind
+from isthmus.mcp_host.transports.wrapped import WrappedStream
 
 Item: TypeAlias = SessionMessage | Exception
 
@@ -19,22 +20,10 @@ def what_opens(endpoint: Endpoint, kind: HttpKind) -> str:
     return "open an event stream (SSE)" if kind is HttpKind.SSE else "speak streamable HTTP"
 
 
-class _Streamlike:
+class _Traced(WrappedStream):
     def __init__(self, inner: Any, trace: Trace) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._trace = trace
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Any:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(kind, error, trace)
 
     def _note(self, kind: TraceKind, item: Item) -> None:
         if isinstance(item, Exception):
@@ -45,12 +34,7 @@ class _Streamlike:
         self._trace.message(kind, dumped, len(text.encode("utf-8", "replace")))
 
 
-class _Reading(_Streamlike):
-    @property
-    def last_context(self) -> Any:
-        """The context that the SDK's own transports send along."""
-        return getattr(self._inner, "last_context", None)
-
+class _Reading(_Traced):
     async def receive(self) -> Item:
         item = cast("Item", await self._inner.receive())
         self._note(TraceKind.RECEIVED, item)
@@ -69,7 +53,7 @@ class _Reading(_Streamlike):
         return item
 
 
-class _Writing(_Streamlike):
+class _Writing(_Traced):
     async def send(self, item: SessionMessage, /) -> None:
         self._note(TraceKind.SENT, item)
         await self._inner.send(item)

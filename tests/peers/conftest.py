@@ -1,0 +1,13 @@
+"""What the tests with real programs share."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The home folder of a person, as the program is given it; it is not the HOME of the test's own process."""
+    folder = tmp_path / "person"
+    (folder / ".gemini").mkdir(parents=True)
+    return folder
