@@ -66,7 +66,7 @@ async def test_a_new_stream_takes_the_place_of_the_old_one(workspace: Path) -> N
 
 
 async def test_a_quiet_stream_is_kept_alive(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.ide.http_transport.KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr("isthmus.ide.gemini.http_transport.KEEP_ALIVE_SECONDS", 0.05)
     async with running_companion(workspace) as companion, bare_agent(companion) as agent:
         await agent.initialize()
         headers = {"accept": "text/event-stream", **agent.session}
@@ -208,7 +208,7 @@ async def test_views_of_an_agent_that_went_away_are_closed_and_those_of_others_s
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
-    monkeypatch.setattr("isthmus.ide.session.LOST_STREAM_SECONDS", 0.2)
+    monkeypatch.setattr("isthmus.ide.gemini.session.LOST_STREAM_SECONDS", 0.2)
 
     async def propose(agent: BareAgent, name: str) -> None:
         arguments = {"filePath": str(workspace / name), "newContent": "new\n"}

@@ -156,7 +156,7 @@ def exec_command(
     """
     import shutil
 
-    from isthmus.ide.discovery import agent_environment
+    from isthmus.ide.gemini.discovery import agent_environment
 
     program = shutil.which(arguments[0])
     if program is None:

@@ -102,7 +102,7 @@ class EditorDirectory:
         await asyncio.gather(*(peer.aclose() for peer in self._peers.values()), return_exceptions=True)
 
     async def _peer(self, workspace: Path) -> "IdePeer | None":
-        from isthmus.ide.finding import find_companions
+        from isthmus.ide.gemini.finding import find_companions
 
         async with self._lock:
             if (known := self._peers.get(workspace)) is not None:

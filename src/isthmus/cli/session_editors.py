@@ -111,7 +111,7 @@ class SessionEditors:
 
     async def _connect(self, server: McpServerSettings) -> "IdePeer | None":
         """The companion at an endpoint; None when it is something else, or nothing."""
-        from isthmus.ide.finding import RemoteEndpoint, named_companion
+        from isthmus.ide.gemini.finding import RemoteEndpoint, named_companion
         from isthmus.ide.peer import IdeError, IdePeer
 
         headers = {name: str(text) for name, text in (server.headers or {}).items()}

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from isthmus.errors import IsthmusError
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import ControlServer
-from isthmus.ide.discovery import DiscoveryFile
 from isthmus.ide.editor import Editor, EditorError
-from isthmus.ide.http_gate import Gate
-from isthmus.ide.http_server import Server
-from isthmus.ide.http_transport import McpEndpoint
+from isthmus.ide.gemini.discovery import DiscoveryFile
+from isthmus.ide.gemini.http_gate import Gate
+from isthmus.ide.gemini.http_server import Server
+from isthmus.ide.gemini.http_transport import McpEndpoint
+from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.processes import process_is_alive
-from isthmus.ide.session import SessionTable
 from isthmus.ide.survival import Life, LifeFile
 from isthmus.places import data_directory, runtime_directory
 

@@ -17,8 +17,7 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.asked_review import AskedReview, Outcome
 from isthmus.ide.context import IdeContext
-from isthmus.ide.finding import Companion, Found, find_companions
-from isthmus.ide.gemini_client import (
+from isthmus.ide.gemini.client_wire import (
     ContextUpdated,
     ReviewAccepted,
     ReviewRejected,
@@ -26,6 +25,7 @@ from isthmus.ide.gemini_client import (
     closed_content,
     meaning,
 )
+from isthmus.ide.gemini.finding import Companion, Found, find_companions
 from isthmus.ide.mcp_client import Told, ToolOutcome
 from isthmus.ide.review import Rejected
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
@@ -33,7 +33,7 @@ from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from isthmus.ide.mcp_http import McpConnection, StreamEnd
+    from isthmus.ide.gemini.mcp_http import McpConnection, StreamEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,11 @@ class IdePeer:
         found = await asyncio.to_thread(self._find, self._workspace, self._environment)
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
         for companion in found.companions:
-            from isthmus.ide.mcp_http import Endpoint, McpConnection, McpError  # httpx2 only when there is an IDE
+            from isthmus.ide.gemini.mcp_http import (  # httpx2 only when there is an IDE
+                Endpoint,
+                McpConnection,
+                McpError,
+            )
 
             connection = McpConnection(Endpoint(companion.port, companion.token, remote=companion.remote), self._told)
             try:
@@ -249,7 +253,7 @@ class IdePeer:
 
     async def _follow(self) -> None:
         """Keep the stream of notifications open, for ever."""
-        from isthmus.ide.mcp_http import StreamEnd
+        from isthmus.ide.gemini.mcp_http import StreamEnd
 
         delay = self._deadlines.retry_first
         while True:
@@ -278,7 +282,7 @@ class IdePeer:
             delay = min(delay * 2, self._deadlines.retry_last)
 
     async def _listen(self) -> "StreamEnd":
-        from isthmus.ide.mcp_http import StreamEnd
+        from isthmus.ide.gemini.mcp_http import StreamEnd
 
         assert self._connection is not None  # noqa: S101 - set before the first call
         listening = asyncio.create_task(self._connection.listen(self._opened))
@@ -328,7 +332,7 @@ class IdePeer:
     # Calling and being told
 
     async def _call(self, tool: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
-        from isthmus.ide.mcp_http import McpError, SessionEndedError, UnreachableError
+        from isthmus.ide.gemini.mcp_http import McpError, SessionEndedError, UnreachableError
 
         for attempt in (1, 2):
             if self._connection is None or not await _within(self._connected.wait(), self._deadlines.connect):

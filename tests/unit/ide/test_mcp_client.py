@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.ide.context import IdeContext
-from isthmus.ide.gemini_client import (
+from isthmus.ide.gemini.client_wire import (
     ContextUpdated,
     Meaning,
     ReviewAccepted,

@@ -14,9 +14,9 @@ from starlette.responses import Response, StreamingResponse
 
 from isthmus.ide import mcp_peer
 from isthmus.ide.companion import Companion
-from isthmus.ide.gemini_tools import call_tool
-from isthmus.ide.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
-from isthmus.ide.session import Session, SessionTable
+from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
+from isthmus.ide.gemini.session import Session, SessionTable
+from isthmus.ide.gemini.tools import call_tool
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.finding import Found, find_companions, process_ancestors
+from isthmus.ide.gemini.finding import Found, find_companions, process_ancestors
 from support.surroundings import Surroundings
 
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 from uuid import uuid4
 
 from isthmus import __version__
-from isthmus.ide import gemini
 from isthmus.ide.context import IdeContext
+from isthmus.ide.gemini import wire
 from isthmus.ide.mcp_peer import ClientInfo, McpPeer, encode
 from isthmus.ide.review import DiffReview
 
@@ -91,7 +91,7 @@ class Session:
     """One agent CLI: its MCP connection and its event log. A :class:`~isthmus.ide.companion.Client`."""
 
     def __init__(self, session_id: str, epoch: str, now: float, client: ClientInfo | None = None) -> None:
-        self.peer = McpPeer("isthmus-companion", __version__, gemini.TOOLS, client)
+        self.peer = McpPeer("isthmus-companion", __version__, wire.TOOLS, client)
         self.log = EventLog(epoch)
         self.wake = asyncio.Event()
         self.stream: object | None = None
@@ -113,7 +113,7 @@ class Session:
     @property
     def title(self) -> str:
         """The client as a person knows it."""
-        return gemini.client_title(self.client_name)
+        return wire.client_title(self.client_name)
 
     @property
     def connected(self) -> bool:
@@ -131,7 +131,7 @@ class Session:
 
     def decided(self, review: DiffReview) -> str | None:
         """Queue the decision; the text, if any, is to be shown to the person."""
-        decision = gemini.decision_notification(review, self.client_name)
+        decision = wire.decision_notification(review, self.client_name)
         if decision is None:
             return None
         self.log.append(encode(decision.message), review.file_path)
@@ -141,7 +141,7 @@ class Session:
 
 @lru_cache(maxsize=1)
 def _encoded(context: IdeContext) -> bytes:
-    return encode(gemini.context_notification(context))
+    return encode(wire.context_notification(context))
 
 
 class SessionTable:

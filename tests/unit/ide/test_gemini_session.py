@@ -3,8 +3,8 @@
 import pytest
 
 from isthmus.ide.context import IdeContext, WorkspaceState
+from isthmus.ide.gemini.session import EventLog, Session, SessionTable
 from isthmus.ide.mcp_peer import ClientInfo
-from isthmus.ide.session import EventLog, Session, SessionTable
 
 _CLIENT = ClientInfo("client", "1", "2025-06-18")
 
@@ -35,8 +35,8 @@ def test_a_stream_starts_after_the_event_that_the_client_names_or_after_the_last
 def test_what_was_sent_is_forgotten_when_it_is_large_and_what_was_not_sent_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("isthmus.ide.session.KEPT_BYTES", 10)
-    monkeypatch.setattr("isthmus.ide.session.UNSENT_BYTES", 100)
+    monkeypatch.setattr("isthmus.ide.gemini.session.KEPT_BYTES", 10)
+    monkeypatch.setattr("isthmus.ide.gemini.session.UNSENT_BYTES", 100)
     log = EventLog("e")
     for _ in range(5):
         log.append(b"x" * 8)

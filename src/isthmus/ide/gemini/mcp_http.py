@@ -17,7 +17,7 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide import mcp_client
 from isthmus.ide.checked_transport import CheckedTransport
-from isthmus.ide.finding import RemoteEndpoint
+from isthmus.ide.gemini.finding import RemoteEndpoint
 from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
 from isthmus.ide.mcp_peer import METHOD_NOT_FOUND, Message, encode
 

@@ -1,7 +1,7 @@
 """Spec 1 as the side of the agent reads it: decisions and final contents out of what a companion sends. No I/O.
 
 The document and the real companions differ (a final content comes as JSON or as it is, a closed view has a message of
-its own in old ones): all of it is read. What the companion's side sends is in :mod:`gemini`.
+its own in old ones): all of it is read. What the companion's side sends is in :mod:`~isthmus.ide.gemini.wire`.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from isthmus.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.context import IdeContext, context_from_json, normalise
-from isthmus.ide.gemini import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
+from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
 from isthmus.ide.mcp_client import Told, ToolOutcome
 
 DIFF_CLOSED = "ide/diffClosed"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.discovery import node_temporary_directory
+from isthmus.ide.gemini.discovery import node_temporary_directory
 from isthmus.ide.processes import process_is_alive
 
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")

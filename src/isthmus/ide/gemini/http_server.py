@@ -11,7 +11,7 @@ from collections.abc import Generator
 
 import uvicorn
 
-from isthmus.ide.http_transport import McpEndpoint
+from isthmus.ide.gemini.http_transport import McpEndpoint
 
 MAXIMUM_CONNECTIONS = 256
 KEEP_ALIVE_SECONDS = 75

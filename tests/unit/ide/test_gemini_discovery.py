@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.discovery import DiscoveryFile, agent_environment, node_temporary_directory
 from isthmus.ide.editor import EditorIdentity
+from isthmus.ide.gemini.discovery import DiscoveryFile, agent_environment, node_temporary_directory
 
 _IDENTITY = EditorIdentity("vim", "Vim", 4711)
 
