@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from isthmus.editors.event_queue import EventQueue
 from isthmus.files import read_regular, write_atomic
@@ -23,7 +24,9 @@ from isthmus.ide.editor import (
     EditorEvent,
     EditorGoneError,
     EditorIdentity,
+    Execution,
     FileMentioned,
+    NotAvailableError,
     OpenFile,
     Position,
     Range,
@@ -43,6 +46,15 @@ from isthmus.text import (
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 
 
+_UNAVAILABLE: Mapping[Capability, str] = MappingProxyType(
+    {
+        Capability.CONFIRM: "it has no screen to ask on; answer with `isthmus ide answer`",
+        Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter",
+        Capability.TERMINAL: "it opens no terminals; start agents with `isthmus companion exec`",
+    }
+)
+
+
 @dataclass(slots=True)
 class _Buffer:
     focused_at: float
@@ -59,7 +71,10 @@ class _View:
 class HeadlessEditor:
     """An :class:`~isthmus.ide.editor.Editor` without a screen."""
 
-    def __init__(self, folders: Sequence[str], *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, folders: Sequence[str], *, is_trusted: bool | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._is_trusted = is_trusted
         self._messages: list[str] = []
         self._folders = tuple(folders)
         self._clock = clock
@@ -77,8 +92,13 @@ class HeadlessEditor:
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:
-        """Nothing is missing."""
-        return {}
+        """What needs a screen, a kernel or terminals."""
+        return _UNAVAILABLE
+
+    @property
+    def is_trusted(self) -> bool | None:
+        """What it was started with."""
+        return self._is_trusted
 
     def changes(self) -> AsyncIterator[EditorEvent]:
         """What the person does, until :meth:`quit`."""
@@ -162,6 +182,27 @@ class HeadlessEditor:
             raise EditorError(f"{path} could not be written: {error}") from error
         buffer.unsaved = None
         self._tell(ContextChanged())
+
+    async def text(self, path: str) -> str | None:
+        """With what :meth:`edit` typed."""
+        self._require_present()
+        path = absolute(path)
+        return self._text(path).text if path in self._buffers else None
+
+    async def confirm(self, title: str, text: str) -> bool:
+        """Never: the person answers with ``isthmus ide`` instead."""
+        raise self._not_available(Capability.CONFIRM)
+
+    async def execute_code(self, code: str) -> Execution:
+        """Never."""
+        raise self._not_available(Capability.EXECUTE)
+
+    async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
+        """Never."""
+        raise self._not_available(Capability.TERMINAL)
+
+    def _not_available(self, capability: Capability) -> NotAvailableError:
+        return NotAvailableError(self.identity, _UNAVAILABLE[capability])
 
     async def show_message(self, text: str) -> None:
         """Keep it for ``isthmus ide status``; the newest twenty stay."""

@@ -338,6 +338,26 @@ function session.close_file(path)
   changed()
 end
 
+function session.text(path)
+  local buffer = find_buffer(path)
+  if not buffer or not vim.bo[buffer].buflisted then
+    return vim.NIL
+  end
+  fn.bufload(buffer)
+  return {
+    lines = api.nvim_buf_get_lines(buffer, 0, -1, true),
+    fileformat = vim.bo[buffer].fileformat,
+    endofline = vim.bo[buffer].endofline,
+    bomb = vim.bo[buffer].bomb,
+  }
+end
+
+function session.set_environment(variables)
+  for name, value in pairs(variables) do
+    vim.env[name] = value or nil
+  end
+end
+
 function session.is_dirty(path)
   local buffer = find_buffer(path)
   if not buffer or not vim.bo[buffer].buflisted then

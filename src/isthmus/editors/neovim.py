@@ -32,7 +32,9 @@ from isthmus.ide.editor import (
     EditorEvent,
     EditorGoneError,
     EditorIdentity,
+    Execution,
     FileMentioned,
+    NotAvailableError,
     OpenFile,
     Range,
     WorkspaceChanged,
@@ -42,6 +44,12 @@ from isthmus.ide.review import DiffReview
 OLDEST_VERSION: Final = (0, 8, 0)
 MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
 
+_UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
+    {
+        Capability.CONFIRM: "answer with `isthmus ide answer`",
+        Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter",
+    }
+)
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
 local channel, files, reviews = ...
@@ -110,8 +118,13 @@ class NeovimEditor:
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:
-        """Neovim can do everything."""
-        return MappingProxyType({})
+        """What Neovim has no such thing for."""
+        return _UNAVAILABLE
+
+    @property
+    def is_trusted(self) -> bool | None:
+        """None: Neovim has no such notion."""
+        return None
 
     async def start(self, timeout: float) -> None:
         """Connect and put the script in place; see :func:`attach`."""
@@ -218,6 +231,27 @@ class NeovimEditor:
     async def save(self, path: str) -> None:
         """``:write``, with the autocommands of the person. Never over a file that changed on disk meanwhile."""
         await self._command(path, "save", path)
+
+    async def text(self, path: str) -> str | None:
+        """See the port."""
+        text = await self._command(path, "text", path)
+        return None if text is None else BufferText.from_neovim(text).text()
+
+    async def confirm(self, title: str, text: str) -> bool:
+        """See the port."""
+        raise NotAvailableError(self.identity, _UNAVAILABLE[Capability.CONFIRM])
+
+    async def execute_code(self, code: str) -> Execution:
+        """Never: it has no notebooks."""
+        raise NotAvailableError(self.identity, _UNAVAILABLE[Capability.EXECUTE])
+
+    async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
+        """Sets them in Neovim itself, whose terminals and jobs inherit them."""
+        await self._command(
+            "terminals",
+            "set_environment",
+            {name: False if value is None else value for name, value in variables.items()},
+        )
 
     async def show_message(self, text: str) -> None:
         """One line at the bottom of the screen, cut to its width; it is in ``:messages``."""

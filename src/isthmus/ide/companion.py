@@ -15,7 +15,7 @@ from typing import Protocol, assert_never
 from uuid import uuid4
 
 from isthmus.files import require_regular
-from isthmus.ide.context import ContextTracker, IdeContext
+from isthmus.ide.context_tracker import ContextTracker, EditorContext
 from isthmus.ide.editor import (
     ContextChanged,
     DiagnosticsChanged,
@@ -55,8 +55,19 @@ class Client(Protocol):
         """Whether it would hear of a decision right now; one that lost its connection may come back."""
         ...
 
-    def context(self, context: IdeContext) -> None:
+    def context_changed(self, context: EditorContext) -> None:
         """The person looks at something else now."""
+        ...
+
+    def mentioned(self, mention: FileMentioned) -> None:
+        """The person wants the agent to look at a file."""
+        ...
+
+    def review_closed(self, review: DiffReview) -> None:
+        """A review of this client ended without the person's decision, and not by :meth:`Companion.close_diff`.
+
+        It was replaced by a newer one of the same client, or the editor or the companion ends.
+        """
         ...
 
     def asked_again(self, file_path: str) -> None:
@@ -126,7 +137,7 @@ class Companion:
             await self._close_view(review.id)
         await self._announce()
 
-    async def context(self) -> IdeContext:
+    async def context(self) -> EditorContext:
         """What the person looks at right now."""
         await self._refresh()
         return self._tracker.latest
@@ -151,6 +162,7 @@ class Companion:
         try:
             if former is not None:
                 await self._close_view(former.id)
+                client.review_closed(former)
             await self.editor.open_diff(review)
         except BaseException:
             # Also when the client cancelled its call: a view that appears all the same is closed.
@@ -228,8 +240,11 @@ class Companion:
                 await self._decide(self.reviews.accept(review_id, content))
             case DiffRejected(review_id):
                 await self._decide(self.reviews.reject(review_id))
-            case DiagnosticsChanged() | FileMentioned():
-                pass  # spec 1 has no message for them; a mention also selects its lines, which is a context change
+            case FileMentioned():
+                for client in self.clients:
+                    client.mentioned(event)
+            case DiagnosticsChanged():
+                pass  # no protocol has a message for it that a real client heeds
             case _:
                 assert_never(event)
 
@@ -257,10 +272,10 @@ class Companion:
             files = ()
         except EditorError:
             return  # a busy editor: what was known last stays true until the next change
-        context = self._tracker.update(files)
+        context = self._tracker.update(files, self.editor.is_trusted)
         if context is not None:
             for client in self.clients:
-                client.context(context)
+                client.context_changed(context)
 
     async def _close_view(self, review_id: str) -> str | None:
         try:

@@ -1,26 +1,22 @@
-"""What the person looks at, as spec 1 section II sends it, and the tracker that decides what is sent when.
+"""What the person looks at, as spec 1 section II sends it and as our own agent's prompt has it.
 
-Positions here are spec 1's: 1-based line and character (UTF-16 units). No I/O and no clock: the tracker is given the
-time and the editor's snapshot. Both ends limit in the same way: :func:`normalise` is what the receiving CLI does.
+Positions here are spec 1's: 1-based line and character (UTF-16 units). No I/O. Both ends limit in the same way:
+:func:`normalise` is what the receiving CLI does. What is sent when is decided in :mod:`context_tracker`.
 """
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import Any, cast
 
 from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
+from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import OpenFile
 
 MAXIMUM_FILES = 10
 MAXIMUM_SELECTION_UNITS = 16384
 """UTF-16 code units, as the real CLI counts the document's 16 KB; the mark of a cut is within."""
 CUT_MARK = "... [TRUNCATED]"
-DEBOUNCE_SECONDS = 0.050
-LONGEST_WAIT_SECONDS = 0.250
-"""A change that keeps coming is sent at least this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +114,22 @@ def _readable(entries: list[object]) -> Iterable[File]:
             continue
 
 
+def ide_context(context: EditorContext) -> IdeContext:
+    """The editor's context in the form and with the limits of spec 1. Timestamps are in ms, for ordering only."""
+    entries = [File(file.path, _milliseconds(file)) for file in context.files]
+    if (active := context.active_file) is not None:
+        # The receiver takes the newest for the active one, so the active one has to be strictly the newest.
+        newest = max(entry.timestamp for entry in entries)
+        newest += any(entry.timestamp == newest for entry in entries[1:])
+        cursor = Cursor(active.cursor.line + 1, active.cursor.character + 1) if active.cursor else None
+        entries[0] = File(active.path, newest, True, cursor, active.selection.text if active.selection else None)
+    return normalise(IdeContext(WorkspaceState(tuple(entries), context.is_trusted)))
+
+
+def _milliseconds(file: OpenFile) -> int:
+    return int(file.focused_at * 1000)
+
+
 def normalise(context: IdeContext) -> IdeContext:
     """What the receiver keeps: newest first, only the newest may be active, 10 files, 16384 units of selected text.
 
@@ -149,76 +161,3 @@ def cut_selection(text: str) -> str:
 
 def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-class ContextTracker:
-    """Decides when a context is due and what is in it.
-
-    Times are seconds of any monotonic clock. A due time is 50 ms after the last change, but never more than 250 ms
-    after the first one that has not been sent.
-    """
-
-    def __init__(self, exists: Callable[[str], bool] = os.path.isfile) -> None:
-        self._exists = exists
-        self._first: float | None = None
-        self._due: float | None = None
-        self._active: str | None = None
-        self._latest = IdeContext(WorkspaceState(()))
-
-    @property
-    def due(self) -> float | None:
-        """When the editor is to be read; None while there is nothing to send."""
-        return self._due
-
-    @property
-    def latest(self) -> IdeContext:
-        """The last context that :meth:`update` made: what a client that has just connected is sent."""
-        return self._latest
-
-    def changed(self, now: float) -> None:
-        """Note that something changed."""
-        if self._first is None:
-            self._first = now
-        self._due = min(now + DEBOUNCE_SECONDS, self._first + LONGEST_WAIT_SECONDS)
-
-    def reading(self) -> None:
-        """The editor's snapshot is taken now; what changes from here on is due again."""
-        self._first = self._due = None
-
-    def update(self, files: Iterable[OpenFile], is_trusted: bool | None = None) -> IdeContext | None:
-        """Take the editor's snapshot; the context to send, or None when it equals the one before."""
-        context = self._context(files, is_trusted)
-        if context == self._latest:
-            return None
-        self._latest = context
-        return context
-
-    def _context(self, files: Iterable[OpenFile], is_trusted: bool | None) -> IdeContext:
-        existing = [file for file in files if _sendable(file.path) and self._exists(file.path)]
-        active = next((file for file in existing if file.is_active), None)
-        active = active or next((file for file in existing if file.path == self._active), None)
-        self._active = active.path if active else None
-        newest = max((_milliseconds(file) for file in existing), default=0)
-        # The receiver takes the newest for the active one, so the active one has to be strictly the newest.
-        rest = [file for file in existing if file is not active]
-        others = [File(file.path, _milliseconds(file)) for file in sorted(rest, key=lambda file: -file.focused_at)]
-        if active is None:
-            return normalise(IdeContext(WorkspaceState(tuple(others), is_trusted)))
-        newest += any(file.timestamp == newest for file in others)
-        cursor = Cursor(active.cursor.line + 1, active.cursor.character + 1) if active.cursor else None
-        selected = active.selection.text if active.selection else None
-        entry = File(active.path, newest, True, cursor, selected)
-        return normalise(IdeContext(WorkspaceState((entry, *others), is_trusted)))
-
-
-def _milliseconds(file: OpenFile) -> int:
-    return int(file.focused_at * 1000)
-
-
-def _sendable(path: str) -> bool:
-    """Absolute, and text: JSON cannot carry a name that is not Unicode."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return PurePath(path).is_absolute()

@@ -63,6 +63,7 @@ class OpenFile:
     ``focused_at`` is when it last had the focus, Unix time in seconds (opened in the background: when opened).
     ``is_active`` is true for at most one file: the one with the focus, or, while the focus is in something that is no
     file (terminal, file tree, diff view), the one that had it last.
+    ``language_id`` is LSP's ("python"), ``line_count`` that of the text in the editor; None: the editor does not say.
     ``cursor`` and ``selection`` may be given for any file; only those of the active one leave the companion.
     """
 
@@ -73,6 +74,7 @@ class OpenFile:
     selection: Selection | None = None
     is_dirty: bool = False
     language_id: str | None = None
+    line_count: int | None = None
 
 
 class Severity(StrEnum):
@@ -112,10 +114,53 @@ class Capability(StrEnum):
     """What an editor may lack; whatever is not listed here every editor has."""
 
     DIFF = "diff"
+    """open_diff, close_diff"""
+    OPEN = "open"
+    """open_file"""
+    CLOSE = "close"
+    """close_file"""
+    TEXT = "text"
+    """text, which then is only on disk"""
+    DIRTY = "dirty"
+    """is_dirty, and OpenFile.is_dirty"""
     DIAGNOSTICS = "diagnostics"
     SELECTION = "selection"
+    """OpenFile.cursor and OpenFile.selection"""
     SAVE = "save"
     MESSAGE = "message"
+    """show_message"""
+    CONFIRM = "confirm"
+    """confirm"""
+    EXECUTE = "execute"
+    """execute_code"""
+    TERMINAL = "terminal"
+    """set_terminal_environment"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionText:
+    """What the code wrote, or the text form of a value. Without terminal colours."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionImage:
+    """An image that the code showed; ``data`` is the file's bytes, ``mime_type`` image/png or image/jpeg."""
+
+    data: bytes
+    mime_type: str
+
+
+ExecutionOutput: TypeAlias = ExecutionText | ExecutionImage
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How code ended in a kernel: its outputs in order; ``is_error``: it raised, the traceback is the last output."""
+
+    outputs: tuple[ExecutionOutput, ...] = ()
+    is_error: bool = False
 
 
 # What an editor tells. A closed union: match with assert_never.
@@ -190,6 +235,14 @@ class Editor(Protocol):
         """
         ...
 
+    @property
+    def is_trusted(self) -> bool | None:
+        """Whether the person trusts the workspace, as the editor knows it; None: it has no such notion.
+
+        :class:`WorkspaceChanged` tells of a change.
+        """
+        ...
+
     def changes(self) -> AsyncIterator[EditorEvent]:
         """Everything that happens from the first iteration on, in order. Ends when the editor quits.
 
@@ -256,8 +309,37 @@ class Editor(Protocol):
         """
         ...
 
+    async def text(self, path: str) -> str | None:
+        """The text of an open file as the person sees it, unsaved changes included; None when it is not open.
+
+        Line ends are as in the file.
+        """
+        ...
+
     async def show_message(self, text: str) -> None:
         """Tell the person something, without waiting for them."""
+        ...
+
+    async def confirm(self, title: str, text: str) -> bool:
+        """Ask the person a question that is answered by yes or no, and wait; closing it is a no.
+
+        ``title`` is one line ("Claude Code wants to run code in analysis.ipynb"), ``text`` what it is about, of any
+        length. There is no deadline: the caller cancels, and the question is closed.
+        """
+        ...
+
+    async def execute_code(self, code: str) -> Execution:
+        """Run code in the kernel of the open notebook that has, or had last, the focus; its state lasts.
+
+        Does not ask the person: the caller has. Cancelling interrupts the kernel and leaves its state.
+
+        Raises:
+            EditorError: no notebook is open, or its kernel does not run or died.
+        """
+        ...
+
+    async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
+        """Set variables for the terminals that are opened inside the editor from now on; None takes one away."""
         ...
 
     async def aclose(self) -> None:

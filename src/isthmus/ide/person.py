@@ -53,7 +53,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
             {"id": client.id, "title": client.title, "connected": client.connected} for client in companion.clients
         ],
         "diffs": [_review(review) for review in companion.reviews.all()],
-        "context": context.to_json(await companion.context()),
+        "context": context.to_json(context.ide_context(await companion.context())),
         "messages": list(editor.messages) if isinstance(editor, Hands) else [],
     }
 
@@ -154,7 +154,7 @@ PERMISSIONS = frozenset({"accept"})
 
 
 async def _seen(companion: Companion) -> JsonObject:
-    return {"context": context.to_json(await companion.context())}
+    return {"context": context.to_json(context.ide_context(await companion.context()))}
 
 
 def _find(companion: Companion, request: JsonObject) -> DiffReview:

@@ -9,8 +9,8 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
-from isthmus.ide.context import IdeContext
-from isthmus.ide.editor import EditorError
+from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.editor import EditorError, FileMentioned
 from isthmus.ide.person import COMMANDS
 from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
 from support.waiting import eventually_async
@@ -26,10 +26,18 @@ class Recorder:
     title: str = "A client"
     connected: bool = True
     warning: str | None = None
-    contexts: list[IdeContext] = field(default_factory=list[IdeContext])
+    contexts: list[EditorContext] = field(default_factory=list[EditorContext])
+    mentions: list[FileMentioned] = field(default_factory=list[FileMentioned])
+    closed: list[DiffReview] = field(default_factory=list[DiffReview])
     decisions: list[DiffReview] = field(default_factory=list[DiffReview])
 
-    def context(self, context: IdeContext) -> None:
+    def mentioned(self, mention: FileMentioned) -> None:
+        self.mentions.append(mention)
+
+    def review_closed(self, review: DiffReview) -> None:
+        self.closed.append(review)
+
+    def context_changed(self, context: EditorContext) -> None:
         self.contexts.append(context)
 
     def asked_again(self, file_path: str) -> None:

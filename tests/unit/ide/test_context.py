@@ -7,16 +7,17 @@ from hypothesis import strategies as st
 from isthmus.errors import DecodeError
 from isthmus.ide.context import (
     CUT_MARK,
-    ContextTracker,
     Cursor,
     File,
     IdeContext,
     WorkspaceState,
     context_from_json,
     cut_selection,
+    ide_context,
     normalise,
     to_json,
 )
+from isthmus.ide.context_tracker import ContextTracker, EditorContext
 from isthmus.ide.editor import OpenFile, Position, Range, Selection
 
 _TEXT = st.text(max_size=5)
@@ -114,8 +115,9 @@ def _tracker(*missing: str) -> ContextTracker:
     return ContextTracker(lambda path: path not in missing)
 
 
-def _files(context: IdeContext | None) -> list[File]:
-    assert context is not None
+def _files(sent: EditorContext | None) -> list[File]:
+    assert sent is not None
+    context = ide_context(sent)
     assert context.workspace_state is not None
     return list(context.workspace_state.open_files or ())
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.ide.context import IdeContext, WorkspaceState
+from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.gemini.session import EventLog, Session, SessionTable
 from isthmus.ide.mcp_peer import ClientInfo
 
@@ -148,7 +148,7 @@ def test_only_the_newest_context_waits_for_a_slow_client() -> None:
     session = _table([0.0]).create()
     assert session is not None
     for trusted in (True, False):
-        session.context(IdeContext(WorkspaceState((), trusted)))
+        session.context_changed(EditorContext((), trusted))
     ((number, data),) = session.log.after(0)
     assert number == 2
     assert b'"isTrusted":false' in data

@@ -162,7 +162,7 @@ class McpEndpoint:
         key = self._sessions.attach_stream(session)
         try:
             position = log.position(last_event_id)
-            session.context(await self._companion.context())
+            session.send_context(await self._companion.context())
             yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             while True:
                 session.wake.clear()

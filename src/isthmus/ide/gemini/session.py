@@ -11,7 +11,9 @@ from functools import lru_cache
 from uuid import uuid4
 
 from isthmus import __version__
-from isthmus.ide.context import IdeContext
+from isthmus.ide.context import IdeContext, ide_context
+from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
 from isthmus.ide.mcp_peer import ClientInfo, McpPeer, encode
 from isthmus.ide.review import DiffReview
@@ -99,6 +101,7 @@ class Session:
         self.seen = now
         self.stream_lost: float | None = None
         self._id = session_id
+        self._context: bytes | None = None
 
     @property
     def id(self) -> str:
@@ -120,10 +123,22 @@ class Session:
         """Whether a stream is open."""
         return self.stream is not None
 
-    def context(self, context: IdeContext) -> None:
+    def context_changed(self, context: EditorContext) -> None:
+        """Queue the context, unless this client would see no difference."""
+        if _encoded(ide_context(context)) != self._context:
+            self.send_context(context)
+
+    def send_context(self, context: EditorContext) -> None:
         """Queue the context; it takes the place of one that is still queued."""
-        self.log.replace(_encoded(context))
+        self._context = _encoded(ide_context(context))
+        self.log.replace(self._context)
         self.wake.set()
+
+    def mentioned(self, mention: FileMentioned) -> None:
+        """Nothing: spec 1 has no message for it. Editors also select the lines, which is a change of context."""
+
+    def review_closed(self, review: DiffReview) -> None:
+        """Nothing: openDiff was answered when the view was shown, and the client was not asked for more."""
 
     def asked_again(self, file_path: str) -> None:
         """Forget the decisions of older reviews: clients tell reviews by their paths and would take one for the new."""

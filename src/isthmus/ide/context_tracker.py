@@ -1,0 +1,94 @@
+"""Decides when what the person looks at is told to the agents, and what of it. Knows no wire.
+
+No I/O and no clock: the tracker is given the time and the editor's snapshot. Each wire brings the context into its own
+form and limits: spec 1 in :mod:`context`, spec 3 in :mod:`isthmus.ide.claude.wire`.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from isthmus.ide.editor import OpenFile
+
+DEBOUNCE_SECONDS = 0.050
+LONGEST_WAIT_SECONDS = 0.250
+"""A change that keeps coming is sent at least this often."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditorContext:
+    """What the person looks at. ``files`` are those that agents may know of, the active one first, then by last focus.
+
+    All of them exist on disk. At most the first is active; only it may have a cursor and a selection.
+    """
+
+    files: tuple[OpenFile, ...] = ()
+    is_trusted: bool | None = None
+
+    @property
+    def active_file(self) -> OpenFile | None:
+        """The file that has the focus, or had it last."""
+        return self.files[0] if self.files and self.files[0].is_active else None
+
+
+class ContextTracker:
+    """Decides when a context is due and what is in it.
+
+    Times are seconds of any monotonic clock. A due time is 50 ms after the last change, but never more than 250 ms
+    after the first one that has not been sent.
+    """
+
+    def __init__(self, exists: Callable[[str], bool] = os.path.isfile) -> None:
+        self._exists = exists
+        self._first: float | None = None
+        self._due: float | None = None
+        self._active: str | None = None
+        self._latest = EditorContext()
+
+    @property
+    def due(self) -> float | None:
+        """When the editor is to be read; None while there is nothing to send."""
+        return self._due
+
+    @property
+    def latest(self) -> EditorContext:
+        """The last context that :meth:`update` made: what a client that has just connected is sent."""
+        return self._latest
+
+    def changed(self, now: float) -> None:
+        """Note that something changed."""
+        if self._first is None:
+            self._first = now
+        self._due = min(now + DEBOUNCE_SECONDS, self._first + LONGEST_WAIT_SECONDS)
+
+    def reading(self) -> None:
+        """The editor's snapshot is taken now; what changes from here on is due again."""
+        self._first = self._due = None
+
+    def update(self, files: Iterable[OpenFile], is_trusted: bool | None = None) -> EditorContext | None:
+        """Take the editor's snapshot; the context to send, or None when it equals the one before."""
+        context = self._context(files, is_trusted)
+        if context == self._latest:
+            return None
+        self._latest = context
+        return context
+
+    def _context(self, files: Iterable[OpenFile], is_trusted: bool | None) -> EditorContext:
+        existing = [file for file in files if _sendable(file.path) and self._exists(file.path)]
+        active = next((file for file in existing if file.is_active), None)
+        active = active or next((file for file in existing if file.path == self._active), None)
+        self._active = active.path if active else None
+        rest = sorted((file for file in existing if file is not active), key=lambda file: -file.focused_at)
+        others = tuple(replace(file, is_active=False, cursor=None, selection=None) for file in rest)
+        first = () if active is None else (replace(active, is_active=True),)
+        return EditorContext(first + others, is_trusted)
+
+
+def _sendable(path: str) -> bool:
+    """Absolute, and text: JSON cannot carry a name that is not Unicode."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return PurePath(path).is_absolute()
