@@ -5,21 +5,19 @@ port the environment names, then the IDE we run in, then living ones, then newer
 reason. Nothing is connected to and nothing removed here.
 """
 
-import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject
+from isthmus.ide.discovery_file import UnusableFileError, mismatch, number, port_number, read_object
 from isthmus.ide.gemini.discovery import node_temporary_directory
 from isthmus.ide.processes import process_is_alive
 
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
-_MAXIMUM_FILE_BYTES = 64 * 1024
 _MAXIMUM_LEVELS = 32
 
 
@@ -97,9 +95,9 @@ def find_companions(
     usable: list[Companion] = []
     rejected: list[Rejected] = []
     for path in _files(environment):
-        read = _read(path)
-        if isinstance(read, Companion) and (mismatch := _mismatch(root, read.folders)):
-            read = Rejected(read.source, mismatch)
+        read = read_companion(path)
+        if isinstance(read, Companion) and (reason := mismatch(root, read.folders)):
+            read = Rejected(read.source, reason)
         if isinstance(read, Companion):
             usable.append(read)
         else:
@@ -121,8 +119,8 @@ class _Rank:
         ancestors: Callable[[], Sequence[int]],
         is_alive: Callable[[int], bool],
     ) -> None:
-        self._port = _number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
-        named = _number(environment.get("GEMINI_CLI_IDE_PID"))
+        self._port = number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
+        named = number(environment.get("GEMINI_CLI_IDE_PID"))
         above = ([named] if named else []) + list(ancestors())
         self._distance = {pid: distance for distance, pid in reversed(list(enumerate(above)))}
         self._is_alive = is_alive
@@ -144,24 +142,17 @@ def _files(environment: Mapping[str, str]) -> Iterator[Path]:
             yield folder / name
 
 
-def _read(path: Path) -> Companion | Rejected:
+def read_companion(path: Path) -> Companion | Rejected:
+    """What a discovery file of this protocol says, or why it is of no use to any client. Blocking file access."""
     try:
-        content = _own_file(path)
-        value = json.loads(content)
-    except _NotUsableError as error:
+        return _companion(path, read_object(path))
+    except UnusableFileError as error:
         return Rejected(str(path), str(error))
-    except OSError as error:
-        return Rejected(str(path), f"cannot be read: {error.strerror}")
-    except (ValueError, RecursionError) as error:
-        return Rejected(str(path), f"expected a JSON object: {error}")
-    if not isinstance(value, dict):
-        return Rejected(str(path), f"expected a JSON object, received {type(cast(object, value)).__name__}")
-    return _companion(path, cast("dict[str, Any]", value))
 
 
 def _companion(path: Path, value: JsonObject) -> Companion | Rejected:
-    port = _number(value.get("port"))
-    if port is None or not 0 < port < 65536:
+    port = port_number(value.get("port"))
+    if port is None:
         return Rejected(str(path), "expected port as a number from 1 to 65535")
     folders = value.get("workspacePath")
     if not isinstance(folders, str) or not folders:
@@ -186,50 +177,14 @@ def _companion(path: Path, value: JsonObject) -> Companion | Rejected:
 
 
 def _from_environment(root: str, environment: Mapping[str, str]) -> Companion | Rejected | None:
-    port = _number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
-    if port is None or not 0 < port < 65536:
+    port = port_number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
+    if port is None:
         return None
     source = "GEMINI_CLI_IDE_SERVER_PORT"
     folders = tuple(f for f in environment.get("GEMINI_CLI_IDE_WORKSPACE_PATH", "").split(os.pathsep) if f)
     if not folders:
         return Rejected(source, "expected GEMINI_CLI_IDE_WORKSPACE_PATH beside it, as there is no discovery file")
-    if mismatch := _mismatch(root, folders):
-        return Rejected(source, mismatch)
+    if reason := mismatch(root, folders):
+        return Rejected(source, reason)
     token = environment.get("GEMINI_CLI_IDE_AUTH_TOKEN")
-    return Companion(port, token, "ide", "IDE", _number(environment.get("GEMINI_CLI_IDE_PID")), folders, source)
-
-
-def _mismatch(root: str, folders: Sequence[str]) -> str | None:
-    """Why the workspace does not belong to these folders; None when it does."""
-    if any(Path(root).is_relative_to(os.path.realpath(folder)) for folder in folders):
-        return None
-    return f"its folders are {os.pathsep.join(folders)}, which do not contain {root}"
-
-
-def _own_file(path: Path) -> bytes:
-    """The content of a regular file that is ours; what somebody else wrote is not trusted."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise _NotUsableError("expected a regular file")
-        if status.st_uid != os.getuid():
-            raise _NotUsableError(f"it belongs to another user (uid {status.st_uid})")
-        if status.st_size > _MAXIMUM_FILE_BYTES:
-            raise _NotUsableError(f"expected at most {_MAXIMUM_FILE_BYTES} bytes")
-        return file.read(_MAXIMUM_FILE_BYTES)
-
-
-class _NotUsableError(Exception):
-    pass
-
-
-def _number(value: object) -> int | None:
-    """A number, or text that is one: real clients write either."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
-        return int(value)
-    return None
+    return Companion(port, token, "ide", "IDE", number(environment.get("GEMINI_CLI_IDE_PID")), folders, source)

@@ -1,0 +1,74 @@
+"""Reading the files by which IDEs announce themselves to agent CLIs, whatever the protocol.
+
+Only what all protocols share: the file is a regular one of this user, of bounded size, and holds a JSON object.
+Blocking file access. What the object means is in ``gemini/finding`` and ``claude/finding``.
+"""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, cast
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+
+MAXIMUM_FILE_BYTES = 64 * 1024
+
+
+class UnusableFileError(IsthmusError):
+    """A discovery file that no client can use; the text says why."""
+
+
+def read_object(path: Path) -> JsonObject:
+    """The JSON object in a regular file that is ours; what somebody else wrote is not trusted.
+
+    Raises:
+        UnusableFileError: it is not such a file, cannot be read, or holds no JSON object.
+    """
+    try:
+        value = json.loads(_own_file(path))
+    except OSError as error:
+        raise UnusableFileError(f"cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UnusableFileError(f"expected a JSON object: {error}") from error
+    if not isinstance(value, dict):
+        raise UnusableFileError(f"expected a JSON object, received {type(cast(object, value)).__name__}")
+    return cast("dict[str, Any]", value)
+
+
+def number(value: object) -> int | None:
+    """A number, or text that is one: real clients write either."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        return int(value)
+    return None
+
+
+def port_number(value: object) -> int | None:
+    """A number that can be a TCP port; None for anything else."""
+    port = number(value)
+    return port if port is not None and 0 < port < 65536 else None
+
+
+def mismatch(root: str, folders: tuple[str, ...]) -> str | None:
+    """Why a resolved folder does not lie in these workspace folders; None when it does."""
+    if any(Path(root).is_relative_to(os.path.realpath(folder)) for folder in folders):
+        return None
+    return f"its folders are {os.pathsep.join(folders)}, which do not contain {root}"
+
+
+def _own_file(path: Path) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnusableFileError("expected a regular file")
+        if status.st_uid != os.getuid():
+            raise UnusableFileError(f"it belongs to another user (uid {status.st_uid})")
+        if status.st_size > MAXIMUM_FILE_BYTES:
+            raise UnusableFileError(f"expected at most {MAXIMUM_FILE_BYTES} bytes")
+        return file.read(MAXIMUM_FILE_BYTES)
