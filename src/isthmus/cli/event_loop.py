@@ -9,7 +9,7 @@ import socket
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from isthmus.mcp_host.threads import in_thread
+from isthmus.threads import in_thread
 
 RESOLVE_SECONDS = 60.0
 """For the name of a host, in all; whoever connects has a deadline of its own."""

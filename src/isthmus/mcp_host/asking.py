@@ -28,7 +28,7 @@ from isthmus.mcp_host.server_questions import (
     url_question,
     without_stop,
 )
-from isthmus.mcp_host.threads import in_thread
+from isthmus.threads import in_thread
 from isthmus.tools.asking import (
     AskModel,
     AskPerson,

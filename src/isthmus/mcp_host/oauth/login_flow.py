@@ -35,7 +35,7 @@ from isthmus.mcp_host.oauth.messages import (
 )
 from isthmus.mcp_host.oauth.redirect import CATEGORY, RedirectReceiver, receiving
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
-from isthmus.mcp_host.threads import in_thread
+from isthmus.threads import in_thread
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 

@@ -38,5 +38,5 @@ async def in_thread(function: Callable[[], T], seconds: float) -> T:
         else:
             settle(outcome.set_result, result)
 
-    threading.Thread(target=run, name="isthmus-mcp-blocking", daemon=True).start()
+    threading.Thread(target=run, name="isthmus-blocking", daemon=True).start()
     return await asyncio.wait_for(outcome, seconds)

@@ -1,0 +1,34 @@
+"""``file:`` URIs of absolute paths, percent-encoded as LSP has them, and the careless forms that real programs send.
+
+Paths are strings as in the rest of the port: a name that is not UTF-8 holds surrogates (``os.fsdecode``).
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+_SCHEME = "file://"
+
+
+def file_uri(path: str) -> str:
+    """The URI of an absolute path, percent-encoded.
+
+    Raises:
+        ValueError: the path is not absolute.
+    """
+    return Path(path).as_uri()
+
+
+def path_of_uri(uri: str) -> str | None:
+    """The absolute path that a ``file:`` URI means; None for every other text.
+
+    Taken as well, because real programs send it: a URI that is not percent-encoded (claudecode.nvim), the host
+    ``localhost``. ``#`` and ``?`` belong to the name: nobody sends fragments or queries of files.
+    """
+    if uri[: len(_SCHEME)].lower() != _SCHEME:
+        return None
+    path = uri[len(_SCHEME) :].removeprefix("localhost")
+    if not path.startswith("/"):
+        return None
+    decoded = os.fsdecode(unquote_to_bytes(path.encode("utf-8", "surrogateescape")))
+    return None if "\0" in decoded else decoded
