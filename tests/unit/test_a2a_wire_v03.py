@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.a2a.extension import URI
-from isthmus.a2a.json_text import decode, encode
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.codec import to_json
@@ -35,6 +34,7 @@ from isthmus.events import (
     ToolCallUpdate,
     ToolResultRecorded,
 )
+from isthmus.json_text import decode, encode
 from support.client_decoding import Decoding, decoded_snapshot
 from support.vocabulary import values_of
 

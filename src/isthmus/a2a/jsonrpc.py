@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from isthmus.a2a.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError
+from isthmus.json_text import JsonError, decode, encode
 
 MAX_BRACKETS = 1_000_000
 """How many arrays and objects a request may have, at the most; in texts they are counted, too."""

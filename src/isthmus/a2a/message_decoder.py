@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from isthmus.a2a.extension_requests import extended_object, label_of, settings_of
-from isthmus.a2a.json_text import encode
 from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED, InvalidParamsError, RpcError
 from isthmus.a2a.operations import SendMessage
 from isthmus.a2a.parameters import mapping, message_of, optional_id, text
@@ -19,6 +18,7 @@ from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.codec import camel
 from isthmus.development_tool import ToolCallConfirmation
+from isthmus.json_text import encode
 
 MAXIMUM_PARTS = 10_000
 """Parts of one message."""

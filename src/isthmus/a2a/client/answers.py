@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import httpx2
 
-from isthmus.a2a.json_text import JsonError, decode
 from isthmus.a2a.jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -24,6 +23,7 @@ from isthmus.a2a.jsonrpc import (
 from isthmus.a2a.server.auth import TOKEN_VARIABLE
 from isthmus.client import InvalidRequest, TaskError, TaskNotCancelable, TaskNotFound, TaskNotResumable
 from isthmus.errors import IsthmusError
+from isthmus.json_text import JsonError, decode
 
 MAX_EVENT_BYTES = 64_000_000
 """The largest stream item that is read: a tool call is sent whole, with the content of its file."""

@@ -31,10 +31,10 @@ from isthmus.a2a.client.card import authorities, authorization, base_of, endpoin
 from isthmus.a2a.client.discovery import NoInterfaceError, Offer, read_card
 from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
 from isthmus.a2a.extension import Activation
-from isthmus.a2a.json_text import encode
 from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, Request, RpcError, encode_request
 from isthmus.a2a.server.auth import LOOPBACK_NAMES
 from isthmus.errors import IsthmusError
+from isthmus.json_text import encode
 
 __all__ = ["Connection", "ConnectionLostError", "RemoteError", "Stream"]
 

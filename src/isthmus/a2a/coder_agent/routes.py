@@ -20,7 +20,6 @@ from isthmus.a2a.coder_agent.paths import TASK
 from isthmus.a2a.coder_agent.requests import settings_of
 from isthmus.a2a.coder_agent.reservations import Reservation, Reservations
 from isthmus.a2a.coder_agent.tools import available_tools
-from isthmus.a2a.json_text import encode
 from isthmus.a2a.jsonrpc import InvalidParamsError, RpcError, decode_value
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.parameters import optional_id, optional_mapping
@@ -31,6 +30,7 @@ from isthmus.a2a.wire import Caller, JsonDict
 from isthmus.client import CommandMessage, CommandScope, Delivery, TaskError, TaskNotFound, TaskSnapshot, Turn
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import StateChange, TaskState
+from isthmus.json_text import encode
 
 STREAMED = ("init",)
 """The commands whose answer is a stream on that server."""

@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from isthmus import __version__
-from isthmus.a2a.json_text import encode
 from isthmus.a2a.push.sender import RETRY_AFTER_SECONDS, PushFailed, PushSender
 from isthmus.a2a.push.targets import place_of
 from isthmus.a2a.wires import Wires
@@ -28,6 +27,7 @@ from isthmus.engine.past import snapshot_after
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
 from isthmus.journal.pushes import PushJournal, PushRow
+from isthmus.json_text import encode
 
 ATTEMPTS = 20
 """Attempts for one notification; with the waits between them about 70 minutes."""

@@ -18,7 +18,6 @@ from starlette.types import Receive, Scope, Send
 
 from isthmus.a2a.coder_agent.paths import methods_of
 from isthmus.a2a.dialects import AllWires
-from isthmus.a2a.json_text import encode
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import begin_note
 from isthmus.a2a.server.auth import NOBODY, Gate, Refusal, Visitor
@@ -28,6 +27,7 @@ from isthmus.a2a.server.rest import allowed_methods, raw_path, refusal
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.server.visitors import ForUser, PushFor, Served, Visitors
 from isthmus.client import AgentClient
+from isthmus.json_text import encode
 
 HEALTH = "/healthz"
 

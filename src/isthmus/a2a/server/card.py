@@ -10,13 +10,13 @@ from typing import Any
 from starlette.responses import Response
 
 from isthmus.a2a.extension import DESCRIPTION, URI
-from isthmus.a2a.json_text import encode
 from isthmus.a2a.options import Identity, ServerOptions, Skill
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.wire import Caller
 from isthmus.client import AgentClient, CommandScope, TaskError
 from isthmus.codec import to_json
 from isthmus.development_tool import SlashCommand
+from isthmus.json_text import encode
 
 CACHED_SECONDS = 60
 """How long clients may go by a card they have: who restarts a server with other options wants to see that."""

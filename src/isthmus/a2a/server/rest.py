@@ -13,7 +13,6 @@ from urllib.parse import unquote
 from starlette.responses import Response
 from starlette.types import Scope
 
-from isthmus.a2a.json_text import encode
 from isthmus.a2a.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
     EXTENSION_REQUIRED,
@@ -35,6 +34,7 @@ from isthmus.a2a.jsonrpc import (
     decode_value,
 )
 from isthmus.a2a.server.sse import event_frame
+from isthmus.json_text import encode
 
 MEDIA_TYPE = "application/a2a+json"
 

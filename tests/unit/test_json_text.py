@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.json_text import MAX_DEPTH, JsonError, decode, encode
+from isthmus.json_text import MAX_DEPTH, JsonError, decode, encode
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

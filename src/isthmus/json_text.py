@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from isthmus.codec import well_formed
 from isthmus.errors import IsthmusError
 
 MAX_DEPTH = 100
@@ -26,8 +27,10 @@ class JsonError(IsthmusError):
     """Bytes that are not JSON, or not JSON that we read."""
 
 
-def decode(body: bytes) -> Any:
+def decode(body: bytes, *, mends_text: bool = False) -> Any:
     """The value of a UTF-8 JSON text; a byte order mark before it is no part of it.
+
+    `mends_text`: half of a surrogate pair becomes U+FFFD instead of being refused.
 
     Raises:
         JsonError: not UTF-8, not JSON, nested deeper than MAX_DEPTH, or with numbers or text that cannot be given back.
@@ -47,6 +50,8 @@ def decode(body: bytes) -> Any:
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise JsonError(f"expected JSON nested at most {MAX_DEPTH} deep")
     if b"\\ud" in body.lower() and not _is_unicode(value):
+        if mends_text:
+            return well_formed(value)
         raise JsonError("expected Unicode text, but a string holds half of a surrogate pair")
     return value
 
