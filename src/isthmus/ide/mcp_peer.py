@@ -1,9 +1,10 @@
 """The server side of an MCP connection as a state machine: messages in, answers and tool calls out. No I/O.
 
 Covers what IDE clients use, of protocol versions 2024-11-05 to 2025-11-25: initialize, ping, tools/list, tools/call,
-notifications and their errors (JSON-RPC 2.0). Deliberately not here: sessions, HTTP, prompts, resources, batches
-(removed from MCP in 2025-06-18) and the meaning of any tool. Any transport can drive it: one message at a time goes
-into :meth:`McpPeer.receive`; a tool call's outcome comes back through :meth:`McpPeer.finish`.
+notifications and their errors (JSON-RPC 2.0). Lists of prompts and resources are empty, for clients that ask for them
+although none were declared. Deliberately not here: sessions, HTTP, batches (removed from MCP in 2025-06-18) and the
+meaning of any tool. Any transport can drive it: one message at a time goes into :meth:`McpPeer.receive`; a tool call's
+outcome comes back through :meth:`McpPeer.finish`.
 """
 
 import json
@@ -20,6 +21,11 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
+SERVER_ERROR = -32000
+"""JSON-RPC leaves the meaning to the server: here, that it cannot take more work now."""
+
+MAXIMUM_CALLS = 256
+"""That run at once for one client."""
 
 RequestId: TypeAlias = int | str
 Message: TypeAlias = dict[str, Any]
@@ -104,6 +110,13 @@ class Ignored:
 Received: TypeAlias = Reply | CallTool | CancelCall | Notified | Ignored
 
 
+_LISTS = {
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+
+
 class _Refused(Exception):
     def __init__(self, code: int, text: str) -> None:
         self.code = code
@@ -113,16 +126,23 @@ class _Refused(Exception):
 
 @dataclass(slots=True)
 class McpPeer:
-    """One connection. ``client`` is None until initialize succeeded; give it to take up an older session again."""
+    """One connection. ``client`` is None until initialize succeeded; give it to take up an older session again.
+
+    ``tools`` may be replaced at any time; ``capabilities`` are what initialize declares.
+    """
 
     name: str
     version: str
     tools: Sequence[Tool]
     client: ClientInfo | None = None
+    capabilities: JsonObject = field(default_factory=lambda: {"tools": {}})
     _running: set[RequestId] = field(default_factory=set[RequestId])
 
-    def receive(self, data: bytes) -> Received:
-        """Take one message as UTF-8 JSON. Whatever comes, this returns; nothing that came changes the state by half."""
+    def receive(self, data: bytes | str) -> Received:
+        """Take one message as JSON, as text or in UTF-8.
+
+        Whatever comes, this returns; nothing that came changes the state by half.
+        """
         try:
             value = json.loads(data, parse_constant=_refuse_constant)
         except RecursionError:
@@ -189,6 +209,8 @@ class McpPeer:
                     return Reply(_response(request_id, self._list_tools(params)))
                 case "tools/call":
                     return self._call_tool(request_id, params)
+                case "prompts/list" | "resources/list" | "resources/templates/list":
+                    return Reply(_response(request_id, {_LISTS[method]: []}))
                 case _:
                     raise _Refused(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
         except _Refused as refused:
@@ -207,7 +229,7 @@ class McpPeer:
         self.client = ClientInfo(str(known.get("name", ""))[:200], str(known.get("version", ""))[:200], agreed)
         return {
             "protocolVersion": agreed,
-            "capabilities": {"tools": {}},
+            "capabilities": self.capabilities,
             "serverInfo": {"name": self.name, "version": self.version},
         }
 
@@ -235,6 +257,8 @@ class McpPeer:
             raise _Refused(INVALID_PARAMS, f"tools/call: expected arguments as an object, received {_kind(arguments)}")
         if request_id in self._running:
             raise _Refused(INVALID_REQUEST, f"a request with id {request_id!r} is still running")
+        if len(self._running) >= MAXIMUM_CALLS:
+            raise _Refused(SERVER_ERROR, f"tools/call: {MAXIMUM_CALLS} calls are running; wait for their answers")
         self._running.add(request_id)
         return CallTool(request_id, name, cast("JsonObject", arguments or {}))
 

@@ -1,0 +1,69 @@
+"""What the companion tells a Claude CLI by itself: ``selection_changed`` and ``at_mentioned`` (spec 3). No I/O.
+
+Positions are 0-based and characters UTF-16 units, as in the Editor port. Real CLIs number the lines that they show
+from these; keys without a value are left out, since a null makes them ignore the message (notes on real CLIs, 4).
+"""
+
+from pathlib import Path
+
+from isthmus.codec import JsonObject
+from isthmus.ide.context import cut_selection
+from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range
+from isthmus.ide.mcp_peer import Message, notification
+
+SELECTION_CHANGED = "selection_changed"
+AT_MENTIONED = "at_mentioned"
+TOOLS_CHANGED = "notifications/tools/list_changed"
+START = Position(0, 0)
+
+
+def file_url(path: str) -> str:
+    """The ``file://`` URL of an absolute path, percent-encoded."""
+    return Path(path).as_uri()
+
+
+def range_json(at: Range) -> JsonObject:
+    """``{"start", "end"}`` as LSP has them."""
+    return {"start": _position(at.start), "end": _position(at.end)}
+
+
+def selection_json(file: OpenFile) -> JsonObject:
+    """``{text, filePath, fileUrl, selection}`` of a file: what is selected in it, or the place of the cursor.
+
+    A text of more than 16,384 UTF-16 units is cut, and its end says so.
+    """
+    if file.selection is not None:
+        at, text = file.selection.range, cut_selection(file.selection.text)
+    else:
+        cursor = file.cursor or START
+        at, text = Range(cursor, cursor), ""
+    return {
+        "text": text,
+        "filePath": file.path,
+        "fileUrl": file_url(file.path),
+        "selection": {**range_json(at), "isEmpty": not text},
+    }
+
+
+def selection_changed(selection: JsonObject) -> Message:
+    """The notification of a selection that :func:`selection_json` made."""
+    return notification(SELECTION_CHANGED, selection)
+
+
+def nothing_selected(selection: JsonObject) -> JsonObject:
+    """What takes back a selection whose file is not open any more: the same file with an empty text."""
+    empty = range_json(Range(START, START))
+    return {**selection, "text": "", "selection": {**empty, "isEmpty": True}}
+
+
+def at_mentioned(mention: FileMentioned) -> Message:
+    """The notification of a mention; without lines the whole file is meant."""
+    params: JsonObject = {"filePath": mention.path}
+    if mention.start_line is not None:
+        end = mention.start_line if mention.end_line is None else mention.end_line
+        params = {**params, "lineStart": mention.start_line, "lineEnd": end}
+    return notification(AT_MENTIONED, params)
+
+
+def _position(position: Position) -> JsonObject:
+    return {"line": position.line, "character": position.character}

@@ -1,0 +1,151 @@
+"""One connected Claude CLI: its MCP peer, what is queued for it, the reviews it waits for. No sockets, no clock.
+
+A connection is a session: a CLI that reconnects is a new client, and what the one before waited for has failed on its
+side (its terminal question stays usable). Nothing is queued twice: of selections only the newest is sent.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from isthmus import __version__
+from isthmus.ide.claude import notifications
+from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.editor import FileMentioned
+from isthmus.ide.mcp_peer import McpPeer, Notified, Tool, encode, notification
+from isthmus.ide.review import DiffReview
+
+CAPABILITIES = {"tools": {"listChanged": True}}
+KEPT_MENTIONS = 100
+"""Of a client that does not read; the oldest are dropped."""
+KEPT_DECISIONS = 200
+"""Of reviews that nobody waits for, such as those of cancelled calls."""
+TITLES = {"claude-code": "Claude Code"}
+
+
+class Session:
+    """A :class:`~isthmus.ide.companion.Client`. Nothing is sent before the CLI said that it is initialized."""
+
+    def __init__(self, session_id: str, tools: Sequence[Tool]) -> None:
+        self.peer = McpPeer("isthmus-companion", __version__, tools, capabilities=CAPABILITIES)
+        self.wake = asyncio.Event()
+        """Set when :meth:`take` has something."""
+        self.connected = True
+        self.is_ready = False
+        """Whether the CLI takes notifications."""
+        self.pid: int | None = None
+        """The CLI's process id, as it says itself (``ide_connected``)."""
+        self._id = session_id
+        self._selection: dict[str, object] | None = None
+        self._is_selection_queued = False
+        self._are_tools_queued = False
+        self._mentions: deque[FileMentioned] = deque(maxlen=KEPT_MENTIONS)
+        self._decisions: dict[str, asyncio.Future[DiffReview]] = {}
+
+    @property
+    def id(self) -> str:
+        """Unique for ever: of this connection."""
+        return self._id
+
+    @property
+    def title(self) -> str:
+        """The client as a person knows it."""
+        name = self.peer.client.name if self.peer.client else ""
+        return TITLES.get(name, name) or "agent"
+
+    def notified(self, received: Notified) -> None:
+        """A notification of the CLI came; the ones that mean nothing here are ignored."""
+        match received.method:
+            case "notifications/initialized":
+                self.is_ready = True
+                self.wake.set()
+            case "ide_connected":
+                pid = received.params.get("pid")
+                self.pid = pid if isinstance(pid, int) and not isinstance(pid, bool) and pid > 0 else None
+            case _:
+                pass
+
+    def context_changed(self, context: EditorContext) -> None:
+        """Queue the selection of the active file, unless it is what this CLI was told last."""
+        selection = self._newest(context)
+        if selection is not None and selection != self._selection:
+            self._selection = selection
+            self._is_selection_queued = True
+            self.wake.set()
+
+    def send_again(self) -> None:
+        """Queue what was told last once more: CLIs listen a moment later than they say that they are initialized."""
+        self._is_selection_queued = self._selection is not None
+        self.wake.set()
+
+    def _newest(self, context: EditorContext) -> dict[str, object] | None:
+        if (active := context.active_file) is not None:
+            return dict(notifications.selection_json(active))
+        if self._selection is None or not self._selection["text"]:
+            return None
+        return dict(notifications.nothing_selected(self._selection))
+
+    def mentioned(self, mention: FileMentioned) -> None:
+        """Queue a mention."""
+        self._mentions.append(mention)
+        self.wake.set()
+
+    def tools_changed(self) -> None:
+        """Queue that tools/list is to be asked again."""
+        self._are_tools_queued = True
+        self.wake.set()
+
+    def take(self) -> list[bytes]:
+        """What is queued, encoded, in the order to send it; nothing is queued after."""
+        self.wake.clear()
+        if not self.is_ready:
+            return []
+        taken: list[bytes] = []
+        if self._are_tools_queued:
+            taken.append(encode(notification(notifications.TOOLS_CHANGED, {})))
+        if self._is_selection_queued and self._selection is not None:
+            taken.append(encode(notifications.selection_changed(self._selection)))
+        taken.extend(encode(notifications.at_mentioned(mention)) for mention in self._mentions)
+        self._are_tools_queued = self._is_selection_queued = False
+        self._mentions.clear()
+        return taken
+
+    # Reviews: openDiff blocks until its review is decided.
+
+    async def wait_for_decision(self, review: DiffReview) -> DiffReview:
+        """The review once it is accepted, rejected or closed, also when that happened before this was called.
+
+        Resolved by :meth:`decided` and :meth:`review_closed`; there is no deadline. Who cancels it closes the view.
+        """
+        if not review.is_open:
+            return review
+        try:
+            return await self._decision(review.id)
+        finally:
+            self._decisions.pop(review.id, None)
+
+    def decided(self, review: DiffReview) -> str | None:
+        """The person accepted or rejected; there is never anything to show to them."""
+        self._resolve(review)
+        return None
+
+    def review_closed(self, review: DiffReview) -> None:
+        """It ended otherwise: taken back (close_tab, closeAllDiffTabs), replaced, or the companion ends."""
+        self._resolve(review)
+
+    def asked_again(self, file_path: str) -> None:
+        """Nothing: an answer belongs to one call, and cannot be taken for another's."""
+
+    def _resolve(self, review: DiffReview) -> None:
+        future = self._decision(review.id)
+        if not future.done():
+            future.set_result(review)
+        if len(self._decisions) > KEPT_DECISIONS:
+            settled = [review_id for review_id, waiting in self._decisions.items() if waiting.done()]
+            for review_id in settled[:-1]:
+                del self._decisions[review_id]
+
+    def _decision(self, review_id: str) -> asyncio.Future[DiffReview]:
+        if review_id not in self._decisions:
+            self._decisions[review_id] = asyncio.get_running_loop().create_future()
+        return self._decisions[review_id]
