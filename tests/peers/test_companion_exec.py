@@ -33,8 +33,6 @@ def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
         assert environment["GEMINI_CLI_IDE_PID"] == str(companion.process.pid)
         assert environment["QWEN_CODE_IDE_SERVER_PORT"] == str(companion.ready["port"])
         assert environment["QWEN_CODE_IDE_WORKSPACE_PATH"] == str(workspace)
-        assert environment["ENABLE_IDE_INTEGRATION"] == "true"
-        assert environment["CLAUDE_CODE_SSE_PORT"] == str(companion.ready["port"])
         assert environment["NO_PROXY"] == "example.org,127.0.0.1,localhost,::1"
         assert environment["no_proxy"] == "127.0.0.1,localhost,::1"
         assert persons_token not in done.stdout

@@ -17,6 +17,7 @@ from pydantic import ConfigDict
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.host import CompanionHost, Ready
+from isthmus.ide.options import CompanionOptions
 from support.waiting import eventually_async
 
 REAL_CLIENT = "streamable-http-client"
@@ -60,7 +61,7 @@ async def running_companion(
 ) -> AsyncGenerator[RunningCompanion]:
     """A companion with the headless editor on `workspace`."""
     editor = HeadlessEditor((str(workspace),))
-    host = CompanionHost(editor, fresh=fresh, allow_agent_accept=allow_agent_accept)
+    host = CompanionHost(editor, CompanionOptions(fresh=fresh, allow_agent_accept=allow_agent_accept))
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(host.run(ready.set_result))
     await asyncio.wait({task, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)

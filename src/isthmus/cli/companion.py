@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from isthmus.ide.control_client import RunningCompanion
     from isthmus.ide.editor import Editor
     from isthmus.ide.host import Ready
+    from isthmus.ide.options import CompanionOptions
 
 START_SECONDS = 15.0
 
@@ -37,6 +38,9 @@ _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default
 @click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
 @click.option("--fresh", is_flag=True, help="Never take over port and token of a companion that stopped a moment ago.")
 @click.option("--allow-agent-accept", is_flag=True, help="Let `isthmus ide accept` work also below an attached agent.")
+@click.option("--no-context", is_flag=True, help="Tell agents nothing of what you have open.")
+@click.option("--no-selection", is_flag=True, help="Tell agents which files are open, but not what you select.")
+@click.option("--no-diff", is_flag=True, help="Show no reviews here: agents ask in their own terminals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 @click.option("--until-exit-of", type=int, metavar="PID", hidden=True)
 @click.pass_context
@@ -48,6 +52,9 @@ def command(
     address: str | None,
     fresh: bool,
     allow_agent_accept: bool,
+    no_context: bool,
+    no_selection: bool,
+    no_diff: bool,
     as_json: bool,
     until_exit_of: int | None,
 ) -> None:
@@ -67,29 +74,33 @@ def command(
     folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
     import asyncio
 
-    asyncio.run(_run(name, folders, opened, address, fresh, allow_agent_accept, as_json, until_exit_of))
+    from isthmus.ide.options import CompanionOptions
+
+    options = CompanionOptions(
+        folders,
+        fresh=fresh,
+        allow_agent_accept=allow_agent_accept,
+        watch=until_exit_of,
+        share_context=not no_context,
+        share_selection=not no_selection,
+        show_diffs=not no_diff,
+    )
+    asyncio.run(_run(name, opened, address, options, as_json))
 
 
 async def _run(
-    name: str,
-    folders: tuple[str, ...],
-    opened: tuple[str, ...],
-    address: str | None,
-    fresh: bool,
-    allow_agent_accept: bool,
-    as_json: bool,
-    watch: int | None,
+    name: str, opened: tuple[str, ...], address: str | None, options: "CompanionOptions", as_json: bool
 ) -> None:
     import asyncio
 
     from isthmus.ide.host import CompanionHost
 
-    editor = await _editor(name, folders, address)
+    editor = await _editor(name, options.folders, address)
     try:
         for place in opened:
-            path, at = parse_place(place, folders)
+            path, at = parse_place(place, options.folders)
             await editor.open_file(path, at)
-        host = CompanionHost(editor, folders=folders, fresh=fresh, allow_agent_accept=allow_agent_accept, watch=watch)
+        host = CompanionHost(editor, options)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, host.stop)
@@ -119,6 +130,10 @@ def _say_ready(ready: "Ready", editor: str, as_json: bool) -> None:
                 "port": ready.port,
                 "discovery_file": ready.discovery_file,
                 "workspace_folders": list(ready.workspace_folders),
+                "servers": {
+                    server.name: {"port": server.port, "discovery_files": list(server.discovery_files)}
+                    for server in ready.servers
+                },
                 "editor": editor,
                 "pid": os.getpid(),
             }
@@ -156,16 +171,14 @@ def exec_command(
     """
     import shutil
 
-    from isthmus.ide.gemini.discovery import agent_environment
+    from isthmus.ide.terminal_environment import terminal_environment
 
     program = shutil.which(arguments[0])
     if program is None:
         click.echo(f"isthmus: there is no program {arguments[0]!r} on PATH", err=True)
         raise SystemExit(127)
     companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
-    environment = agent_environment(
-        companion.port, companion.agent_token, companion.workspace_folders, companion.editor_pid, os.environ
-    )
+    environment = terminal_environment(companion.variables, os.environ)
     sys.stdout.flush()
     sys.stderr.flush()
     try:

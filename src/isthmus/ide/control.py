@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -32,10 +32,10 @@ MAXIMUM_SOCKET_PATH_BYTES = 100
 class ControlServer:
     """Listens between :meth:`start` and :meth:`stop`."""
 
-    def __init__(self, companion: Companion, folder: Path, port: int, *, allow_agent_accept: bool) -> None:
+    def __init__(self, companion: Companion, folder: Path, *, allow_agent_accept: bool) -> None:
         self._companion = companion
         self._folder = folder
-        self._port = port
+        self._ports: tuple[int, ...] = ()
         self._allow_agent_accept = allow_agent_accept
         self._agents: set[int] = set()
         self._token = secrets.token_urlsafe(32)
@@ -61,13 +61,20 @@ class ControlServer:
         self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=MAXIMUM_LINE_BYTES)
         self._socket.chmod(0o600)
 
-    def announce(self, folders: Sequence[str], agent_token: str, discovery_file: str) -> None:
-        """Write the file by which the person's commands find this companion."""
+    def announce(
+        self, folders: Sequence[str], ports: tuple[int, ...], variables: Mapping[str, str], discovery_file: str
+    ) -> None:
+        """Write the file by which the person's commands find this companion.
+
+        ``ports`` are those of its servers, spec 1's first; ``variables`` what an agent's environment needs.
+        """
+        self._ports = ports
         identity = self._companion.editor.identity
         content = {
             "pid": os.getpid(),
-            "port": self._port,
-            "agent_token": agent_token,
+            "port": ports[0],
+            "ports": list(ports),
+            "variables": dict(variables),
             "editor": identity.name,
             "editor_pid": identity.pid,
             "workspace_folders": list(folders),
@@ -131,7 +138,7 @@ class ControlServer:
         pid = lineage.peer_process(writer.get_extra_info("socket"))
         if pid is None:
             return
-        agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._port, frozenset(self._agents))
+        agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._ports, frozenset(self._agents))
         if agent is not None:
             raise CommandError(
                 f"refused: this command runs below {agent}, an agent that is attached to this companion, and an agent "

@@ -31,11 +31,14 @@ class RefusedError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class RunningCompanion:
-    """What a companion's control file says of it. ``token`` is the person's, ``agent_token`` that of MCP clients."""
+    """What a companion's control file says of it. ``port`` is that of spec 1's server.
+
+    ``token`` is the person's; ``variables`` are what an agent's environment needs, the agents' token among them.
+    """
 
     pid: int
     port: int
-    agent_token: str
+    variables: Mapping[str, str]
     editor: str
     editor_pid: int
     workspace_folders: tuple[str, ...]

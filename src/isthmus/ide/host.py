@@ -1,29 +1,25 @@
-"""Runs one companion around an editor: socket, MCP server, discovery file, control channel, and their end.
+"""Runs one companion around an editor: a server for each protocol, the person's channel, and their end.
 
-The server listens before the discovery file appears; the file is gone before the server stops listening. Everything
-ends when the editor quits or :meth:`CompanionHost.stop` is called (by a signal, for instance).
+Every server listens before the first discovery file appears; the files are gone before the servers stop listening.
+Everything ends when the editor quits or :meth:`CompanionHost.stop` is called (by a signal, for instance).
 """
 
 import asyncio
 import os
-import secrets
-import socket
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from isthmus.errors import IsthmusError
+from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import ControlServer
-from isthmus.ide.editor import Editor, EditorError
-from isthmus.ide.gemini.discovery import DiscoveryFile
-from isthmus.ide.gemini.http_gate import Gate
-from isthmus.ide.gemini.http_server import Server
-from isthmus.ide.gemini.http_transport import McpEndpoint
-from isthmus.ide.gemini.session import SessionTable
+from isthmus.ide.editor import Capability, Editor, EditorError
+from isthmus.ide.gemini.server import GeminiServer
+from isthmus.ide.options import CompanionOptions
 from isthmus.ide.processes import process_is_alive
-from isthmus.ide.survival import Life, LifeFile
+from isthmus.ide.survival import LifeFile
+from isthmus.ide.terminal_environment import terminal_environment
 from isthmus.places import data_directory, runtime_directory
 
 HOUSEKEEPING_SECONDS = 10.0
@@ -35,38 +31,49 @@ class CompanionError(IsthmusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """What is known once the companion can be reached."""
+class ListeningServer:
+    """One protocol's server, as it can be reached. ``name`` is the protocol's."""
 
+    name: str
     port: int
-    discovery_file: str
+    discovery_files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What is known once the companion can be reached; ``taken_over``: with the ports and tokens of the life before.
+
+    ``variables`` are what a terminal needs so that agents in it find this companion.
+    """
+
+    servers: tuple[ListeningServer, ...]
     workspace_folders: tuple[str, ...]
     taken_over: bool
+    variables: dict[str, str]
+
+    @property
+    def port(self) -> int:
+        """That of spec 1's server."""
+        return self.servers[0].port
+
+    @property
+    def discovery_file(self) -> str:
+        """That of spec 1."""
+        return self.servers[0].discovery_files[0]
 
 
 class CompanionHost:
-    """One companion process.
+    """One companion process."""
 
-    ``folders`` take the place of the editor's workspace folders; ``watch`` is the id of a process with which it ends,
-    unless other agents use it by then: it ends with the last of them.
-    """
-
-    def __init__(
-        self,
-        editor: Editor,
-        *,
-        folders: tuple[str, ...] = (),
-        fresh: bool = False,
-        allow_agent_accept: bool = False,
-        watch: int | None = None,
-    ) -> None:
+    def __init__(self, editor: Editor, options: CompanionOptions | None = None) -> None:
         self._editor = editor
-        self._folders = folders
-        self._fresh = fresh
-        self._allow_agent_accept = allow_agent_accept
-        self._watch = watch
+        self._options = options or CompanionOptions()
         self._stopping = asyncio.Event()
         self._workspace_changed = asyncio.Event()
+        self._lives: LifeFile | None = None
+        self._servers: tuple[AgentServer, ...] = ()
+        # What an editor's terminals had before: the companion was started by the editor, or in one of them.
+        self._own_variables = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}
 
     def stop(self) -> None:
         """End :meth:`run`; may be called from a signal handler of the event loop."""
@@ -79,115 +86,111 @@ class CompanionHost:
             CompanionError: it could not start; nothing is left behind.
             EditorError: the editor was gone before it began.
         """
-        companion = Companion(self._editor, folders=self._folders, workspace_changed=self._workspace_changed.set)
+        options = self._options
+        companion = Companion(self._editor, folders=options.folders, workspace_changed=self._workspace_changed.set)
         folders = await companion.workspace_folders()
-        identity = self._editor.identity
-        life_file = LifeFile(data_directory() / "companions", identity.name, folders)
-        former = life_file.take_over(fresh=self._fresh)
-        listener, former = _listen(former)
-        port = int(listener.getsockname()[1])
-        token = former.token if former else secrets.token_urlsafe(32)
-        # The epoch tells the event ids of this life from those of the one before.
-        epoch = f"{time.time_ns() // 1_000_000:x}"
-        sessions = SessionTable(epoch, former.clients() if former else {}, time.monotonic)
-        discovery = DiscoveryFile(identity, port)
-
-        def keep() -> None:
-            with suppress(OSError):  # without it only the healing after a restart is lost
-                life_file.write(port, token, str(discovery.path), sessions.clients())
-
-        endpoint = McpEndpoint(companion, sessions, Gate(token, port), keep)
-        server = Server(endpoint, listener)
-        control = ControlServer(companion, runtime_directory(), port, allow_agent_accept=self._allow_agent_accept)
-        serving = asyncio.create_task(server.run_until_stopped())
-        tasks: list[asyncio.Task[object]] = [serving, asyncio.create_task(companion.run())]
+        self._servers = servers = (GeminiServer(companion, self._keep),)
+        lives = LifeFile(data_directory() / "companions", self._editor.identity.name, folders)
+        former = lives.take_over(fresh=options.fresh)
+        try:
+            taken_over = [await server.start(former.server(server.name) if former else None) for server in servers]
+        except OSError as error:
+            raise CompanionError(f"the companion cannot start: {error}") from error
+        self._lives = lives
+        control = ControlServer(companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept)
+        serving = [asyncio.create_task(server.serve()) for server in servers]
+        tasks: list[asyncio.Task[None]] = [asyncio.create_task(companion.run())]
         try:
             try:
                 await control.start()
-                await _listening(server, serving)
-                keep()
-                discovery.write(folders, token)
-                control.announce(folders, token, str(discovery.path))
+                await _listening(servers, serving)
+                self._keep()
+                self._announce(folders, control)
             except OSError as error:
                 raise CompanionError(f"the companion cannot start: {error}") from error
-            ready(Ready(port, str(discovery.path), folders, former is not None))
-            tasks.append(asyncio.create_task(self._housekeep(companion, sessions, discovery, token, keep, life_file)))
+            listening = tuple(ListeningServer(server.name, server.port, server.discovery_files) for server in servers)
+            ready(Ready(listening, folders, any(taken_over), self._variables(folders)))
+            tasks.append(asyncio.create_task(self._housekeep(companion, control)))
             tasks.append(asyncio.create_task(self._until_stopped(control)))
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
+            await asyncio.wait([*serving, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in (*serving, *tasks):
                 if task.done():
                     task.result()
         finally:
-            discovery.remove()
+            for server in servers:
+                server.withdraw()
             await control.stop()
-            life_file.touch()
-            server.should_exit = True
-            for task in tasks[1:]:
+            lives.touch()
+            await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            listener.close()
+            await asyncio.gather(*serving, *tasks, return_exceptions=True)
+            await self._unset_terminals()
             await self._editor.aclose()
+
+    def _keep(self) -> None:
+        """Note what a next life needs."""
+        if self._lives is not None:
+            with suppress(OSError):  # without it only the healing after a restart is lost
+                files = [file for server in self._servers for file in server.discovery_files]
+                self._lives.write({server.name: server.life() for server in self._servers}, files)
+
+    def _announce(self, folders: Sequence[str], control: ControlServer) -> None:
+        for server in self._servers:
+            server.announce(folders)
+        first = self._servers[0]
+        ports = tuple(server.port for server in self._servers)
+        control.announce(folders, ports, self._variables(folders), first.discovery_files[0])
+
+    def _variables(self, folders: Sequence[str]) -> dict[str, str]:
+        return {name: text for server in self._servers for name, text in server.variables(folders).items()}
+
+    async def _set_terminals(self, folders: Sequence[str]) -> None:
+        if Capability.TERMINAL not in self._editor.unavailable:
+            with suppress(EditorError):
+                variables = terminal_environment(self._variables(folders), self._own_variables)
+                await self._editor.set_terminal_environment(variables)
+
+    async def _unset_terminals(self) -> None:
+        if Capability.TERMINAL not in self._editor.unavailable:
+            with suppress(EditorError):
+                names = terminal_environment(self._variables(()), {})
+                former = {name: self._own_variables.get(name) for name in names}
+                await self._editor.set_terminal_environment(former)
 
     async def _until_stopped(self, control: ControlServer) -> None:
         """Wait for :meth:`stop`, or for the end of the process that is watched and of all that came to it."""
-        while self._watch is None or any(map(process_is_alive, {self._watch} | control.agents)):
+        watch = self._options.watch
+        while watch is None or any(map(process_is_alive, {watch} | control.agents)):
             with suppress(TimeoutError):
-                async with asyncio.timeout(None if self._watch is None else WATCH_SECONDS):
+                async with asyncio.timeout(None if watch is None else WATCH_SECONDS):
                     await self._stopping.wait()
                     return
 
-    async def _housekeep(
-        self,
-        companion: Companion,
-        sessions: SessionTable,
-        discovery: DiscoveryFile,
-        token: str,
-        keep: Callable[[], None],
-        life_file: LifeFile,
-    ) -> None:
+    async def _housekeep(self, companion: Companion, control: ControlServer) -> None:
+        await self._set_terminals(await companion.workspace_folders())
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HOUSEKEEPING_SECONDS):
                     await self._workspace_changed.wait()
             moved = self._workspace_changed.is_set()
             self._workspace_changed.clear()
-            if moved or not discovery.path.exists():
+            if moved or not all(server.is_announced for server in self._servers):
                 with suppress(OSError, EditorError):
-                    discovery.write(await companion.workspace_folders(), token)
-            life_file.touch()
-            for session in sessions.gone():
-                await companion.close_reviews(session.id)
-            for session in sessions.expired():
-                sessions.remove(session.id)
-                await companion.detach(session.id)
-                keep()
+                    folders = await companion.workspace_folders()
+                    self._announce(folders, control)
+                    await self._set_terminals(folders)
+            if self._lives is not None:
+                self._lives.touch()
+            for server in self._servers:
+                await server.housekeep()
 
 
-async def _listening(server: Server, serving: asyncio.Task[object]) -> None:
-    """Return when the server listens, or raise what kept it from that."""
-    listening = asyncio.create_task(server.listening.wait())
-    await asyncio.wait([serving, listening], return_when=asyncio.FIRST_COMPLETED)
-    if serving.done():
-        listening.cancel()
-        serving.result()
-
-
-def _listen(former: Life | None) -> tuple[socket.socket, Life | None]:
-    """The listening socket, and the former life if its port could be had again."""
-    if former is not None:
-        with suppress(OSError, OverflowError):
-            return _bound(former.port), former
-    return _bound(0), None
-
-
-def _bound(port: int) -> socket.socket:
-    # With the protocol named, asyncio turns Nagle's algorithm off; without it each answer waits 40 ms.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-    except (OSError, OverflowError):
-        listener.close()
-        raise
-    os.set_inheritable(listener.fileno(), False)
-    return listener
+async def _listening(servers: Sequence[AgentServer], serving: Sequence["asyncio.Task[None]"]) -> None:
+    """Return when all servers listen, or raise what kept one from that."""
+    listening = asyncio.gather(*(server.listening() for server in servers))
+    await asyncio.wait([*serving, listening], return_when=asyncio.FIRST_COMPLETED)
+    for task in serving:
+        if task.done():
+            listening.cancel()
+            task.result()

@@ -1,8 +1,8 @@
 """Whether a process runs below an attached agent: then it does not speak for the person.
 
-The kernel says who is at the other end of the control socket, and which of its ancestors holds a connection to our MCP
-port; those that ``companion exec`` became are known besides. A guard against an agent that answers its own question,
-not a wall against a hostile program of the same user.
+The kernel says who is at the other end of the control socket, and which of its ancestors holds a connection to one of
+our ports; those that ``companion exec`` became are known besides. A guard against an agent that answers its own
+question, not a wall against a hostile program of the same user.
 """
 
 import socket
@@ -30,26 +30,26 @@ def peer_process(connection: socket.socket) -> int | None:
     return None
 
 
-def attached_agent_above(pid: int, port: int, agents: Container[int] = ()) -> str | None:
+def attached_agent_above(pid: int, ports: Container[int], agents: Container[int] = ()) -> str | None:
     """The process ``pid`` or an ancestor that is an agent, as ``NAME (process ID)``; None: there is none.
 
-    An agent is one of ``agents``, or is connected to ``port``.
+    An agent is one of ``agents``, or is connected to one of our ``ports``.
     """
     import psutil  # loaded at the first decision, not at start
 
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         for candidate in [process, *process.parents()]:
-            if candidate.pid in agents or _is_connected(candidate, port):
+            if candidate.pid in agents or _is_connected(candidate, ports):
                 return f"{candidate.name()} (process {candidate.pid})"
     return None
 
 
-def _is_connected(process: "Process", port: int) -> bool:
+def _is_connected(process: "Process", ports: Container[int]) -> bool:
     import psutil
 
     with suppress(psutil.Error):
         for connection in process.net_connections(kind="tcp"):
-            if connection.raddr and connection.raddr.port == port and connection.status == psutil.CONN_ESTABLISHED:
+            if connection.raddr and connection.raddr.port in ports and connection.status == psutil.CONN_ESTABLISHED:
                 return True
     return False

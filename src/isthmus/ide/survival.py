@@ -1,6 +1,6 @@
-"""What a companion leaves behind so that a restart heals its clients: port, token and session ids, for 60 seconds.
+"""What a companion leaves behind so that a restart heals its clients: ports, tokens, session ids, for 60 seconds.
 
-Real CLIs come back by themselves when all three are the same again. One 0600 file per life in our data folder, named
+Real CLIs come back by themselves when all of it is the same again. One 0600 file per life in our data folder, named
 by workspace, editor and process id; its time of change is the last sign of life. A living companion's file is never
 touched by another one, so two on the same workspace do not share anything.
 """
@@ -11,13 +11,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from isthmus.codec import from_json
-from isthmus.errors import DecodeError
-from isthmus.ide.mcp_peer import ClientInfo
+from isthmus.codec import JsonObject, from_json
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import make_private_directory, write_private
 
@@ -26,21 +24,16 @@ HEAL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """What one run of a companion is known by."""
+    """What one run of a companion is known by; ``servers`` is what each protocol's server keeps, by its name."""
 
     pid: int
-    port: int
-    token: str
-    discovery_file: str
-    sessions: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    servers: Mapping[str, Any]
+    discovery_files: tuple[str, ...] = ()
 
-    def clients(self) -> dict[str, ClientInfo]:
-        """The sessions by id; unreadable ones are left out."""
-        found: dict[str, ClientInfo] = {}
-        for session_id, value in self.sessions.items():
-            with suppress(DecodeError):
-                found[session_id] = from_json(ClientInfo, value)
-        return found
+    def server(self, name: str) -> JsonObject | None:
+        """What the server of this name has kept."""
+        kept = self.servers.get(name)
+        return cast(JsonObject, kept) if isinstance(kept, dict) else None
 
 
 class LifeFile:
@@ -68,35 +61,35 @@ class LifeFile:
                 candidates.append((seen, life))
             with suppress(OSError):
                 path.unlink()
-            if life is not None and Path(life.discovery_file).name.startswith("gemini-ide-server-"):
-                with suppress(OSError):
-                    Path(life.discovery_file).unlink()
+            if life is not None:
+                _sweep(life)
         return None if fresh or not candidates else max(candidates, key=lambda candidate: candidate[0])[1]
 
-    def write(self, port: int, token: str, discovery_file: str, sessions: Mapping[str, ClientInfo]) -> None:
+    def write(self, servers: Mapping[str, JsonObject], discovery_files: Sequence[str]) -> None:
         """Note what a next life needs.
 
         Raises:
             OSError: the folder cannot be written to.
         """
         make_private_directory(self._folder)
-        clients = {
-            key: {"name": client.name, "version": client.version, "protocol_version": client.protocol_version}
-            for key, client in sessions.items()
-        }
-        content = {
-            "pid": os.getpid(),
-            "port": port,
-            "token": token,
-            "discovery_file": discovery_file,
-            "sessions": clients,
-        }
+        content = {"pid": os.getpid(), "servers": dict(servers), "discovery_files": list(discovery_files)}
         write_private(self._path, content)
 
     def touch(self) -> None:
         """A sign of life."""
         with suppress(OSError):
             os.utime(self._path)
+
+
+def _sweep(life: Life) -> None:
+    """Remove the discovery files that a dead companion left; one that somebody has written anew meanwhile stays."""
+    kept = [life.server(name) or {} for name in life.servers]
+    tokens = [server["token"] for server in kept if isinstance(server.get("token"), str)]
+    for path in map(Path, life.discovery_files):
+        with suppress(OSError, ValueError, RecursionError):
+            value: object = json.loads(path.read_text(encoding="utf-8"))
+            if isinstance(value, dict) and cast(JsonObject, value).get("authToken") in tokens:
+                path.unlink()
 
 
 def _read(path: Path) -> tuple[Life | None, float]:

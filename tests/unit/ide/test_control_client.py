@@ -9,7 +9,7 @@ from isthmus.ide.control_client import NotFoundError, RunningCompanion, choose
 
 def _companion(port: int, *folders: Path) -> RunningCompanion:
     return RunningCompanion(
-        1, port, "agents", "headless", 1, tuple(str(folder) for folder in folders), "", "", "person"
+        1, port, {"NAME": "agents"}, "headless", 1, tuple(str(folder) for folder in folders), "", "", "person"
     )
 
 

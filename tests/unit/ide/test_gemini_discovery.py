@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide.editor import EditorIdentity
-from isthmus.ide.gemini.discovery import DiscoveryFile, agent_environment, node_temporary_directory
+from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, node_temporary_directory
+from isthmus.ide.terminal_environment import terminal_environment
 
 _IDENTITY = EditorIdentity("vim", "Vim", 4711)
 
@@ -47,7 +48,7 @@ def test_a_file_is_written_whole_replaced_and_removed(tmp_path: Path) -> None:
 
 def test_an_agents_environment_keeps_what_was_there() -> None:
     base = {"PATH": "/bin", "NO_PROXY": "a, localhost", "GEMINI_CLI_IDE_SERVER_PORT": "1"}
-    environment = agent_environment(2, "secret", ("/one", "/two"), 3, base)
+    environment = terminal_environment(agent_variables(2, "secret", ("/one", "/two"), 3), base)
     assert environment == {
         "PATH": "/bin",
         "GEMINI_CLI_IDE_SERVER_PORT": "2",
@@ -56,8 +57,6 @@ def test_an_agents_environment_keeps_what_was_there() -> None:
         "GEMINI_CLI_IDE_PID": "3",
         "QWEN_CODE_IDE_SERVER_PORT": "2",
         "QWEN_CODE_IDE_WORKSPACE_PATH": "/one:/two",
-        "ENABLE_IDE_INTEGRATION": "true",
-        "CLAUDE_CODE_SSE_PORT": "2",
         "NO_PROXY": "a,localhost,127.0.0.1,::1",
         "no_proxy": "127.0.0.1,localhost,::1",
     }

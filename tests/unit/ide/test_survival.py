@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.mcp_peer import ClientInfo
 from isthmus.ide.survival import LifeFile
 
-_CLIENT = ClientInfo("client", "1", "2025-06-18")
+_KEPT = {"port": 2, "token": "secret"}
 
 
 @pytest.fixture
@@ -29,8 +28,8 @@ def _file(folder: Path, *workspaces: str, editor: str = "headless") -> LifeFile:
 def _left(folder: Path, *workspaces: str) -> Path:
     """A former life, with the discovery file that it left."""
     discovery = folder / "gemini-ide-server-1-2.json"
-    discovery.touch()
-    _file(folder / "lives", *workspaces).write(2, "secret", str(discovery), {"session": _CLIENT})
+    discovery.write_text('{"authToken": "secret"}', encoding="utf-8")
+    _file(folder / "lives", *workspaces).write({"gemini": _KEPT}, [str(discovery)])
     return discovery
 
 
@@ -39,7 +38,7 @@ def test_a_former_life_is_taken_over_once_and_its_files_are_removed(tmp_path: Pa
     discovery = _left(tmp_path)
     life = _file(tmp_path / "lives").take_over()
     assert life is not None
-    assert (life.port, life.token, life.clients()) == (2, "secret", {"session": _CLIENT})
+    assert (life.server("gemini"), life.server("claude")) == (_KEPT, None)
     assert not discovery.exists()
     assert list((tmp_path / "lives").iterdir()) == []
     assert _file(tmp_path / "lives").take_over() is None
@@ -102,7 +101,7 @@ def test_a_broken_file_is_removed_and_harms_nobody(tmp_path: Path, content: str 
 @pytest.mark.usefixtures("dead")
 def test_a_file_that_names_something_else_as_its_discovery_file_does_not_remove_it(tmp_path: Path) -> None:
     precious = tmp_path / "precious.txt"
-    precious.touch()
-    _file(tmp_path / "lives").write(2, "secret", str(precious), {})
+    precious.write_text('{"authToken": "another"}', encoding="utf-8")
+    _file(tmp_path / "lives").write({"gemini": _KEPT}, [str(precious)])
     _file(tmp_path / "lives").take_over()
     assert precious.exists()

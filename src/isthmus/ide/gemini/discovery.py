@@ -11,8 +11,6 @@ from pathlib import Path
 from isthmus.ide.editor import EditorIdentity
 from isthmus.places import make_private_directory, write_private
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash."""
@@ -50,21 +48,14 @@ class DiscoveryFile:
             self.path.unlink()
 
 
-def agent_environment(
-    port: int, token: str, folders: Sequence[str], pid: int, base: Mapping[str, str]
-) -> dict[str, str]:
-    """``base`` with all that a real client reads, and loopback excepted from any proxy."""
-    environment = dict(base)
-    environment["GEMINI_CLI_IDE_SERVER_PORT"] = str(port)
-    environment["GEMINI_CLI_IDE_WORKSPACE_PATH"] = os.pathsep.join(folders)
-    environment["GEMINI_CLI_IDE_AUTH_TOKEN"] = token
-    environment["GEMINI_CLI_IDE_PID"] = str(pid)
-    environment["QWEN_CODE_IDE_SERVER_PORT"] = str(port)
-    environment["QWEN_CODE_IDE_WORKSPACE_PATH"] = os.pathsep.join(folders)
-    environment["ENABLE_IDE_INTEGRATION"] = "true"
-    # Claude Code's own protocol is not spoken on this port yet: an editor that speaks it keeps its place.
-    environment.setdefault("CLAUDE_CODE_SSE_PORT", str(port))
-    for name in ("NO_PROXY", "no_proxy"):
-        listed = [entry.strip() for entry in environment.get(name, "").split(",") if entry.strip()]
-        environment[name] = ",".join([*listed, *(host for host in LOOPBACK if host not in listed)])
-    return environment
+def agent_variables(port: int, token: str, folders: Sequence[str], pid: int) -> dict[str, str]:
+    """All that the real clients of this server read; ``pid`` is the editor's."""
+    workspace = os.pathsep.join(folders)
+    return {
+        "GEMINI_CLI_IDE_SERVER_PORT": str(port),
+        "GEMINI_CLI_IDE_WORKSPACE_PATH": workspace,
+        "GEMINI_CLI_IDE_AUTH_TOKEN": token,
+        "GEMINI_CLI_IDE_PID": str(pid),
+        "QWEN_CODE_IDE_SERVER_PORT": str(port),
+        "QWEN_CODE_IDE_WORKSPACE_PATH": workspace,
+    }
