@@ -1,0 +1,55 @@
+"""The lock file of Qwen Code, without a server."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from isthmus.ide.editor import EditorIdentity
+from isthmus.ide.gemini.qwen_lock import QwenLockFile, qwen_directory
+
+_IDENTITY = EditorIdentity("vim", "Vim", 4711)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"HOME": "/home/me"}, "/home/me/.qwen"),
+        ({"HOME": "/home/me", "QWEN_HOME": ""}, "/home/me/.qwen"),
+        ({"HOME": "/home/me", "QWEN_HOME": "~"}, "/home/me"),
+        ({"HOME": "/home/me", "QWEN_HOME": "~/other"}, "/home/me/other"),
+        ({"HOME": "/home/me", "QWEN_HOME": "/srv/../qwen/"}, "/qwen"),
+    ],
+)
+def test_the_folder_is_the_one_that_qwen_code_resolves(environment: dict[str, str], expected: str) -> None:
+    assert qwen_directory(environment) == Path(expected)
+
+
+def test_a_lock_is_written_whole_replaced_and_removed(tmp_path: Path) -> None:
+    file = QwenLockFile(_IDENTITY, 5000, {"QWEN_HOME": str(tmp_path / "qwen")})
+    file.write(("/one", "/two"), "secret")
+    assert file.path == tmp_path / "qwen" / "ide" / "5000.lock"
+    assert json.loads(file.path.read_text(encoding="utf-8")) == {
+        "port": 5000,
+        "workspacePath": "/one:/two",
+        "ppid": os.getpid(),
+        "authToken": "secret",
+        "ideName": "Vim",
+        "ideInfo": {"name": "vim", "displayName": "Vim"},
+    }
+    file.write(("/three",), "secret")
+    assert json.loads(file.path.read_text(encoding="utf-8"))["workspacePath"] == "/three"
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
+    assert list(file.path.parent.iterdir()) == [file.path]
+    file.remove()
+    file.remove()
+    assert list(file.path.parent.iterdir()) == []
+
+
+def test_a_folder_with_the_separator_in_its_name_is_written_as_a_list(tmp_path: Path) -> None:
+    file = QwenLockFile(_IDENTITY, 5000, {"QWEN_HOME": str(tmp_path)})
+    file.write(("/a:b", "/c"), "secret")
+    assert json.loads(file.path.read_text(encoding="utf-8"))["workspacePath"] == '["/a:b", "/c"]'
