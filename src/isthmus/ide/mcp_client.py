@@ -43,6 +43,8 @@ class Failed:
     request_id: int
     code: int
     text: str
+    data: str | None = None
+    """What some servers say beside the message, and often the only thing that helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,17 @@ Incoming: TypeAlias = Answered | Failed | Told | Asked | Unreadable
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool returned: the text of its first text block, if any."""
+    """What a tool returned: the text of its first text block, if any, and all its blocks."""
 
     text: str | None
     is_error: bool
+    content: tuple[JsonObject, ...] = field(default=(), compare=False)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of its text blocks, in order."""
+        texts = (block.get("text") for block in self.content)
+        return tuple(text for text in texts if isinstance(text, str))
 
 
 @dataclass(slots=True)
@@ -144,7 +153,9 @@ def _incoming(value: object) -> Incoming:
     if isinstance(error, dict):
         problem = cast("dict[str, Any]", error)
         code = problem.get("code")
-        return Failed(number, code if isinstance(code, int) else 0, str(problem.get("message", "no message")))
+        data = problem.get("data")
+        text = str(problem.get("message", "no message"))
+        return Failed(number, code if isinstance(code, int) else 0, text, data if isinstance(data, str) else None)
     result = message.get("result")
     if not isinstance(result, dict):
         return Unreadable(f"expected result as an object, received {type(result).__name__}")
@@ -165,10 +176,23 @@ def tool_names(result: JsonObject) -> frozenset[str]:
     return frozenset(name for name in named if isinstance(name, str))
 
 
+def tool_arguments(result: JsonObject) -> dict[str, frozenset[str]]:
+    """The tools in the result of ``tools/list`` by name, each with the names of the arguments that its schema has."""
+    tools = result.get("tools")
+    found: dict[str, frozenset[str]] = {}
+    for entry in cast("list[object]", tools) if isinstance(tools, list) else []:
+        tool = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        schema = tool.get("inputSchema")
+        properties = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
+        if isinstance(name := tool.get("name"), str):
+            found[name] = frozenset(cast("dict[str, Any]", properties)) if isinstance(properties, dict) else frozenset()
+    return found
+
+
 def tool_outcome(result: JsonObject) -> ToolOutcome:
     """The result of ``tools/call``."""
     content = result.get("content")
     blocks = cast("list[object]", content) if isinstance(content, list) else []
-    texts = [cast(JsonObject, block).get("text") for block in blocks if isinstance(block, dict)]
-    text = next((text for text in texts if isinstance(text, str)), None)
-    return ToolOutcome(text, result.get("isError") is True)
+    readable = tuple(cast("dict[str, Any]", block) for block in blocks if isinstance(block, dict))
+    text = next((block["text"] for block in readable if isinstance(block.get("text"), str)), None)
+    return ToolOutcome(text, result.get("isError") is True, readable)

@@ -1,0 +1,140 @@
+"""Which IDEs announce themselves by spec 3's lock files, best first: what an agent CLI does to find its IDE.
+
+Reads the lock files of both folders that real editors write to, the environment and the process tree. The port that
+the environment names wins, also where the folders do not match; then the IDE we run in, then living ones, then the
+closest folder, then the newest file. Nothing is connected to, and nobody's file is removed here.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from isthmus.codec import JsonObject
+from isthmus.ide.discovery_file import UnusableFileError, mismatch, number, port_number, read_object
+from isthmus.ide.gemini.finding import Rejected, process_ancestors
+from isthmus.ide.processes import process_is_alive
+
+PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"
+CONFIGURATION_VARIABLE = "CLAUDE_CONFIG_DIR"
+MAXIMUM_FILES = 200
+"""So many lock files of a folder are read; a crash-prone editor leaves them behind."""
+_NAME = re.compile(r"(\d{1,5})\.lock")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeIde:
+    """An IDE that serves the workspace. ``token`` None: it wants none. ``source``: the lock file, or the variable."""
+
+    port: int
+    token: str | None = field(repr=False)
+    ide_name: str
+    pid: int | None
+    folders: tuple[str, ...]
+    source: str
+    modified_at: float = 0.0
+    """Of the lock file, Unix time in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIdes:
+    """The usable IDEs, best first, and the lock files that are of no use here."""
+
+    ides: tuple[ClaudeIde, ...]
+    rejected: tuple[Rejected, ...]
+
+
+def lock_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where lock files are: where CLAUDE_CONFIG_DIR says, and ``~/.claude/ide``, which many editors use regardless."""
+    home = environment.get("HOME")
+    usual = (Path(home) if home else Path.home()) / ".claude" / "ide"
+    configured = environment.get(CONFIGURATION_VARIABLE)
+    folders = (Path(configured) / "ide", usual) if configured else (usual,)
+    return tuple(dict.fromkeys(folders))
+
+
+def find_ides(
+    workspace: Path,
+    environment: Mapping[str, str],
+    *,
+    ancestors: Callable[[], Sequence[int]] = process_ancestors,
+    is_alive: Callable[[int], bool] = process_is_alive,
+) -> FoundIdes:
+    """Look for IDEs that have ``workspace``, or a folder above it, open.
+
+    Blocking file access: call it in a thread when on an event loop.
+    """
+    root = os.path.realpath(workspace)
+    named = port_number(environment.get(PORT_VARIABLE))
+    usable: dict[int, ClaudeIde] = {}
+    rejected: list[Rejected] = []
+    for path in _files(environment):
+        try:
+            ide = _ide(path, read_object(path), path.stat().st_mtime)
+        except UnusableFileError as error:
+            rejected.append(Rejected(str(path), str(error)))
+            continue
+        except OSError as error:
+            rejected.append(Rejected(str(path), f"cannot be read: {error.strerror}"))
+            continue
+        if ide.port != named and (problem := mismatch(root, ide.folders)):
+            rejected.append(Rejected(str(path), problem))
+        else:
+            usable.setdefault(ide.port, ide)
+    if named is not None and named not in usable:
+        usable[named] = ClaudeIde(named, None, "IDE", None, (), PORT_VARIABLE)
+    above = {pid: distance for distance, pid in reversed(list(enumerate(ancestors() if usable else ())))}
+
+    def rank(ide: ClaudeIde) -> tuple[bool, int, bool, int, float]:
+        pid = ide.pid or 0
+        distance = above.get(pid, len(above) + 1)
+        return ide.port != named, distance, not is_alive(pid), -_closeness(root, ide.folders), -ide.modified_at
+
+    return FoundIdes(tuple(sorted(usable.values(), key=rank)), tuple(rejected))
+
+
+def _files(environment: Mapping[str, str]) -> Iterator[Path]:
+    for folder in lock_folders(environment):
+        try:
+            names = sorted(path.name for path in folder.iterdir())
+        except OSError:
+            continue
+        for name in [name for name in names if _NAME.fullmatch(name)][:MAXIMUM_FILES]:
+            yield folder / name
+
+
+def _ide(path: Path, value: JsonObject, modified_at: float) -> ClaudeIde:
+    port = port_number(path.stem)
+    if port is None:
+        raise UnusableFileError("expected the file's name to be a port from 1 to 65535")
+    if (transport := value.get("transport", "ws")) != "ws":
+        raise UnusableFileError(f"expected transport 'ws', received {str(transport)[:50]!r}")
+    listed = value.get("workspaceFolders")
+    folders = (
+        [text for text in cast("list[object]", listed) if isinstance(text, str)] if isinstance(listed, list) else []
+    )
+    # A relative one would mean our own working directory.
+    absolute = tuple(folder for folder in folders if Path(folder).is_absolute())
+    if not absolute:
+        raise UnusableFileError("expected workspaceFolders as absolute paths; none is open in that IDE")
+    token = value.get("authToken")
+    if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable()):
+        raise UnusableFileError("expected authToken as printable text")
+    name = value.get("ideName")
+    return ClaudeIde(
+        port,
+        token or None,
+        name if isinstance(name, str) and name else "IDE",
+        number(value.get("pid")),
+        absolute,
+        str(path),
+        modified_at,
+    )
+
+
+def _closeness(root: str, folders: Sequence[str]) -> int:
+    """How deep the deepest folder lies that contains the workspace."""
+    resolved = [Path(os.path.realpath(folder)) for folder in folders]
+    return max((len(folder.parts) for folder in resolved if Path(root).is_relative_to(folder)), default=0)
