@@ -1,0 +1,351 @@
+"""Spec 3 as the side of the agent reads it: what real IDE extensions send, in the Editor port's terms. No I/O.
+
+The document and the real servers differ, and so do the servers: arguments have other names, lines are 1-based in one
+package, errors come as text, diagnostics in two forms. All of it is read. Deliberately not here: sending
+(:mod:`connection`), whether files exist (:mod:`peer`), and what an IDE's side sends (:mod:`wire`).
+"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final, TypeAlias, cast
+
+from isthmus.codec import JsonObject
+from isthmus.ide.asked_review import Outcome
+from isthmus.ide.editor import Diagnostic, FileMentioned, Position, Range, Severity
+from isthmus.ide.file_uri import file_uri, path_of_uri
+from isthmus.ide.mcp_client import Told, ToolOutcome
+from isthmus.ide.review import Accepted, Rejected
+
+SELECTION_CHANGED = "selection_changed"
+AT_MENTIONED = "at_mentioned"
+
+_ONE_BASED_SERVERS: Final = frozenset({"claude-code-ide-mcp"})
+"""What the servers call themselves that count lines and columns from 1: claude-code-ide.el."""
+_PATH_NAMES: Final = ("filePath", "file_path", "path")
+_MAXIMUM_DIAGNOSTICS: Final = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a server counts: ``first`` is the number of the first line and column in its notifications."""
+
+    first: int = 0
+
+
+def dialect_of(server_name: str) -> Dialect:
+    """The dialect of a server, by what it calls itself in ``serverInfo``."""
+    return Dialect(1 if server_name in _ONE_BASED_SERVERS else 0)
+
+
+# What a notification means. A closed union: match with assert_never.
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionTold:
+    """The person's place in a file; ``text`` is what is selected, empty for none; ``range`` None: not said."""
+
+    path: str
+    text: str
+    range: Range | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A notification that says nothing to us; ``reason`` tells when it is malformed."""
+
+    reason: str | None = None
+
+
+Meaning: TypeAlias = SelectionTold | FileMentioned | Unknown
+
+
+def meaning(
+    told: Told, dialect: Dialect, folders: Collection[str], exists: Callable[[str], bool] = os.path.exists
+) -> Meaning:
+    """What a notification says. Whatever comes, this returns.
+
+    ``folders`` are those that a relative path may lie in: in the first where it ``exists``.
+    """
+    params = _object(told.params)
+    if told.method == SELECTION_CHANGED:
+        return selection_of(params, dialect) or Unknown(f"{told.method}: expected filePath as an absolute path")
+    if told.method == AT_MENTIONED:
+        return _mention(params, folders, exists)
+    return Unknown()
+
+
+def selection_of(value: JsonObject, dialect: Dialect) -> SelectionTold | None:
+    """A selection as notifications and getCurrentSelection have it; None when it names no file."""
+    path = _path_in(value)
+    if path is None:
+        return None
+    text, told = value.get("text"), _object(value.get("selection"))
+    place = _range(told, dialect.first)
+    return SelectionTold(path, text if isinstance(text, str) else "", place)
+
+
+def _mention(params: JsonObject, folders: Collection[str], exists: Callable[[str], bool]) -> Meaning:
+    named = next((params[name] for name in _PATH_NAMES if isinstance(params.get(name), str)), None)
+    path = _path_in(params)
+    if path is None and isinstance(named, str) and named:
+        # claudecode.nvim sends paths relative to its working directory.
+        candidates = [os.path.normpath(PurePath(folder) / named) for folder in folders]
+        path = next((candidate for candidate in candidates if exists(candidate)), None)
+    if path is None:
+        return Unknown(f"{AT_MENTIONED}: expected filePath as the path of a file")
+    start, end = _line(params.get("lineStart")), _line(params.get("lineEnd"))
+    if start is None:
+        return FileMentioned(path)
+    return FileMentioned(path, start, max(start, end if end is not None else start))
+
+
+def adapted(arguments: JsonObject, known: Collection[str]) -> dict[str, Any]:
+    """Arguments under the names that a tool's schema has: ``filePath`` may be ``uri``, ``path`` or ``file_path``.
+
+    ``known`` is empty when the schema names none; arguments that the schema does not know are left out.
+    """
+    if not known:
+        return dict(arguments)
+    said: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if name in known:
+            said[name] = value
+        elif name == "filePath" and isinstance(value, str):
+            if (other := next((each for each in _PATH_NAMES if each in known), None)) is not None:
+                said[other] = value
+            elif "uri" in known:
+                said["uri"] = file_uri(value)
+        elif (snake := _snake(name)) in known:
+            said[snake] = value
+    return said
+
+
+def tool_name(wanted: str, known: Collection[str]) -> str:
+    """The name under which a server has a tool: as documented, or in the other case (``open_diff``)."""
+    if wanted in known:
+        return wanted
+    plain = wanted.replace("_", "").lower()
+    return next((name for name in sorted(known) if name.replace("_", "").lower() == plain), wanted)
+
+
+def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
+    """The decision in openDiff's result; None: it is none that can be relied on.
+
+    ``FILE_SAVED`` counts only with the contents: what was saved is not known otherwise. ``TAB_CLOSED`` is a
+    rejection: the real CLI writes the file then, but a person who closes a tab has not agreed to anything.
+    """
+    texts = outcome.texts
+    if outcome.is_error or not texts:
+        return None
+    match texts[0].strip():
+        case "FILE_SAVED" if len(texts) > 1:
+            return Accepted(_as_proposed(texts[1], proposed))
+        case "DIFF_REJECTED" | "TAB_CLOSED":
+            return Rejected()
+        case _:
+            return None
+
+
+def _as_proposed(content: str, proposed: str) -> str:
+    """The accepted text with the line ends that the proposal has: editors that join lines anew lose them."""
+    if content == proposed:
+        return content
+    if "\r\n" in proposed and "\n" not in proposed.replace("\r\n", "") and "\r" not in content:
+        content = content.replace("\n", "\r\n")
+    if proposed.startswith("\ufeff") and not content.startswith("\ufeff"):
+        content = "\ufeff" + content
+    end = "\r\n" if content.endswith("\r\n") else "\n"
+    # Only when that is all that differs: a person may well have added the newline.
+    return proposed if content.removesuffix(end) == proposed else content
+
+
+def json_of(outcome: ToolOutcome) -> Any:
+    """The JSON that a tool returned as text; None when it is none, or the tool failed."""
+    if outcome.is_error or outcome.text is None:
+        return None
+    try:
+        return json.loads(outcome.text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def failure_of(outcome: ToolOutcome) -> str | None:
+    """Why a tool did not do what was asked, however it says so; None: it did, as far as it tells.
+
+    Known are ``isError``, ``{"success": false, "message": ...}``, and a text that begins with "Error" or "Failed".
+    """
+    text = outcome.text or ""
+    if outcome.is_error:
+        return text or "no reason given"
+    value = json_of(outcome)
+    if isinstance(value, dict):
+        said = cast("dict[str, Any]", value)
+        return str(said.get("message") or "no reason given") if said.get("success") is False else None
+    return text if text.lower().startswith(("error", "failed")) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """An open tab. What a server does not say is None; ``selection`` is the range, if any."""
+
+    path: str
+    label: str
+    is_active: bool = False
+    is_dirty: bool | None = None
+    language_id: str | None = None
+    line_count: int | None = None
+    selection: Range | None = None
+
+
+def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
+    """The tabs in getOpenEditors' result, with ``tabs`` or ``editors`` as its list; None when there is no list.
+
+    Tabs without a file are left out. At most one is active.
+    """
+    value = json_of(outcome)
+    entries = next((_object(value)[name] for name in ("tabs", "editors") if name in _object(value)), value)
+    if not isinstance(entries, list):
+        return None
+    found: list[Tab] = []
+    for entry in map(_object, cast("list[object]", entries)):
+        path = _path_in(entry)
+        if path is None or entry.get("isUntitled") is True:
+            continue
+        label, dirty = entry.get("label"), entry.get("isDirty")
+        language, lines = entry.get("languageId"), entry.get("lineCount")
+        is_active = entry.get("isActive") is True and entry.get("isGroupActive") is not False
+        found.append(
+            Tab(
+                path,
+                label if isinstance(label, str) and label else PurePath(path).name,
+                is_active and not any(tab.is_active for tab in found),
+                dirty if isinstance(dirty, bool) else None,
+                language if isinstance(language, str) and language else None,
+                lines if isinstance(lines, int) and not isinstance(lines, bool) and lines >= 0 else None,
+                _range(_object(entry.get("selection")), 0),
+            )
+        )
+    return tuple(found)
+
+
+def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
+    """The paths in getWorkspaceFolders' result, as paths or as URIs alone."""
+    folders = _object(json_of(outcome)).get("folders")
+    entries = cast("list[object]", folders) if isinstance(folders, list) else []
+    paths = (entry if isinstance(entry, str) else _path_in(_object(entry)) for entry in entries)
+    return tuple(dict.fromkeys(_plain(path) for path in paths if path is not None and PurePath(path).is_absolute()))
+
+
+def diagnostics_of(outcome: ToolOutcome, *, limit: int = _MAXIMUM_DIAGNOSTICS) -> tuple[Diagnostic, ...]:
+    """What getDiagnostics returned, in the documented form (by file, 0-based) or claudecode.nvim's (one item each).
+
+    Entries that cannot be read are left out; at most ``limit`` are taken.
+    """
+    found: list[Diagnostic] = []
+    for diagnostic in _diagnostics(outcome.texts):
+        if len(found) == limit:
+            break
+        found.append(diagnostic)
+    return tuple(found)
+
+
+def _diagnostics(texts: Collection[str]) -> Iterator[Diagnostic]:
+    for text in texts:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        for entry in map(_object, cast("list[object]", value) if isinstance(value, list) else [cast(object, value)]):
+            path = _path_in(entry)
+            listed = entry.get("diagnostics")
+            if path is None:
+                continue
+            if isinstance(listed, list):
+                for each in cast("list[object]", listed):
+                    if (diagnostic := _diagnostic(path, _object(each))) is not None:
+                        yield diagnostic
+            elif (flat := _flat_diagnostic(path, entry)) is not None:
+                yield flat
+
+
+def _diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
+    place = _range(_object(value.get("range")), 0)
+    message = value.get("message")
+    if place is None or not isinstance(message, str):
+        return None
+    source, code = value.get("source"), value.get("code")
+    return Diagnostic(
+        path,
+        place,
+        _severity(value.get("severity")),
+        message,
+        source if isinstance(source, str) else None,
+        str(code) if isinstance(code, (str, int)) and not isinstance(code, bool) else None,
+    )
+
+
+def _flat_diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
+    """claudecode.nvim's: ``{filePath, line, character, severity, message, source}``, counted from 1."""
+    line, character = _line(value.get("line")), _line(value.get("character"))
+    message, source = value.get("message"), value.get("source")
+    if line is None or not isinstance(message, str):
+        return None
+    at = Position(max(0, line - 1), max(0, (character or 1) - 1))
+    severity = _severity(value.get("severity"))
+    return Diagnostic(path, Range(at, at), severity, message, source if isinstance(source, str) else None)
+
+
+def _severity(value: object) -> Severity:
+    """A word as VS Code has it, or LSP's number; what is unknown counts as information."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return dict(enumerate(Severity, start=1)).get(value, Severity.INFORMATION)
+    word = value.lower() if isinstance(value, str) else ""
+    return next((each for each in Severity if word and each.value.startswith(word[:4])), Severity.INFORMATION)
+
+
+def _path_in(value: JsonObject) -> str | None:
+    """The absolute path that an object names, as a path or as a URI."""
+    for name in (*_PATH_NAMES, "uri", "fileUrl"):
+        text = value.get(name)
+        if isinstance(text, str) and "\0" not in text:
+            path = text if PurePath(text).is_absolute() else path_of_uri(text)
+            if path is not None:
+                return path
+    return None
+
+
+def _plain(path: str) -> str:
+    return path.rstrip("/") or "/"
+
+
+def _range(value: JsonObject, first: int) -> Range | None:
+    start = _position(_object(value.get("start")), first)
+    if start is None:
+        return None
+    end = _position(_object(value.get("end")), first) or start
+    return Range(start, end) if (start.line, start.character) <= (end.line, end.character) else Range(end, start)
+
+
+def _position(value: Mapping[str, Any], first: int) -> Position | None:
+    line, character = _line(value.get("line")), _line(value.get("character"))
+    if line is None:
+        return None
+    return Position(max(0, line - first), max(0, (character if character is not None else first) - first))
+
+
+def _line(value: object) -> int | None:
+    """A number of a line or column; JSON of some languages has it as 3.0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**31:
+        return None
+    return int(value)
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

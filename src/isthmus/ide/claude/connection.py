@@ -1,0 +1,220 @@
+"""One WebSocket to an IDE that speaks spec 3: a thin shell over :mod:`isthmus.ide.mcp_client`.
+
+Each message goes out as one uncompressed, unfragmented text frame, and liveness is asked by WebSocket pings: real
+servers refuse or do not know the rest. Only loopback, never through a proxy. A connection is for once: who wants
+another makes a new one (:mod:`isthmus.ide.claude.peer`).
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+from websockets.typing import Subprotocol
+
+from isthmus import __version__
+from isthmus.codec import JsonObject
+from isthmus.ide import mcp_client
+from isthmus.ide.ide_client import IdeError
+from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
+from isthmus.ide.mcp_peer import METHOD_NOT_FOUND, Message, encode, notification
+
+TOKEN_HEADER = "x-claude-code-ide-authorization"  # noqa: S105 - a name
+MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
+PING_SECONDS = 30.0
+PONG_SECONDS = 60.0
+"""An editor that asks its person something may not answer for a while; it is not gone."""
+TOOLS_CHANGED = "notifications/tools/list_changed"
+
+log = logging.getLogger(__name__)
+
+
+class LostError(IdeError):
+    """The connection is gone; another one may do what was asked."""
+
+
+class CallFailedError(IdeError):
+    """The server answered a call with a JSON-RPC error."""
+
+    def __init__(self, text: str, code: int) -> None:
+        self.code = code
+        super().__init__(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server is; ``token`` None: it wants none, and the header is left out."""
+
+    port: int
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def url(self) -> str:
+        """Always this machine."""
+        return f"ws://127.0.0.1:{self.port}"
+
+
+class Connection:
+    """A session with a server. ``on_told`` gets each notification, in order; it and ``on_tools`` return at once."""
+
+    def __init__(
+        self, endpoint: Endpoint, on_told: Callable[[Told], None], on_tools: Callable[[], None] = lambda: None
+    ) -> None:
+        self.endpoint = endpoint
+        self.tools: Mapping[str, frozenset[str]] = {}
+        """The listed tools, each with the names of its arguments."""
+        self.lost = asyncio.Event()
+        """Set when the connection is gone, whoever ended it; ``why`` says how."""
+        self.why = "it was not made"
+        self._on_told = on_told
+        self._on_tools = on_tools
+        self._core = McpClient()
+        self._socket: ClientConnection | None = None
+        self._pending: dict[int, asyncio.Future[JsonObject]] = {}
+        self._reader: asyncio.Task[None] | None = None
+        self._listing: asyncio.Task[None] | None = None
+
+    @property
+    def server_name(self) -> str:
+        """What the server calls itself."""
+        return self._core.server_name
+
+    async def open(self, seconds: float) -> None:
+        """Connect, agree on a version, and list the tools.
+
+        Raises:
+            IdeError: nobody listens, the token is refused, or it is no MCP server that we can talk to.
+        """
+        headers = {TOKEN_HEADER: self.endpoint.token} if self.endpoint.token else {}
+        try:
+            async with asyncio.timeout(seconds):
+                self._socket = await connect(
+                    self.endpoint.url,
+                    additional_headers=headers,
+                    subprotocols=[Subprotocol("mcp")],
+                    compression=None,
+                    proxy=None,
+                    max_size=MAXIMUM_MESSAGE_BYTES,
+                    open_timeout=None,
+                    ping_interval=PING_SECONDS,
+                    ping_timeout=PONG_SECONDS,
+                    close_timeout=1.0,
+                    user_agent_header=f"isthmus/{__version__}",
+                )
+                self._reader = asyncio.create_task(self._read(self._socket), name="ide socket")
+                completed = self._core.initialized(await self._request(self._core.initialize()))
+                if completed is None:
+                    raise IdeError(f"{self.endpoint.url}: expected a known MCP protocol version")
+                await self._send(completed)
+                await self._send(notification("ide_connected", {"pid": os.getpid()}))
+                await self._list_tools()
+        except TimeoutError as error:
+            raise IdeError(f"{self.endpoint.url}: no answer within {seconds:g} s") from error
+        except InvalidStatus as error:
+            status = error.response.status_code
+            raise IdeError(f"{self.endpoint.url}: refused with {status}; the token is not the server's") from error
+        except (OSError, WebSocketException) as error:
+            raise IdeError(f"{self.endpoint.url}: {str(error) or type(error).__name__}") from error
+
+    async def call_tool(self, name: str, arguments: JsonObject, seconds: float | None) -> ToolOutcome:
+        """Call a tool; None: without a deadline.
+
+        Raises:
+            LostError: the connection is gone.
+            CallFailedError: the server answered with an error.
+            IdeError: it did not answer in time.
+        """
+        request = self._core.call_tool(name, arguments)
+        try:
+            async with asyncio.timeout(seconds):
+                return mcp_client.tool_outcome(await self._request(request))
+        except TimeoutError as error:
+            raise IdeError(f"no answer to {name} within {seconds or 0:g} s") from error
+
+    async def aclose(self) -> None:
+        """Disconnect; calls that wait fail with :class:`LostError`."""
+        tasks = [task for task in (self._listing, self._reader) if task is not None]
+        if self._socket is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(2.0):
+                    await self._socket.close()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self._lose("it was closed")
+
+    async def _list_tools(self) -> None:
+        try:
+            self.tools = mcp_client.tool_arguments(await self._request(self._core.request("tools/list", {})))
+        except CallFailedError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            self.tools = {}
+
+    async def _list_again(self) -> None:
+        with contextlib.suppress(IdeError, TimeoutError):
+            async with asyncio.timeout(10.0):
+                await self._list_tools()
+            self._on_tools()
+
+    async def _request(self, message: Message) -> JsonObject:
+        number: int = message["id"]
+        answer = self._pending[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self._send(message)
+            return await answer
+        finally:
+            self._pending.pop(number, None)
+            answer.cancel()
+
+    async def _send(self, message: Message) -> None:
+        if self._socket is None or self.lost.is_set():
+            raise LostError(f"the connection was lost: {self.why}")
+        try:
+            await self._socket.send(encode(message).decode())
+        except ConnectionClosed as error:
+            raise LostError(f"the connection was lost: {error}") from error
+
+    async def _read(self, socket: ClientConnection) -> None:
+        why = "the IDE closed it"
+        try:
+            async for data in socket:
+                for incoming in mcp_client.receive(data):
+                    await self._take(incoming)
+        except ConnectionClosed as error:
+            why = str(error)
+        except LostError as error:
+            why = str(error)
+        finally:
+            self._lose(why)
+
+    async def _take(self, incoming: mcp_client.Incoming) -> None:
+        match incoming:
+            case Answered(number, result):
+                if (answer := self._pending.get(number)) is not None and not answer.done():
+                    answer.set_result(result)
+            case Failed(number, code, text, data):
+                if (answer := self._pending.get(number)) is not None and not answer.done():
+                    answer.set_exception(CallFailedError(f"{text}: {data}" if data else text, code))
+            case Told(method):
+                if method == TOOLS_CHANGED and (self._listing is None or self._listing.done()):
+                    self._listing = asyncio.create_task(self._list_again())
+                self._on_told(incoming)
+            case Asked(reply):
+                await self._send(reply)
+            case Unreadable(reason):
+                log.debug("%s sent what cannot be read: %s", self.endpoint.url, reason)
+
+    def _lose(self, why: str) -> None:
+        if self.lost.is_set():
+            return
+        self.why = why
+        self.lost.set()
+        for answer in self._pending.values():
+            if not answer.done():
+                answer.set_exception(LostError(f"the connection was lost: {why}"))
