@@ -1,4 +1,4 @@
-"""Text as people, editors and models see it: forms of text files, newlines, unified diffs and UTF-16 offsets.
+"""Text as people, editors and models see it: forms of text files, newlines, unified diffs and offsets.
 
 A :class:`TextFile` is the text of a file together with the form its bytes have (encoding, byte order mark), so that an
 edit changes nothing it does not touch. Texts keep their own newlines, ``\\r\\n`` too. Deliberately not here: files on
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import TypeAlias
 
 from isthmus.errors import IsthmusError
@@ -343,9 +343,42 @@ def _range(start: int, end: int) -> str:
 # --- Offsets --------------------------------------------------------------------------------------------------------
 
 
+class OffsetEncoding(StrEnum):
+    """What an offset in a text counts, by the names that LSP has: bytes, 16-bit code units or code points."""
+
+    UTF_8 = "utf-8"
+    UTF_16 = "utf-16"
+    UTF_32 = "utf-32"
+
+
+def encoded_length(text: str, encoding: OffsetEncoding) -> int:
+    """The length of `text` in the units of an encoding."""
+    if text.isascii() or encoding is OffsetEncoding.UTF_32:
+        return len(text)
+    return sum(_units(character, encoding) for character in text)
+
+
+def offset_from_encoded(text: str, units: int, encoding: OffsetEncoding) -> int:
+    """The offset in code points of an offset in units of an encoding; inside a character it means its start."""
+    if text.isascii() or encoding is OffsetEncoding.UTF_32:
+        return min(max(units, 0), len(text))
+    passed = 0
+    for index, character in enumerate(text):
+        passed += _units(character, encoding)
+        if passed > units:
+            return index
+    return len(text)
+
+
+def _units(character: str, encoding: OffsetEncoding) -> int:
+    if encoding is OffsetEncoding.UTF_16:
+        return 2 if character > "\uffff" else 1
+    return 1 + (character > "\x7f") + (character > "\u07ff") + (character > "\uffff")
+
+
 def utf16_length(text: str) -> int:
     """The length of `text` in UTF-16 code units."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return encoded_length(text, OffsetEncoding.UTF_16)
 
 
 def utf16_offset(text: str, offset: int) -> int:
@@ -355,9 +388,4 @@ def utf16_offset(text: str, offset: int) -> int:
 
 def offset_from_utf16(text: str, units: int) -> int:
     """The offset in code points of an offset in UTF-16 code units; inside a surrogate pair it means its start."""
-    passed = 0
-    for index, character in enumerate(text):
-        passed += 2 if character > "\uffff" else 1
-        if passed > units:
-            return index
-    return len(text)
+    return offset_from_encoded(text, units, OffsetEncoding.UTF_16)

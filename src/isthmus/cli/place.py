@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from isthmus.ide.editor import Position, Range
+from isthmus.ide.editor import Range
+from isthmus.ide.positions import from_one_based
 from isthmus.places import absolute
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::(?P<character>[0-9]+))?", re.DOTALL)
@@ -33,7 +34,7 @@ def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | No
     match = None if Path(locate(text, folders)).exists() else _PLACE.fullmatch(text)
     if match is None:
         return locate(text, folders), None
-    position = Position(max(int(match["line"]), 1) - 1, max(int(match["character"] or 1), 1) - 1)
+    position = from_one_based(int(match["line"]), int(match["character"] or 1))
     return locate(match["file"], folders), Range(position, position)
 
 

@@ -32,16 +32,10 @@ from isthmus.ide.editor import (
     Range,
     Selection,
 )
+from isthmus.ide.positions import offset_at, within
 from isthmus.ide.review import DiffReview
 from isthmus.places import absolute
-from isthmus.text import (
-    BinaryContentError,
-    TextFile,
-    UnencodableTextError,
-    decode_text,
-    offset_from_utf16,
-    utf16_length,
-)
+from isthmus.text import BinaryContentError, TextFile, UnencodableTextError, decode_text
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 
@@ -121,7 +115,7 @@ class HeadlessEditor:
         text = self._text(path).text  # raises when it cannot be read
         buffer = self._buffers.setdefault(path, _Buffer(self._now()))
         if at is not None:
-            buffer.at = _clamp(text, at)
+            buffer.at = within(text, at)
         if focus:
             buffer.focused_at = self._now()
             self._active = path
@@ -289,7 +283,7 @@ class HeadlessEditor:
             text = self._text(path).text
         except EditorError:
             return None  # deleted meanwhile
-        start, end = _offset(text, buffer.at.start), _offset(text, buffer.at.end)
+        start, end = offset_at(text, buffer.at.start), offset_at(text, buffer.at.end)
         return Selection(buffer.at, text[start:end]) if end > start else None
 
     def _text(self, path: str) -> TextFile:
@@ -302,34 +296,3 @@ class HeadlessEditor:
             raise EditorError(f"{path} cannot be opened: {error.strerror}") from error
         except (BinaryContentError, ValueError):
             return TextFile("")  # an image, say: it can be open, but nothing in it can be selected
-
-
-def _line(text: str, line: int) -> tuple[int, str]:
-    """The offset at which a line starts, and the line without its newline; past the end: the last line."""
-    start = 0
-    for _ in range(line):
-        newline = text.find("\n", start)
-        if newline < 0:
-            break
-        start = newline + 1
-    end = text.find("\n", start)
-    return start, text[start : end if end >= 0 else len(text)].removesuffix("\r")
-
-
-def _offset(text: str, position: Position) -> int:
-    start, line = _line(text, position.line)
-    return start + offset_from_utf16(line, position.character)
-
-
-def _clamp(text: str, at: Range) -> Range:
-    ordered = sorted(
-        (_clamped(text, at.start), _clamped(text, at.end)), key=lambda place: (place.line, place.character)
-    )
-    return Range(*ordered)
-
-
-def _clamped(text: str, position: Position) -> Position:
-    line = min(position.line, text.count("\n"))
-    # A place past the last line is the end of the text.
-    character = position.character if line == position.line else len(text)
-    return Position(line, min(character, utf16_length(_line(text, line)[1])))

@@ -12,6 +12,7 @@ from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import OpenFile
+from isthmus.ide.positions import one_based
 
 MAXIMUM_FILES = 10
 MAXIMUM_SELECTION_UNITS = 16384
@@ -121,7 +122,7 @@ def ide_context(context: EditorContext) -> IdeContext:
         # The receiver takes the newest for the active one, so the active one has to be strictly the newest.
         newest = max(entry.timestamp for entry in entries)
         newest += any(entry.timestamp == newest for entry in entries[1:])
-        cursor = Cursor(active.cursor.line + 1, active.cursor.character + 1) if active.cursor else None
+        cursor = Cursor(*one_based(active.cursor)) if active.cursor else None
         entries[0] = File(active.path, newest, True, cursor, active.selection.text if active.selection else None)
     return normalise(IdeContext(WorkspaceState(tuple(entries), context.is_trusted)))
 

@@ -13,6 +13,7 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import context
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Diagnostic, NotAvailableError, Position, Range, Severity
+from isthmus.ide.positions import from_one_based, one_based, ordered
 from isthmus.ide.review import DiffReview
 
 LONGEST_WAIT_SECONDS = 3600.0
@@ -206,7 +207,7 @@ def _required(value: T | None, name: str) -> T:
 
 
 def _point(line: int, character: int) -> Range:
-    position = Position(line - 1, character - 1)
+    position = from_one_based(line, character)
     return Range(position, position)
 
 
@@ -219,11 +220,11 @@ def _diagnostic(path: str, entry: object) -> Diagnostic:
         raise CommandError(f"expected message as text and severity as one of {', '.join(Severity)}")
     start = _point(_required(_number(fields, "line"), "line"), _number(fields, "character") or 1).start
     end_line, end_character = _number(fields, "end_line"), _number(fields, "end_character")
-    end = Position((end_line or start.line + 1) - 1, (end_character or start.character + 1) - 1)
+    end = from_one_based(end_line or start.line + 1, end_character or start.character + 1)
     source, code = fields.get("source"), fields.get("code")
     return Diagnostic(
         path,
-        Range(start, max(start, end, key=lambda position: (position.line, position.character))),
+        Range(start, ordered(start, end).end),
         Severity(severity),
         message,
         str(source) if source is not None else None,
@@ -232,12 +233,13 @@ def _diagnostic(path: str, entry: object) -> Diagnostic:
 
 
 def _diagnostic_to_json(found: Diagnostic) -> JsonObject:
+    (line, character), (end_line, end_character) = one_based(found.range.start), one_based(found.range.end)
     shown: dict[str, Any] = {
         "file": found.path,
-        "line": found.range.start.line + 1,
-        "character": found.range.start.character + 1,
-        "end_line": found.range.end.line + 1,
-        "end_character": found.range.end.character + 1,
+        "line": line,
+        "character": character,
+        "end_line": end_line,
+        "end_character": end_character,
         "severity": found.severity.value,
         "message": found.message,
     }
