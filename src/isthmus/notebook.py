@@ -1,0 +1,204 @@
+"""Jupyter notebooks (``.ipynb``) as text: where each cell stands in it, so that the others keep every character.
+
+A cell is known by its offsets; its value is only for reading. Pure: text in, text out. Deliberately not here: what
+changed between two notebooks (:mod:`isthmus.notebook_changes`), validation against nbformat's schema, and files.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+class NotebookError(IsthmusError):
+    """The text is no notebook; the message says what was expected and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell. ``text`` is exactly what stands in the file, from its ``{`` to its ``}``.
+
+    ``lead`` are the blanks before it, behind the ``[`` or the comma; ``trail`` those behind it, up to the comma or
+    the ``]``.
+    """
+
+    text: str
+    value: JsonObject
+    lead: str
+    trail: str
+
+    @property
+    def id(self) -> str | None:
+        """Its id (nbformat 4.5 on), if it has one."""
+        found = self.value.get("id")
+        return found if isinstance(found, str) and found else None
+
+    @property
+    def kind(self) -> str:
+        """``code``, ``markdown`` or ``raw``; whatever stands there."""
+        return str(self.value.get("cell_type", "code"))
+
+    @property
+    def source(self) -> str:
+        """What the person wrote; in the file it may be a list of lines."""
+        return _joined(self.value.get("source", ""))
+
+    @property
+    def outputs(self) -> tuple[JsonObject, ...]:
+        """The outputs of a code cell."""
+        found: object = self.value.get("outputs")
+        if not isinstance(found, list):
+            return ()
+        return tuple(cast(JsonObject, item) for item in cast("list[object]", found) if isinstance(item, dict))
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """A parsed notebook. ``head + cells + tail`` is its text: head ends with the ``[``, tail begins with the ``]``.
+
+    ``members`` are the others of the outermost object: metadata and the format's version. ``end_blanks`` are what
+    stands between ``[`` and ``]`` where there are no cells.
+    """
+
+    head: str
+    cells: tuple[Cell, ...]
+    tail: str
+    members: JsonObject
+    end_blanks: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it, as it was parsed."""
+        return self.with_cells(self.cells)
+
+    def with_cells(self, cells: Sequence[Cell]) -> str:
+        """The text with other cells in it. Head, tail and the texts of the cells stay as they are."""
+        if not cells:
+            return f"{self.head}{'' if self.cells else self.end_blanks}{self.tail}"
+        last = self.cells[-1] if self.cells else cells[-1]
+        # Blanks before a comma are a cell's own, those before the `]` belong to whichever is the last one.
+        parts = [f"{cell.lead}{cell.text}{'' if cell is last else cell.trail}" for cell in cells]
+        return f"{self.head}{','.join(parts)}{last.trail}{self.tail}"
+
+
+def parse(text: str) -> Notebook:
+    """The cells of a notebook and where they are. A byte order mark in front stays in ``head``.
+
+    Raises:
+        NotebookError: it is not JSON, or has no list of cells.
+    """
+    try:
+        return _parse(text)
+    except json.JSONDecodeError as error:
+        raise NotebookError(
+            f"it is no notebook: expected JSON; line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise NotebookError(f"it is no notebook: its JSON cannot be read: {error}") from error
+
+
+def with_source(cell: Cell, source: str) -> Cell:
+    """The cell with another source, in the form it has there: a list of lines, or one string. Nothing else changes."""
+    value = {**cell.value, "source": source}
+    position = _blanks(cell.text, 1)
+    while cell.text[position] != "}":
+        key, position = _string(cell.text, position)
+        start = _blanks(cell.text, _expect(cell.text, position, ":"))
+        found, end = cast("tuple[object, int]", _DECODER.raw_decode(cell.text, start))
+        if key == "source":
+            written = _written(cell.text[start:end], found, source)
+            return replace(cell, text=cell.text[:start] + written + cell.text[end:], value=value)
+        position = _blanks(cell.text, end)
+        if cell.text[position] == ",":
+            position = _blanks(cell.text, position + 1)
+    comma = "" if cell.text[1:-1].strip(" \t\r\n") == "" else ", "
+    return replace(cell, text=f'{{"source": {_written("", "", source)}{comma}{cell.text[1:]}', value=value)
+
+
+def _written(former: str, value: object, source: str) -> str:
+    if not isinstance(value, list):
+        return json.dumps(source, ensure_ascii=False)
+    lines = [json.dumps(line, ensure_ascii=False) for line in source.splitlines(keepends=True)]
+    if not lines:
+        return "[]"
+    inner = _blanks(former, 1)
+    lead = former[1:inner] if former[inner] != "]" else ""
+    end = former[len(former[:-1].rstrip(" \t\r\n")) : -1] if lead else ""
+    return f"[{lead}{(',' + (lead or ' ')).join(lines)}{end}]"
+
+
+def _parse(text: str) -> Notebook:
+    position = _blanks(text, 1 if text.startswith("\ufeff") else 0)
+    position = _blanks(text, _expect(text, position, "{"))
+    members: dict[str, Any] = {}
+    found: tuple[int, int, tuple[Cell, ...], str] | None = None
+    while text[position : position + 1] != "}":
+        key, position = _string(text, position)
+        start = _blanks(text, _expect(text, position, ":"))
+        if key == "cells" and text[start : start + 1] == "[":
+            cells, blanks, end = _cells(text, start)
+            found = (start + 1, end - 1, cells, blanks)
+        else:
+            members[key], end = _DECODER.raw_decode(text, start)
+        position = _blanks(text, end)
+        if text[position : position + 1] == ",":
+            position = _blanks(text, position + 1)
+            if text[position : position + 1] == "}":
+                raise json.JSONDecodeError("expected a member behind the comma", text, position)
+        elif text[position : position + 1] != "}":
+            raise json.JSONDecodeError("expected a comma or }", text, position)
+    if _blanks(text, position + 1) != len(text):
+        raise json.JSONDecodeError("expected nothing behind the notebook", text, position + 1)
+    if found is None or "cells" in members:
+        raise NotebookError("it is no notebook: expected a member cells with a list, once")
+    start, end, cells, blanks = found
+    return Notebook(text[:start], cells, text[end:], members, blanks)
+
+
+def _cells(text: str, start: int) -> tuple[tuple[Cell, ...], str, int]:
+    """The cells of the list whose ``[`` is at `start`, the blanks in an empty one, and where it ends."""
+    cells: list[Cell] = []
+    position = start + 1
+    while True:
+        begin = _blanks(text, position)
+        if text[begin : begin + 1] == "]" and not cells:
+            return (), text[position:begin], begin + 1
+        value, end = cast("tuple[object, int]", _DECODER.raw_decode(text, begin))
+        if not isinstance(value, dict):
+            raise NotebookError(f"it is no notebook: expected cell {len(cells) + 1} as an object")
+        behind = _blanks(text, end)
+        cells.append(Cell(text[begin:end], cast(JsonObject, value), text[position:begin], text[end:behind]))
+        if text[behind : behind + 1] == "]":
+            return tuple(cells), "", behind + 1
+        position = _expect(text, behind, ",")
+
+
+def _string(text: str, position: int) -> tuple[str, int]:
+    if text[position : position + 1] != '"':
+        raise json.JSONDecodeError("expected a name in quotes", text, position)
+    key, end = cast("tuple[str, int]", _DECODER.raw_decode(text, position))
+    return key, _blanks(text, end)
+
+
+def _expect(text: str, position: int, character: str) -> int:
+    if text[position : position + 1] != character:
+        raise json.JSONDecodeError(f"expected {character}", text, position)
+    return position + 1
+
+
+def _blanks(text: str, position: int) -> int:
+    found = _BLANKS.match(text, position)
+    return found.end() if found is not None else position
+
+
+def _joined(value: object) -> str:
+    if isinstance(value, list):
+        return "".join(str(line) for line in cast("list[object]", value))
+    return str(value)

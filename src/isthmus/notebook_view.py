@@ -1,0 +1,106 @@
+"""The changes between two notebooks, as text for a terminal: numbered, each with the diff of what a person reads.
+
+Deliberately not here: what a change is (:mod:`isthmus.notebook_changes`), colours, and what a terminal must not obey
+(whoever prints it takes that out).
+"""
+
+import json
+from collections.abc import Iterator
+from typing import assert_never
+
+from isthmus.codec import JsonObject
+from isthmus.notebook import Cell, NotebookError, parse
+from isthmus.notebook_changes import Change, ChangeKind, NotebookChanges, compare
+from isthmus.text import unified_diff, with_ellipsis
+
+LONGEST_VALUE = 500
+"""Characters of metadata that are shown of one change."""
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return path.lower().endswith(".ipynb")
+
+
+def changes_between(path: str, old: str | None, new: str) -> NotebookChanges | None:
+    """The changes of a notebook; None when the file is none, is new, or one of the texts cannot be read as one."""
+    if old is None or not is_notebook(path):
+        return None
+    try:
+        return compare(parse(old), parse(new))
+    except NotebookError:
+        return None
+
+
+def heading(changes: NotebookChanges, change: Change) -> str:
+    """What one change does, in a line: ``code cell 3 is changed``. Cells count from 1."""
+    old, new = changes.cells(change)
+    old_number, new_number = (change.old_index or 0) + 1, (change.new_index or 0) + 1
+    shown = new or old
+    kind = shown.kind if shown is not None else ""
+    match change.kind:
+        case ChangeKind.CHANGED:
+            return f"{kind} cell {old_number} is changed"
+        case ChangeKind.ADDED:
+            return f"new {kind} cell, as cell {new_number}"
+        case ChangeKind.REMOVED:
+            return f"{kind} cell {old_number} is removed"
+        case ChangeKind.MOVED:
+            return f"{kind} cell {old_number} is moved to place {new_number}"
+        case ChangeKind.NOTEBOOK:
+            return "metadata of the notebook"
+        case _:
+            assert_never(change.kind)
+
+
+def remarks(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
+    """What else changes in a cell besides its source: kind, outputs, metadata."""
+    if old is None or new is None:
+        only = new or old
+        return (f"with {_count(len(only.outputs), 'output')}",) if only is not None and only.outputs else ()
+    found: list[str] = []
+    if old.kind != new.kind:
+        found.append(f"kind: {old.kind} -> {new.kind}")
+    if old.outputs != new.outputs:
+        found.append(f"outputs: {len(old.outputs)} -> {len(new.outputs)}")
+    rest = [_rest(cell) for cell in (old, new)]
+    if rest[0] != rest[1]:
+        found.append(_values(rest[0], rest[1]))
+    return tuple(found)
+
+
+def describe(changes: NotebookChanges) -> str:
+    """All changes, numbered as ``isthmus ide accept --cells`` takes them."""
+    return "\n".join(line for change in changes.all for line in _described(changes, change))
+
+
+def _described(changes: NotebookChanges, change: Change) -> Iterator[str]:
+    yield f"[{change.number}] {heading(changes, change)}"
+    if change.kind is ChangeKind.NOTEBOOK:
+        yield f"    {_values(changes.old.members, changes.new.members)}"
+        return
+    old, new = changes.cells(change)
+    for remark in remarks(old, new):
+        yield f"    {remark}"
+    before, after = old.source if old is not None else "", new.source if new is not None else ""
+    # The names of the files and the place in the file say nothing here.
+    for line in unified_diff(before, after, "cell").splitlines()[2:]:
+        if not line.startswith("\\"):
+            yield f"    {line}"
+
+
+def _rest(cell: Cell) -> JsonObject:
+    return {key: value for key, value in cell.value.items() if key not in ("id", "source", "outputs", "cell_type")}
+
+
+def _values(old: JsonObject, new: JsonObject) -> str:
+    keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+    return "; ".join(f"{key}: {_shown(old.get(key))} -> {_shown(new.get(key))}" for key in keys)
+
+
+def _shown(value: object) -> str:
+    return with_ellipsis(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
