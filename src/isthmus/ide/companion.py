@@ -15,6 +15,7 @@ from typing import Protocol, assert_never
 from uuid import uuid4
 
 from isthmus.files import require_regular
+from isthmus.ide.asking import Asking
 from isthmus.ide.context_tracker import ContextTracker, EditorContext
 from isthmus.ide.editor import (
     ContextChanged,
@@ -92,6 +93,7 @@ class Companion:
     ) -> None:
         self.editor = editor
         self.reviews = ReviewTable()
+        self.asking = Asking(editor, clock)
         self._folders = folders
         self._clock = clock
         self._workspace_changed = workspace_changed
@@ -218,6 +220,17 @@ class Companion:
         if await self._close_view(review_id) is None:
             return None
         return await self._decide(self.reviews.reject(review_id))
+
+    async def confirm(self, client_title: str, title: str, text: str) -> bool:
+        """Whether the person allows what a client wants; asked in the editor and in their terminals, first answer wins.
+
+        ``title`` is one line, ``text`` what it is about. No answer within 10 minutes is a no; cancelling takes the
+        question back.
+
+        Raises:
+            TooManyQuestionsError: too many questions wait already.
+        """
+        return await self.asking.ask(client_title, title, text)
 
     async def wait_for_reviews(self, timeout: float) -> tuple[DiffReview, ...]:
         """The open reviews as soon as there is one, or after ``timeout`` seconds."""

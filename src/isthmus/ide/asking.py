@@ -1,0 +1,90 @@
+"""Asks the person a question on every surface at once: in the editor, if it can, and in their terminals.
+
+The first answer wins and the others are closed. The terminals' side is ``isthmus ide questions`` and ``isthmus ide
+answer``, which come in through :meth:`Asking.answer`. What a question is stands in :mod:`questions`.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from isthmus.ide.editor import Capability, Editor, EditorError
+from isthmus.ide.questions import Question, QuestionTable
+
+
+class Asking:
+    """The questions of one companion."""
+
+    def __init__(self, editor: Editor, clock: Callable[[], float] = time.monotonic) -> None:
+        self._editor = editor
+        self._clock = clock
+        # Not counted up: after a restart an answer to an older question must not fit a new one.
+        self._table = QuestionTable(lambda: secrets.token_hex(2))
+        self._ended: dict[str, asyncio.Future[Question]] = {}
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def open_questions(self) -> tuple[Question, ...]:
+        """Those that wait, oldest first."""
+        return self._table.all()
+
+    async def ask(self, client: str, title: str, text: str) -> bool:
+        """Whether the person allows it. No answer within 10 minutes is a no. Cancelling takes the question back.
+
+        Raises:
+            TooManyQuestionsError: so many wait that this one is not asked.
+        """
+        question = self._table.ask(client, title, text, self._clock())
+        ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
+        in_editor = asyncio.create_task(self._ask_in_editor(question))
+        self._tasks.add(in_editor)
+        in_editor.add_done_callback(self._tasks.discard)
+        try:
+            await self._announce()
+            async with asyncio.timeout(max(question.deadline - self._clock(), 0)):
+                return (await ended).is_allowed
+        except TimeoutError:
+            self._table.expire(self._clock())
+            return False
+        finally:
+            self._table.cancel(question.id)
+            del self._ended[question.id]
+            in_editor.cancel()  # not waited for: an editor that is slow to close it holds no answer up
+
+    def answer(self, question_id: str, yes: bool) -> Question | None:
+        """Answer as the person; None: there is no such question (any more)."""
+        return self._settle(self._table.answer(question_id, yes))
+
+    async def wait(self, timeout: float) -> tuple[Question, ...]:
+        """The open questions as soon as there is one, or after ``timeout`` seconds."""
+        async with self._changed:
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._changed.wait_for(lambda: len(self._table) > 0)
+            except TimeoutError:
+                pass
+        return self._table.all()
+
+    async def _ask_in_editor(self, question: Question) -> None:
+        """An editor that cannot ask leaves the answer to the terminals, and says where it is given."""
+        try:
+            if Capability.CONFIRM not in self._editor.unavailable:
+                yes = await self._editor.confirm(question.title, question.text)
+                self._settle(self._table.answer(question.id, yes))
+                return
+        except EditorError:
+            pass  # a busy editor is no answer: the person still has the terminal
+        with suppress(EditorError):
+            await self._editor.show_message(f"{question.title}: isthmus ide answer {question.id} yes|no")
+
+    def _settle(self, question: Question | None) -> Question | None:
+        if question is not None and not (ended := self._ended[question.id]).done():
+            ended.set_result(question)
+        return question
+
+    async def _announce(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()

@@ -1,0 +1,130 @@
+"""Questions to the person that are answered by yes or no: one state machine each, and the table of the open ones.
+
+No I/O and no clock: the caller asks on its surfaces and says what time it is. The first answer wins, whoever gives it;
+every later one changes nothing. What is not answered in time is a no. Reviews of edits are :mod:`review`'s.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, assert_never
+
+from isthmus.errors import IsthmusError
+
+MAXIMUM_QUESTIONS = 20
+PATIENCE_SECONDS = 600.0
+
+
+class TooManyQuestionsError(IsthmusError):
+    """So many questions wait that another one is not asked; the text can go to the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nobody has answered yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The person said yes, or no; closing the question is a no."""
+
+    yes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Who asked does not want to know any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Nobody answered in time."""
+
+
+QuestionState: TypeAlias = Waiting | Answered | Cancelled | Expired
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a client wants to be allowed.
+
+    ``id`` is short, to be typed, and never used twice while the table lives. ``client`` names who asks, ``title`` is
+    one line, ``text`` what it is about, of any length. ``deadline``: seconds of the caller's clock.
+    """
+
+    id: str
+    client: str
+    title: str
+    text: str
+    deadline: float
+    state: QuestionState = field(default_factory=Waiting)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an answer still counts."""
+        return isinstance(self.state, Waiting)
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the person said yes; everything else is a no."""
+        match self.state:
+            case Answered(yes):
+                return yes
+            case Waiting() | Cancelled() | Expired():
+                return False
+            case _:
+                assert_never(self.state)
+
+
+class QuestionTable:
+    """The open questions, oldest first. ``new_id`` makes ids; one that was used before is not taken again.
+
+    Each method returns what changed; None says that nothing did.
+    """
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self._new_id = new_id
+        self._used: set[str] = set()
+        self._open: dict[str, Question] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def all(self) -> tuple[Question, ...]:
+        """The open questions."""
+        return tuple(self._open.values())
+
+    def get(self, question_id: str) -> Question | None:
+        """An open question."""
+        return self._open.get(question_id)
+
+    def ask(self, client: str, title: str, text: str, now: float) -> Question:
+        """Add a question.
+
+        Raises:
+            TooManyQuestionsError: 20 wait already.
+        """
+        if len(self._open) >= MAXIMUM_QUESTIONS:
+            raise TooManyQuestionsError(f"{MAXIMUM_QUESTIONS} questions wait for the person already; ask again later")
+        while (question_id := self._new_id()) in self._used:
+            pass
+        self._used.add(question_id)
+        question = Question(question_id, client, title, text, now + PATIENCE_SECONDS)
+        self._open[question.id] = question
+        return question
+
+    def answer(self, question_id: str, yes: bool) -> Question | None:
+        """The person's answer."""
+        return self._end(question_id, Answered(yes))
+
+    def cancel(self, question_id: str) -> Question | None:
+        """Nobody waits for the answer any more."""
+        return self._end(question_id, Cancelled())
+
+    def expire(self, now: float) -> tuple[Question, ...]:
+        """End the questions whose time has passed."""
+        late = [question.id for question in self._open.values() if question.deadline <= now]
+        return tuple(ended for name in late if (ended := self._end(name, Expired())) is not None)
+
+    def _end(self, question_id: str, state: QuestionState) -> Question | None:
+        question = self._open.pop(question_id, None)
+        return replace(question, state=state) if question is not None else None
