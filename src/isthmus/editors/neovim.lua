@@ -218,6 +218,7 @@ function session.state()
         focused_at = focused[buffer] or now(),
         is_dirty = vim.bo[buffer].modified,
         language_id = vim.bo[buffer].filetype,
+        line_count = api.nvim_buf_is_loaded(buffer) and api.nvim_buf_line_count(buffer) or nil,
       }
       focused[buffer] = file.focused_at
       if buffer == active then
@@ -483,27 +484,17 @@ on("DiagnosticChanged", function(event)
     notify("isthmus", "diagnostics", name)
   end
 end)
-api.nvim_create_user_command("IsthmusMention", function(command)
-  local name = file_name(api.nvim_get_current_buf())
-  if not name then
-    tell("this buffer is no file on disk", vim.log.levels.WARN)
-  elseif command.range == 0 then
-    notify("isthmus", "mentioned", name)
-  else
-    notify("isthmus", "mentioned", name, command.line1 - 1, command.line2 - 1)
-  end
-end, { range = true, force = true, desc = "Show this file, or these lines, to the agent" })
-
 local function forget()
   pcall(api.nvim_del_augroup_by_id, group)
   _G.isthmus_sessions[channel] = nil
   if next(_G.isthmus_sessions) == nil then
-    pcall(api.nvim_del_user_command, "IsthmusMention")
+    session.remove_commands()
   end
 end
 
 function session.detach()
   session.close_reviews()
+  session.close_questions()
   forget()
 end
 
@@ -513,6 +504,7 @@ orphan = function()
     return
   end
   forget()
+  session.close_questions()
   session.keep_reviews()
   tell("the companion is gone", vim.log.levels.WARN)
 end
@@ -524,6 +516,6 @@ end
 note_focus()
 
 session.group, session.notify, session.changed, session.tell = group, notify, changed, tell
-session.find_buffer, session.VISUAL = find_buffer, VISUAL
+session.find_buffer, session.file_name, session.VISUAL = find_buffer, file_name, VISUAL
 _G.isthmus_sessions[channel] = session
 return session

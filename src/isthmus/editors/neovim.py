@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from uuid import uuid4
 
 from isthmus.editors import msgpack_rpc
 from isthmus.editors.event_queue import EventQueue
@@ -46,15 +47,15 @@ MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
 
 _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
     {
-        Capability.CONFIRM: "answer with `isthmus ide answer`",
         Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter",
     }
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
-local channel, files, reviews = ...
+local channel, files, reviews, person = ...
 local session = assert(loadstring(files, "=neovim.lua"))(channel)
 assert(loadstring(reviews, "=neovim_review.lua"))(session)
+assert(loadstring(person, "=neovim_person.lua"))(session)
 return { pid = vim.fn.getpid(), folders = session.folders() }
 """
 _COMMAND_SECONDS: Final = 10.0
@@ -108,6 +109,7 @@ class NeovimEditor:
         self._channel = 0
         self._events = EventQueue()
         self._reviews: dict[str, DiffReview] = {}
+        self._questions: dict[str, asyncio.Future[bool]] = {}
         self._files: tuple[OpenFile, ...] = ()
         self._folders: tuple[str, ...] = ()
 
@@ -129,11 +131,11 @@ class NeovimEditor:
     async def start(self, timeout: float) -> None:
         """Connect and put the script in place; see :func:`attach`."""
         try:
-            self._connection = await msgpack_rpc.connect(self._address, self._notified, self._events.end)
+            self._connection = await msgpack_rpc.connect(self._address, self._notified, self._ended)
             channel, api = await self._connection.request("nvim_get_api_info", timeout=timeout)
             _require_version(api)
             self._channel = channel
-            scripts = [_script("neovim.lua"), _script("neovim_review.lua")]
+            scripts = [_script(name) for name in ("neovim.lua", "neovim_review.lua", "neovim_person.lua")]
             started = await self._connection.request("nvim_exec_lua", _START, [channel, *scripts], timeout=timeout)
             self._identity = EditorIdentity("neovim", "Neovim", int(started["pid"]))
             self._folders = tuple(started["folders"])
@@ -197,8 +199,7 @@ class NeovimEditor:
         except BaseException:
             # The request may still be carried out when Neovim gets to it: this one comes right after it.
             self._reviews.pop(review.id, None)
-            if self._connection is not None:
-                self._connection.notify("nvim_exec_lua", _CALL, [self._channel, "close_diff", review.id])
+            self._take_back("close_diff", review.id)
             raise
 
     async def close_diff(self, review_id: str) -> str | None:
@@ -238,8 +239,18 @@ class NeovimEditor:
         return None if text is None else BufferText.from_neovim(text).text()
 
     async def confirm(self, title: str, text: str) -> bool:
-        """See the port."""
-        raise NotAvailableError(self.identity, _UNAVAILABLE[Capability.CONFIRM])
+        """A small window; ``y`` and ``n`` answer, and so do ``:IsthmusAllow`` and ``:IsthmusRefuse``."""
+        question_id = uuid4().hex
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._questions[question_id] = answer
+        try:
+            with suppress(_BusyError):  # it waits in Neovim, and can be answered elsewhere meanwhile
+                await self._command("question", "ask", question_id, title, text, timeout=_OPEN_DIFF_SECONDS)
+            return await answer
+        finally:
+            del self._questions[question_id]
+            if not answer.done() or answer.cancelled():
+                self._take_back("close_question", question_id)
 
     async def execute_code(self, code: str) -> Execution:
         """Never: it has no notebooks."""
@@ -260,7 +271,7 @@ class NeovimEditor:
     async def aclose(self) -> None:
         """Close our views, take the script out of Neovim, disconnect."""
         connection, self._connection = self._connection, None
-        self._events.end()
+        self._ended()
         if connection is None:
             return
         if self._channel and not connection.is_closed:
@@ -305,6 +316,18 @@ class NeovimEditor:
         except RpcClosedError as error:
             raise EditorGoneError("Neovim has quit, or the connection to it is lost") from error
 
+    def _ended(self) -> None:
+        """Neovim quits, or is gone: nobody answers any more."""
+        self._events.end()
+        for answer in self._questions.values():
+            if not answer.done():
+                answer.set_exception(EditorGoneError("Neovim has quit, or the connection to it is lost"))
+
+    def _take_back(self, name: str, subject_id: str) -> None:
+        """Close something without waiting for it."""
+        if self._connection is not None and not self._connection.is_closed:
+            self._connection.notify("nvim_exec_lua", _CALL, [self._channel, name, subject_id])
+
     def _label(self, file_path: str) -> str:
         path = Path(file_path)
         return str(next((path.relative_to(folder) for folder in self._folders if path.is_relative_to(folder)), path))
@@ -326,8 +349,11 @@ class NeovimEditor:
             case ("rejected", str(review_id)) if review_id in self._reviews:
                 del self._reviews[review_id]
                 self._events.put(DiffRejected(review_id))
+            case ("answered", str(question_id), bool(yes)) if question_id in self._questions:
+                if not self._questions[question_id].done():
+                    self._questions[question_id].set_result(yes)
             case ("leaving",):
-                self._events.end()
+                self._ended()
             case _:
                 pass
 

@@ -323,6 +323,24 @@ function session.close_diff(id)
   return { text = text or vim.NIL }
 end
 
+function session.decide_here(accepting) -- by command: the review of the current window, else the only one
+  local current, found, count = api.nvim_get_current_buf(), nil, 0
+  for _, review in pairs(reviews) do
+    count = count + 1
+    if review.proposed == current or review.current == current then
+      found = review
+    end
+  end
+  local _, only = next(reviews)
+  found = found or (count == 1 and only or nil)
+  if found and accepting then
+    accept(found)
+  elseif found then
+    reject(found)
+  end
+  return found ~= nil
+end
+
 on("QuitPre", function()
   for _, review in pairs(reviews) do
     let_go(review)

@@ -42,6 +42,7 @@ def _file(item: dict[str, Any]) -> OpenFile:
         selection=Selection(_range(selection), selection["text"]) if selection else None,
         is_dirty=item["is_dirty"],
         language_id=item["language_id"] or None,
+        line_count=item.get("line_count"),
     )
 
 

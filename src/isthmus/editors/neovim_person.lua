@@ -1,0 +1,163 @@
+-- What the person does by command while a companion is attached, and questions that wait for a yes or a no in a small
+-- window of their own. Argument: the session that neovim.lua made; reviews are in it already.
+--
+-- The commands act on every attached companion. An answer leaves as a notification, once; a question that is taken back
+-- (close_question) is answered by nobody.
+
+local session = ...
+local api, fn = vim.api, vim.fn
+local notify, tell = session.notify, session.tell
+
+local MAX_QUESTION_LINES = 1000
+local COMMANDS = {
+  IsthmusMention = "Show this file, or these lines, to the agent",
+  IsthmusDiffAccept = "Accept the proposed edit in this window, or the only one that waits",
+  IsthmusDiffReject = "Reject the proposed edit in this window, or the only one that waits",
+  IsthmusAllow = "Answer the agent's question with yes",
+  IsthmusRefuse = "Answer the agent's question with no",
+}
+
+local questions = {} -- id -> {buffer, window}, while nobody has answered
+local oldest = {} -- their ids in order
+
+local function sessions(act) -- whether one of them had something to do
+  local done = false
+  for _, each in pairs(_G.isthmus_sessions) do
+    done = act(each) or done
+  end
+  return done
+end
+
+-- Questions ----------------------------------------------------------------------------------------------------------
+
+local function close(id)
+  local question = questions[id]
+  questions[id] = nil
+  for index, other in ipairs(oldest) do
+    if other == id then
+      table.remove(oldest, index)
+      break
+    end
+  end
+  if question and api.nvim_buf_is_valid(question.buffer) then
+    pcall(api.nvim_buf_delete, question.buffer, { force = true })
+  end
+end
+
+local function answer(id, yes)
+  if questions[id] then
+    notify("isthmus", "answered", id, yes)
+    close(id)
+  end
+end
+
+function session.answer_oldest(yes)
+  local id = oldest[1]
+  if id then
+    answer(id, yes)
+  end
+  return id ~= nil
+end
+
+function session.ask(id, title, text)
+  local lines = vim.list_slice(vim.split(text, "\n", { plain = true }), 1, MAX_QUESTION_LINES)
+  local hint = "y yes   n no   (or :IsthmusAllow, :IsthmusRefuse)"
+  local width = math.max(fn.strdisplaywidth(title), fn.strdisplaywidth(hint))
+  for _, line in ipairs(lines) do
+    width = math.max(width, fn.strdisplaywidth(line))
+  end
+  width = math.max(20, math.min(width, vim.o.columns - 4))
+  local shown = { (title:gsub("\n", " ")), "" }
+  vim.list_extend(shown, lines)
+  vim.list_extend(shown, { "", hint })
+  local height = math.max(3, math.min(#shown, math.floor(vim.o.lines * 0.6)))
+  local buffer = api.nvim_create_buf(false, true)
+  api.nvim_buf_set_lines(buffer, 0, -1, false, shown)
+  vim.bo[buffer].modifiable = false
+  vim.bo[buffer].bufhidden = "wipe"
+  api.nvim_buf_set_name(buffer, "isthmus://question/" .. id)
+  for _, key in ipairs({ "y", "Y" }) do
+    vim.keymap.set("n", key, function() answer(id, true) end, { buffer = buffer, nowait = true })
+  end
+  for _, key in ipairs({ "n", "N", "q", "<Esc>" }) do
+    vim.keymap.set("n", key, function() answer(id, false) end, { buffer = buffer, nowait = true })
+  end
+  -- Keys that are under way must not answer: only a person in normal mode is taken to the question.
+  local enter = api.nvim_get_mode().mode == "n" and fn.getcmdwintype() == ""
+  local row = math.max(0, math.floor((vim.o.lines - height) / 2) - 1)
+  local column = math.max(0, math.floor((vim.o.columns - width) / 2))
+  local window = api.nvim_open_win(buffer, enter, {
+    relative = "editor", row = row, col = column, width = width, height = height,
+    style = "minimal", border = "rounded", zindex = 60,
+  })
+  vim.wo[window].wrap = true
+  questions[id] = { buffer = buffer, window = window }
+  oldest[#oldest + 1] = id
+  api.nvim_create_autocmd("BufWipeout", {
+    group = session.group,
+    buffer = buffer,
+    callback = function() answer(id, false) end, -- closed in any way: a no
+  })
+  if not enter then
+    session.message(title .. " - :IsthmusAllow or :IsthmusRefuse")
+  end
+end
+
+function session.close_question(id)
+  close(id)
+end
+
+function session.close_questions()
+  for id in pairs(vim.deepcopy(questions)) do
+    close(id)
+  end
+end
+
+-- Commands -----------------------------------------------------------------------------------------------------------
+
+local function decide(accepting)
+  if not sessions(function(each) return each.decide_here(accepting) end) then
+    tell("no proposed edit is in this window, and not exactly one waits", vim.log.levels.WARN)
+  end
+end
+
+local function give_answer(yes)
+  for _, each in pairs(_G.isthmus_sessions) do
+    if each.answer_oldest(yes) then
+      return
+    end
+  end
+  tell("no question waits for an answer", vim.log.levels.WARN)
+end
+
+local function define(name, act, options)
+  options = vim.tbl_extend("error", options or {}, { force = true, desc = COMMANDS[name] })
+  api.nvim_create_user_command(name, act, options)
+end
+
+define("IsthmusMention", function(command)
+  local name = session.file_name(api.nvim_get_current_buf())
+  if not name then
+    tell("this buffer is no file on disk", vim.log.levels.WARN)
+    return
+  end
+  sessions(function(each)
+    if command.range == 0 then
+      return each.notify("isthmus", "mentioned", name)
+    end
+    return each.notify("isthmus", "mentioned", name, command.line1 - 1, command.line2 - 1)
+  end)
+end, { range = true })
+define("IsthmusDiffAccept", function() decide(true) end)
+define("IsthmusDiffReject", function() decide(false) end)
+define("IsthmusAllow", function() give_answer(true) end)
+define("IsthmusRefuse", function() give_answer(false) end)
+
+function session.remove_commands() -- the last companion is gone
+  for name in pairs(COMMANDS) do
+    pcall(api.nvim_del_user_command, name)
+  end
+  if vim.g.loaded_isthmus then -- the plugin has commands of its own that say so
+    pcall(function() require("isthmus").define_commands() end)
+  end
+end
