@@ -17,6 +17,7 @@ BIN := $(VENV)/bin
 PEERS := tests/peers/node
 BENCH_PEERS := .cache/bench-peers
 BUBBLEWRAP := .cache/bubblewrap
+EMACS := .cache/emacs
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together.
@@ -30,7 +31,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test chaos check fmt ledger ledger-update bench peers bubblewrap clean
+.PHONY: help setup demo test chaos check fmt ledger ledger-update bench peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,7 +67,7 @@ ledger-update: setup ## set covered and pending in tests/requirements.toml from 
 bench: setup peers ## run the benchmarks beside their peers; each prints a ratio and its budget
 	$(BIN)/python -m bench
 
-peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed bubblewrap ## install the real programs that tests and benchmarks talk to
+peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed bubblewrap emacs ## install the real programs that tests and benchmarks talk to
 
 clean: ## remove everything that was built or installed in this checkout
 	rm -rf $(VENV) $(PEERS)/node_modules .cache build dist htmlcov .coverage .coverage.* \
@@ -111,3 +112,7 @@ $(BENCH_PEERS)/.installed: bench/peers.txt $(VENV)/.pip
 # The sandbox that tests run programs in; nothing is done when it is there. Without apt or a network it only says so.
 bubblewrap:
 	@sh scripts/fetch_bubblewrap.sh $(BUBBLEWRAP)
+
+# The editor that tests of plugins/emacs work in; nothing is done when it is there. Without apt or a network it only says so.
+emacs:
+	@sh scripts/fetch_emacs.sh $(EMACS)

@@ -15,7 +15,6 @@ give_up() {
 	exit 0
 }
 
-[ "$(uname -s)" = Linux ] || give_up "it is for Linux alone"
 if command -v bwrap >/dev/null; then
 	echo "bubblewrap is on PATH: $(command -v bwrap)"
 	exit 0
@@ -23,27 +22,10 @@ fi
 if [ -x "$folder/bin/bwrap" ] && "$folder/bin/bwrap" --version >/dev/null 2>&1; then
 	exit 0
 fi
-command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || give_up "there is no apt here"
 
-scratch=$(mktemp -d "$folder/fetching.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$scratch/lists/partial" "$scratch/archives/partial" "$scratch/root"
+. "$(dirname "$0")/debian_packages.sh"
 
-# apt with the sources of this machine; its user _apt could not write into the folder.
-fetch() {
-	(cd "$scratch" && apt-get -q -o APT::Sandbox::User="$(id -un)" -o Dir::Cache="$scratch" -o Debug::NoLocking=true "$@")
-}
-fetch_own() {
-	fetch -o Dir::State="$scratch" -o Dir::State::status=/dev/null "$@"
-}
-download() {
-	fetch download bubblewrap >"$scratch/log" 2>&1 && return
-	# The system has no lists, or old ones: fetch them, into a folder of our own.
-	fetch_own update >"$scratch/log" 2>&1 && fetch_own download bubblewrap >"$scratch/log" 2>&1
-}
-
-download || give_up "apt said: $(tail -n 3 "$scratch/log" | tr '\n' ' ')"
-dpkg-deb -x "$scratch"/bubblewrap_*.deb "$scratch/root"
+unpack_packages download bubblewrap
 rm -rf "$folder/bin"
 mv "$scratch/root/usr/bin" "$folder/bin"
 "$folder/bin/bwrap" --version >/dev/null || give_up "what was fetched does not run here"

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Puts Emacs without a window system, an editor that tests work in, into the folder $1/bin, unless PATH has one of
+# version 28 or newer.
+# Needs no root: the packages and the libraries that this machine lacks are fetched by apt, with lists of its own when
+# the system has none, and only unpacked. What is in $1/bin starts Emacs from there and tells it where its files are.
+# Where that cannot be done it says so and succeeds: the other peers are of use without it.
+set -eu
+
+folder=$1
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+
+give_up() {
+	echo "Emacs was not fetched: $1" >&2
+	echo "The tests of the Emacs plugin need it; install 28 or newer so that it is on PATH (Debian, Ubuntu: apt install emacs-nox)." >&2
+	exit 0
+}
+is_new_enough() {
+	"$1" -Q --batch --eval '(kill-emacs (if (< emacs-major-version 28) 1 0))' >/dev/null 2>&1
+}
+
+if command -v emacs >/dev/null && is_new_enough emacs; then
+	echo "Emacs is on PATH: $(command -v emacs)"
+	exit 0
+fi
+if [ -x "$folder/bin/emacs" ] && is_new_enough "$folder/bin/emacs"; then
+	exit 0
+fi
+
+. "$(dirname "$0")/debian_packages.sh"
+
+unpack_packages install --download-only --yes --no-install-recommends emacs-nox
+[ -x "$scratch/root/usr/bin/emacs-nox" ] || give_up "the packages are installed, but emacs is not on PATH, or is older than 28"
+
+mkdir "$scratch/root/bin"
+cat >"$scratch/root/bin/emacs" <<'END'
+#!/bin/sh
+# Written by fetch_emacs.sh: Emacs, unpacked elsewhere than where it was built for.
+bin=$(dirname "$(readlink -f "$0")")
+usr=${bin%/bin}/usr
+share=$(echo "$usr"/share/emacs/[0-9]*)
+EMACSPATH=$(echo "$usr"/libexec/emacs/*/*)
+EMACSLOADPATH=$share/lisp
+EMACSDATA=$share/etc
+EMACSDOC=$share/etc
+LD_LIBRARY_PATH=$(echo "$usr"/lib/*-linux-gnu*)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export EMACSPATH EMACSLOADPATH EMACSDATA EMACSDOC LD_LIBRARY_PATH
+exec "$usr/bin/emacs-nox" --dump-file="$(echo "$EMACSPATH"/*.pdmp)" "$@"
+END
+chmod +x "$scratch/root/bin/emacs"
+is_new_enough "$scratch/root/bin/emacs" || give_up "what was fetched does not run here, or is older than 28"
+rm -rf "$folder/bin" "$folder/usr"
+rm -rf "$scratch/root/usr/share/doc" "$scratch/root/usr/share/info" "$scratch/root/usr/share/man"
+mv "$scratch/root/usr" "$folder/usr"
+mv "$scratch/root/bin" "$folder/bin"
+echo "Emacs: $("$folder/bin/emacs" --version | head -n 1), in $folder/bin"
