@@ -4,22 +4,16 @@ Positions are 0-based and characters UTF-16 units, as in the Editor port. Real C
 from these; keys without a value are left out, since a null makes them ignore the message (notes on real CLIs, 4).
 """
 
-from pathlib import Path
-
 from isthmus.codec import JsonObject
 from isthmus.ide.context import cut_selection
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range
+from isthmus.ide.file_uri import file_uri
 from isthmus.ide.mcp_peer import Message, notification
 
 SELECTION_CHANGED = "selection_changed"
 AT_MENTIONED = "at_mentioned"
 TOOLS_CHANGED = "notifications/tools/list_changed"
 START = Position(0, 0)
-
-
-def file_url(path: str) -> str:
-    """The ``file://`` URL of an absolute path, percent-encoded."""
-    return Path(path).as_uri()
 
 
 def range_json(at: Range) -> JsonObject:
@@ -40,7 +34,7 @@ def selection_json(file: OpenFile) -> JsonObject:
     return {
         "text": text,
         "filePath": file.path,
-        "fileUrl": file_url(file.path),
+        "fileUrl": file_uri(file.path),
         "selection": {**range_json(at), "isEmpty": not text},
     }
 

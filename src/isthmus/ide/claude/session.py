@@ -31,8 +31,9 @@ class Session:
         self.wake = asyncio.Event()
         """Set when :meth:`take` has something."""
         self.connected = True
-        self.is_ready = False
-        """Whether the CLI takes notifications."""
+        self.is_initialized = False
+        """Whether the CLI may be sent notifications."""
+        self._is_settled = False
         self.pid: int | None = None
         """The CLI's process id, as it says itself (``ide_connected``)."""
         self._id = session_id
@@ -40,6 +41,7 @@ class Session:
         self._is_selection_queued = False
         self._are_tools_queued = False
         self._mentions: deque[FileMentioned] = deque(maxlen=KEPT_MENTIONS)
+        self._waiting: dict[str, DiffReview] = {}
         self._decisions: dict[str, asyncio.Future[DiffReview]] = {}
 
     @property
@@ -57,7 +59,7 @@ class Session:
         """A notification of the CLI came; the ones that mean nothing here are ignored."""
         match received.method:
             case "notifications/initialized":
-                self.is_ready = True
+                self.is_initialized = True
                 self.wake.set()
             case "ide_connected":
                 pid = received.params.get("pid")
@@ -73,8 +75,12 @@ class Session:
             self._is_selection_queued = True
             self.wake.set()
 
-    def send_again(self) -> None:
-        """Queue what was told last once more: CLIs listen a moment later than they say that they are initialized."""
+    def settle(self) -> None:
+        """The CLI listens by now, which is a moment after it said that it is initialized: mentions may go out.
+
+        The selection goes out once more; one that it has heard changes nothing.
+        """
+        self._is_settled = True
         self._is_selection_queued = self._selection is not None
         self.wake.set()
 
@@ -86,7 +92,7 @@ class Session:
         return dict(notifications.nothing_selected(self._selection))
 
     def mentioned(self, mention: FileMentioned) -> None:
-        """Queue a mention."""
+        """Queue a mention; it is sent once the CLI listens."""
         self._mentions.append(mention)
         self.wake.set()
 
@@ -96,18 +102,19 @@ class Session:
         self.wake.set()
 
     def take(self) -> list[bytes]:
-        """What is queued, encoded, in the order to send it; nothing is queued after."""
+        """What is queued and may be sent now, encoded and in order; it is not queued any more."""
         self.wake.clear()
-        if not self.is_ready:
+        if not self.is_initialized:
             return []
         taken: list[bytes] = []
         if self._are_tools_queued:
             taken.append(encode(notification(notifications.TOOLS_CHANGED, {})))
         if self._is_selection_queued and self._selection is not None:
             taken.append(encode(notifications.selection_changed(self._selection)))
-        taken.extend(encode(notifications.at_mentioned(mention)) for mention in self._mentions)
         self._are_tools_queued = self._is_selection_queued = False
-        self._mentions.clear()
+        if self._is_settled:
+            taken.extend(encode(notifications.at_mentioned(mention)) for mention in self._mentions)
+            self._mentions.clear()
         return taken
 
     # Reviews: openDiff blocks until its review is decided.
@@ -119,9 +126,11 @@ class Session:
         """
         if not review.is_open:
             return review
+        self._waiting[review.id] = review
         try:
             return await self._decision(review.id)
         finally:
+            self._waiting.pop(review.id, None)
             self._decisions.pop(review.id, None)
 
     def decided(self, review: DiffReview) -> str | None:
@@ -135,6 +144,11 @@ class Session:
 
     def asked_again(self, file_path: str) -> None:
         """Nothing: an answer belongs to one call, and cannot be taken for another's."""
+
+    def reject_waiting(self) -> None:
+        """Answer every openDiff that waits with a rejection: the companion ends."""
+        for review in tuple(self._waiting.values()):
+            self._resolve(review.reject())
 
     def _resolve(self, review: DiffReview) -> None:
         future = self._decision(review.id)

@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from isthmus.codec import JsonObject
+from isthmus.ide.loopback import hosts
 
 ENDPOINT = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
-HOSTS = ("localhost", "127.0.0.1", "[::1]", "host.docker.internal")
-"""Names under which a client on this machine, or in a container on it, reaches the loopback interface."""
 MAXIMUM_BODY_BYTES = 10 * 1024 * 1024
 
 
@@ -44,8 +43,8 @@ class Gate:
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token.encode()
-        self._hosts = frozenset(f"{host}:{port}".encode() for host in HOSTS)
-        self._expected_hosts = ", ".join(f"{host}:{port}" for host in HOSTS)
+        self._hosts = frozenset(host.encode() for host in hosts(port))
+        self._expected_hosts = ", ".join(hosts(port))
 
     def check(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Head | Refusal:
         """The head of an allowed request, or how to refuse it. Header names are lowercase, as ASGI has them."""

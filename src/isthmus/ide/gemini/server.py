@@ -1,11 +1,9 @@
-"""The companion's server for spec 1 (Gemini CLI and its forks): socket, token, sessions and discovery files together.
+"""The companion's server for spec 1 (Gemini CLI, Qwen Code): socket, token, sessions and discovery files together.
 
 An :class:`~isthmus.ide.agent_server.AgentServer`. What goes over the wire is in the modules beside this one.
 """
 
-import os
 import secrets
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,11 +11,13 @@ from typing import Any, cast
 
 from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
+from isthmus.ide import loopback
 from isthmus.ide.companion import Companion
-from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables
+from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, is_in_container
 from isthmus.ide.gemini.http_gate import Gate
 from isthmus.ide.gemini.http_server import Server
 from isthmus.ide.gemini.http_transport import McpEndpoint
+from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.mcp_peer import ClientInfo
 
@@ -43,24 +43,22 @@ class GeminiServer:
     @property
     def discovery_files(self) -> tuple[str, ...]:
         """See the port."""
-        return (str(self._discovery.path),)
+        return str(self._discovery.path), str(self._qwen_lock.path)
 
     async def start(self, former: JsonObject | None) -> bool:
         """Bind the former port, with its token and its sessions, else any other with new ones."""
-        port, token = (former or {}).get("port"), (former or {}).get("token")
-        again = isinstance(port, int) and isinstance(token, str) and self._bind(port)
-        if not again:
-            self._bind(0, required=True)
+        again = loopback.bound_again(former)
+        self._listener, self._token = again or (loopback.bound(0), secrets.token_urlsafe(32))
         self._port = int(self._listener.getsockname()[1])
-        self._token = cast(str, token) if again else secrets.token_urlsafe(32)
         restorable = _clients(former) if again else {}
         # The epoch tells the event ids of this life from those of the one before.
         self._sessions = SessionTable(f"{time.time_ns() // 1_000_000:x}", restorable, time.monotonic)
         self._discovery = DiscoveryFile(self._identity, self.port)
+        self._qwen_lock = QwenLockFile(self._identity, self.port)
         gate = Gate(self._token, self.port)
         endpoint = McpEndpoint(self._companion, self._sessions, gate, self._clients_changed)
         self._server = Server(endpoint, self._listener)
-        return again
+        return again is not None
 
     async def serve(self) -> None:
         """See the port."""
@@ -76,15 +74,19 @@ class GeminiServer:
     def announce(self, folders: Sequence[str]) -> None:
         """See the port."""
         self._discovery.write(folders, self._token)
+        self._announced = [self._discovery.path]
+        with suppress(OSError):  # a home folder that cannot be written to: Gemini CLI finds the companion all the same
+            self._qwen_lock.write(folders, self._token)
+            self._announced.append(self._qwen_lock.path)
 
     @property
     def is_announced(self) -> bool:
         """See the port."""
-        return self._discovery.path.exists()
+        return all(path.exists() for path in self._announced)
 
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
         """See the port."""
-        return agent_variables(self.port, self._token, folders, self._identity.pid)
+        return agent_variables(self.port, self._token, folders, self._identity.pid, in_container=is_in_container())
 
     def life(self) -> JsonObject:
         """Port, token, and the sessions by id."""
@@ -106,25 +108,11 @@ class GeminiServer:
     def withdraw(self) -> None:
         """See the port."""
         self._discovery.remove()
+        self._qwen_lock.remove()
 
     async def stop(self) -> None:
         """See the port."""
         self._server.should_exit = True
-
-    def _bind(self, port: int, *, required: bool = False) -> bool:
-        # With the protocol named, asyncio turns Nagle's algorithm off; without it each answer waits 40 ms.
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("127.0.0.1", port))
-        except (OSError, OverflowError):
-            listener.close()
-            if required:
-                raise
-            return False
-        os.set_inheritable(listener.fileno(), False)
-        self._listener = listener
-        return True
 
 
 def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:

@@ -1,0 +1,44 @@
+"""Which WebSocket upgrades may in: token, Host, Origin, in that order (spec 3, Authentication). No I/O.
+
+Decided on the head of the request, before any message. The path is not looked at: no real server does. The texts about
+the token are those of claudecode.nvim.
+"""
+
+import hmac
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from isthmus.ide.loopback import hosts
+
+AUTHORIZATION = "x-claude-code-ide-authorization"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Answer with ``status`` and ``text`` instead of the upgrade."""
+
+    status: int
+    text: str
+
+
+class Gate:
+    """Checks upgrades against one token and one port."""
+
+    def __init__(self, token: str, port: int) -> None:
+        self._token = token.encode()
+        self._hosts = hosts(port)
+
+    def check(self, headers: Callable[[str], Sequence[str]]) -> Refusal | None:
+        """How to refuse a request, or None to let it in. ``headers`` gives all values of a name in any case."""
+        tokens = headers(AUTHORIZATION)
+        if not tokens:
+            return Refusal(401, f"Bad WebSocket upgrade request: Missing authentication header: {AUTHORIZATION}\n")
+        given = [token.encode("utf-8", "surrogateescape") for token in tokens]
+        if len(given) > 1 or not hmac.compare_digest(given[0], self._token):
+            return Refusal(401, "Bad WebSocket upgrade request: Invalid authentication token\n")
+        host = [value.lower() for value in headers("host")]
+        if len(host) != 1 or host[0] not in self._hosts:
+            return Refusal(403, f"Invalid Host header; expected one of {', '.join(self._hosts)}\n")
+        if headers("origin"):
+            return Refusal(403, "Request denied: expected no Origin header; web pages may not connect\n")
+        return None

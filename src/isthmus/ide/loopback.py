@@ -1,0 +1,47 @@
+"""The loopback interface, where every server of the companion listens, and nowhere else."""
+
+import os
+import socket
+from contextlib import suppress
+
+from isthmus.codec import JsonObject
+
+ADDRESS = "127.0.0.1"
+HOSTS = ("localhost", "127.0.0.1", "[::1]", "host.docker.internal")
+"""Names under which a client on this machine, or in a container on it, reaches the loopback interface."""
+
+
+def hosts(port: int) -> tuple[str, ...]:
+    """The ``Host`` headers of such a client."""
+    return tuple(f"{host}:{port}" for host in HOSTS)
+
+
+def bound(port: int) -> socket.socket:
+    """A socket that is bound to ``port`` (0: any that is free) and that no child process inherits.
+
+    Raises:
+        OSError: the port is taken, or not allowed.
+        OverflowError: it is no port.
+    """
+    # With the protocol named, asyncio turns Nagle's algorithm off; without it each answer waits 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((ADDRESS, port))
+    except (OSError, OverflowError):
+        listener.close()
+        raise
+    os.set_inheritable(listener.fileno(), False)
+    return listener
+
+
+def bound_again(former: JsonObject | None) -> tuple[socket.socket, str] | None:
+    """A socket on the port of the life before, and its token; ``former`` is what the server kept of that life.
+
+    None: nothing usable was kept, or somebody has taken the port meanwhile.
+    """
+    port, token = (former or {}).get("port"), (former or {}).get("token")
+    if isinstance(port, int) and isinstance(token, str) and token:
+        with suppress(OSError, OverflowError):
+            return bound(port), token
+    return None
