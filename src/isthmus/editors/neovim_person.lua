@@ -117,7 +117,7 @@ end
 
 local function decide(accepting)
   if not sessions(function(each) return each.decide_here(accepting) end) then
-    tell("no proposed edit is in this window, and not exactly one waits", vim.log.levels.WARN)
+    tell("go to the proposed edit that you mean", vim.log.levels.WARN)
   end
 end
 

@@ -1,0 +1,118 @@
+-- The companion's life inside Neovim (0.8 or newer): it starts and stops with the editor. What agents see and do is the
+-- companion's, which attaches to this Neovim by its socket; its commands (:IsthmusDiffAccept, :IsthmusDiffReject,
+-- :IsthmusMention, :IsthmusAllow, :IsthmusRefuse) take the place of the ones here while it is attached.
+--
+--   vim.g.isthmus = {
+--     program = "isthmus",          -- the program, or a list with its first arguments
+--     arguments = { "--no-selection" }, -- more arguments for `isthmus companion`
+--     autostart = true,             -- false: only :IsthmusStart starts it
+--   }
+
+local M = {}
+local RESTARTS, RESTART_MS, SHOWN_BYTES = 5, 1000, 4096
+
+local job -- while the companion runs
+local stopping, leaving = false, false
+local restarts = 0
+local said = "" -- the end of what the companion wrote to its standard error
+
+local function tell(text, level)
+  vim.schedule(function()
+    vim.notify("Isthmus: " .. text, level or vim.log.levels.INFO)
+  end)
+end
+
+local function setting(name, default)
+  local value = (vim.g.isthmus or {})[name]
+  if value == nil then
+    return default
+  end
+  return value
+end
+
+local function command_line()
+  local program = setting("program", "isthmus")
+  local line = type(program) == "table" and vim.deepcopy(program) or { program }
+  local address = vim.v.servername ~= "" and vim.v.servername or vim.fn.serverstart()
+  vim.list_extend(line, { "companion", "--editor", "nvim", "--address", address })
+  return vim.list_extend(line, setting("arguments", {}))
+end
+
+local function ended(code)
+  job = nil
+  if leaving or stopping then
+    return
+  end
+  local reason = vim.trim(said):match("[^\n]*$")
+  if code == 0 or restarts >= RESTARTS then
+    tell(("the companion ended (%d) %s - :IsthmusStart starts it again"):format(code, reason), vim.log.levels.WARN)
+    return
+  end
+  restarts = restarts + 1
+  tell(("the companion ended (%d) %s - starting it again"):format(code, reason), vim.log.levels.WARN)
+  vim.defer_fn(M.start, RESTART_MS * restarts)
+end
+
+function M.start()
+  if job or leaving then
+    return
+  end
+  local line = command_line()
+  if vim.fn.executable(line[1]) == 0 then
+    tell(("there is no program %q; install Isthmus, or set vim.g.isthmus.program"):format(line[1]), vim.log.levels.ERROR)
+    return
+  end
+  stopping, said = false, ""
+  local started = vim.fn.jobstart(line, {
+    on_stderr = function(_, data)
+      said = (said .. table.concat(data, "\n")):sub(-SHOWN_BYTES)
+    end,
+    on_exit = function(_, code)
+      ended(code)
+    end,
+  })
+  job = started > 0 and started or nil
+end
+
+function M.stop()
+  stopping, restarts = true, 0
+  if job then
+    vim.fn.jobstop(job) -- SIGTERM: it closes its views and removes its files
+  end
+end
+
+function M.is_running()
+  return job ~= nil
+end
+
+function M.autostart()
+  if setting("autostart", true) then
+    M.start()
+  end
+end
+
+function M.define_commands()
+  local function define(name, act, options)
+    vim.api.nvim_create_user_command(name, act, vim.tbl_extend("force", { force = true }, options or {}))
+  end
+  local function nobody()
+    tell("no companion is attached to this Neovim; :IsthmusStart starts one", vim.log.levels.WARN)
+  end
+  define("IsthmusStart", M.start, { desc = "Let agent CLIs find this Neovim" })
+  define("IsthmusStop", M.stop, { desc = "End the companion of this Neovim" })
+  for _, name in ipairs({ "IsthmusDiffAccept", "IsthmusDiffReject", "IsthmusAllow", "IsthmusRefuse" }) do
+    define(name, nobody)
+  end
+  define("IsthmusMention", nobody, { range = true })
+  if not M.watching then
+    M.watching = true
+    vim.api.nvim_create_autocmd("VimLeavePre", {
+      callback = function()
+        leaving = true
+        M.stop()
+      end,
+    })
+  end
+end
+
+return M

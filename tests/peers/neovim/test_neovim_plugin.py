@@ -1,0 +1,152 @@
+"""The optional plugin: the companion lives as long as its Neovim, and the terminals inside it lead to it."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.ide.processes import process_is_alive
+from support.isthmus_program import ISTHMUS
+from support.neovim import RunningNeovim, running_neovim
+from support.surroundings import Surroundings
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+PLUGIN = Path(__file__).parents[3] / "plugins" / "neovim"
+
+
+@asynccontextmanager
+async def _with_plugin(workspace: Path, **settings: Any) -> AsyncGenerator[RunningNeovim]:
+    settings = {"program": list(ISTHMUS)} | settings
+    arguments = ("--cmd", f"set runtimepath^={PLUGIN}", "--cmd", f"let g:isthmus = {_vim(settings)}")
+    async with running_neovim(workspace, *arguments) as neovim:
+        yield neovim
+
+
+def _vim(value: Any) -> str:
+    """A value as Vim script: JSON, but for what is true."""
+    return json.dumps(value).replace("true", "v:true").replace("false", "v:false")
+
+
+def _discovered(surroundings: Surroundings, neovim: RunningNeovim) -> list[Path]:
+    return list((surroundings.temporary / "gemini" / "ide").glob(f"gemini-ide-server-{neovim.process.pid}-*.json"))
+
+
+async def _companion(surroundings: Surroundings, neovim: RunningNeovim) -> dict[str, Any]:
+    files = await eventually_async(lambda: _discovered(surroundings, neovim), what="the companion's discovery file")
+    return json.loads(files[0].read_text(encoding="utf-8"))
+
+
+async def test_the_companion_starts_with_neovim_and_ends_with_it(workspace: Path, surroundings: Surroundings) -> None:
+    async with _with_plugin(workspace) as neovim:
+        found = await _companion(surroundings, neovim)
+        assert found["workspacePath"] == str(workspace)
+        assert found["ideInfo"]["name"] == "neovim"
+        await neovim.quit()
+        await eventually_async(lambda: not _discovered(surroundings, neovim), what="the discovery file is gone")
+
+
+async def test_a_terminal_inside_neovim_has_the_variables_of_its_companion(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    async with _with_plugin(workspace) as neovim:
+        found = await _companion(surroundings, neovim)
+
+        async def variables() -> dict[str, str]:
+            printed: str = await neovim.lua("return vim.fn.system('env')")
+            pairs = (line.partition("=") for line in printed.splitlines())
+            shown = {name: text for name, _, text in pairs}
+            return shown if "GEMINI_CLI_IDE_SERVER_PORT" in shown else {}
+
+        shown = await eventually_async(variables, what="the variables")
+        assert shown["GEMINI_CLI_IDE_SERVER_PORT"] == str(found["port"])
+        assert shown["GEMINI_CLI_IDE_WORKSPACE_PATH"] == str(workspace)
+        assert shown["GEMINI_CLI_IDE_AUTH_TOKEN"] == found["authToken"]
+        assert "127.0.0.1" in shown["NO_PROXY"]
+        await neovim.command("IsthmusStop")
+
+        async def are_gone() -> bool:
+            return not await variables()
+
+        await eventually_async(are_gone, what="the variables of a companion that ended are gone")
+
+
+async def _jobs(neovim: RunningNeovim) -> list[int]:
+    """The process ids of the jobs that Neovim runs: the companion is the only one."""
+    pids: list[int] = await neovim.lua(
+        """
+        local pids = {}
+        for _, channel in ipairs(vim.api.nvim_list_chans()) do
+          if channel.argv then
+            pids[#pids + 1] = vim.fn.jobpid(channel.id)
+          end
+        end
+        return pids
+        """
+    )
+    return pids
+
+
+async def test_a_companion_that_crashes_is_started_again_on_the_same_port(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    async with _with_plugin(workspace) as neovim:
+        found = await _companion(surroundings, neovim)
+        (crashed,) = await _jobs(neovim)
+        os.kill(crashed, signal.SIGKILL)
+
+        async def is_back() -> bool:
+            return bool(jobs := await _jobs(neovim)) and jobs != [crashed]
+
+        await eventually_async(is_back, what="another companion runs")
+
+        async def is_found() -> bool:
+            files = _discovered(surroundings, neovim)
+            now = json.loads(files[0].read_text(encoding="utf-8")) if files else {}
+            return now != {} and await neovim.lua("return next(_G.isthmus_sessions or {}) ~= nil")
+
+        await eventually_async(is_found, what="it is found again")
+        now = await _companion(surroundings, neovim)
+        assert (now["port"], now["authToken"]) == (found["port"], found["authToken"])
+        assert "starting it again" in await neovim.lua("return vim.fn.execute('messages')")
+
+
+async def test_stop_and_start_by_command(workspace: Path, surroundings: Surroundings) -> None:
+    async with _with_plugin(workspace, autostart=False) as neovim:
+        assert not _discovered(surroundings, neovim)
+        await neovim.command("IsthmusMention")
+        assert ":IsthmusStart starts one" in await neovim.lua("return vim.fn.execute('messages')")
+        await neovim.command("IsthmusStart")
+        await _companion(surroundings, neovim)
+        await neovim.command("IsthmusStop")
+        await eventually_async(lambda: not _discovered(surroundings, neovim), what="the discovery file is gone")
+        await neovim.command("IsthmusDiffAccept")
+
+        async def says_so() -> bool:
+            return "no companion is attached" in await neovim.lua("return vim.fn.execute('messages')")
+
+        await eventually_async(says_so, what="the command says that nobody is attached")
+
+
+async def test_a_program_that_is_not_there_is_said_once(workspace: Path) -> None:
+    async with _with_plugin(workspace, program="no-such-isthmus") as neovim:
+
+        async def says_so() -> bool:
+            return 'there is no program "no-such-isthmus"' in await neovim.lua("return vim.fn.execute('messages')")
+
+        await eventually_async(says_so, what="the message")
+
+
+async def test_more_arguments_reach_the_companion_and_what_it_complains_of_is_shown(workspace: Path) -> None:
+    async with _with_plugin(workspace, arguments=["--no-such-option"]) as neovim:
+
+        async def says_so() -> bool:
+            return "no-such-option" in await neovim.lua("return vim.fn.execute('messages')")
+
+        await eventually_async(says_so, what="the message")
