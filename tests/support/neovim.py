@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.editors.msgpack_rpc import RpcClosedError, RpcConnection, connect
+from isthmus.editors.msgpack_rpc import RpcConnection, connect
+from isthmus.editors.rpc_error import RpcClosedError
 from isthmus.ide.editor import DiffAccepted, DiffRejected, Editor, EditorEvent
 from support.programs import require
 from support.waiting import eventually_async

@@ -15,14 +15,12 @@ from isthmus.editors.msgpack_rpc import (
     Notification,
     Request,
     Response,
-    RpcClosedError,
     RpcCodec,
     RpcConnection,
-    RpcError,
-    RpcTimeoutError,
     connect,
 )
 from isthmus.editors.neovim import attach
+from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 from isthmus.ide.editor import EditorError
 
 Handler: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -14,22 +14,10 @@ from typing import Any, TypeAlias, cast
 
 import msgpack
 
-from isthmus.errors import IsthmusError
+from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 
 MAXIMUM_MESSAGE_BYTES = 256 * 1024 * 1024
 """A peer that sends a larger message is cut off."""
-
-
-class RpcError(IsthmusError):
-    """The peer answered a request with an error; the text is the peer's."""
-
-
-class RpcTimeoutError(IsthmusError):
-    """No answer came within the deadline; the request may still be carried out later."""
-
-
-class RpcClosedError(IsthmusError):
-    """The connection is lost or was closed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from uuid import uuid4
 
 from isthmus.editors import msgpack_rpc
 from isthmus.editors.event_queue import EventQueue
-from isthmus.editors.msgpack_rpc import Notification, RpcClosedError, RpcConnection, RpcError, RpcTimeoutError
+from isthmus.editors.msgpack_rpc import Notification, RpcConnection
 from isthmus.editors.neovim_text import BufferText
 from isthmus.editors.neovim_wire import decode_diagnostics, decode_files, encode_range
+from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 from isthmus.errors import DecodeError
 from isthmus.files import read_regular
 from isthmus.ide.editor import (

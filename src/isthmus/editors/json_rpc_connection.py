@@ -1,0 +1,171 @@
+"""A JSON-RPC connection over two pipes, for asyncio: requests with deadlines, and whatever the peer sends to callbacks.
+
+A peer that does not read keeps nobody waiting: beyond a cap of unread output requests fail at once and notifications
+are dropped. What is on the wire is in :mod:`json_rpc`.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any, Final, assert_never
+
+from isthmus.codec import JsonObject
+from isthmus.editors import json_rpc
+from isthmus.editors.json_rpc import Answered, BrokenPeerError, Failed, JsonRpcPeer, Malformed, Notified, Requested
+from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
+
+MAXIMUM_UNREAD_BYTES: Final = 64 * 1024 * 1024
+_CHUNK: Final = 65_536
+
+
+class JsonRpcConnection:
+    """Made by :func:`open_connection`. ``on_request`` returns the result, or raises :class:`RpcError` with a code.
+
+    The callbacks run on the event loop, in the order of what came, and return at once; ``on_close`` is called once,
+    with what was wrong, None when the peer just ended.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        transports: tuple[asyncio.ReadTransport, asyncio.WriteTransport],
+        on_request: Callable[[str, JsonObject], object],
+        on_notification: Callable[[str, JsonObject], None],
+        on_close: Callable[[str | None], None],
+    ) -> None:
+        self._reader = reader
+        self._input, self._writer = transports
+        self._on_request = on_request
+        self._on_notification = on_notification
+        self._on_close = on_close
+        self._peer = JsonRpcPeer()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._closed = False
+        self._task = asyncio.create_task(self._read(), name="json-rpc reader")
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection is lost or closed; then every request raises :class:`RpcClosedError`."""
+        return self._closed
+
+    async def request(self, method: str, params: JsonObject | None, *, timeout: float) -> Any:
+        """Ask and wait for the answer, at most ``timeout`` seconds; the peer is told when nobody waits any more.
+
+        Raises:
+            RpcError: the peer answered with an error, or the request is too large.
+            RpcTimeoutError: no answer within the deadline, or the peer reads nothing.
+            RpcClosedError: the connection is lost.
+        """
+        if self._closed or self._writer.is_closing():
+            raise RpcClosedError(f"{method}: the connection is closed")
+        if not self._has_room():
+            raise RpcTimeoutError(f"{method}: {self._writer.get_write_buffer_size()} bytes wait to be read already")
+        number, frame = self._peer.request(method, params)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        self._writer.write(frame)
+        try:
+            async with asyncio.timeout(timeout):
+                return await future
+        except TimeoutError as error:
+            raise RpcTimeoutError(f"{method}: no answer within {timeout:g} s") from error
+        finally:
+            del self._waiting[number]
+            if future.cancelled() or not future.done():
+                future.cancel()
+                self._write(json_rpc.cancellation(number))
+
+    def notify(self, method: str, params: JsonObject) -> None:
+        """Tell the peer something; silently nothing when it is gone or reads nothing."""
+        self._write(json_rpc.notification(method, params))
+
+    async def aclose(self, *, timeout: float = 1.0) -> None:
+        """Close the connection; what was written before may still be read for ``timeout`` seconds."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while self._writer.get_write_buffer_size() and not self._writer.is_closing():
+                    await asyncio.sleep(0.01)
+        self._writer.abort()
+        self._input.close()
+
+    def lost(self) -> None:
+        """The peer has closed its end of our output."""
+        self._task.cancel()
+
+    def _has_room(self) -> bool:
+        return self._writer.get_write_buffer_size() <= MAXIMUM_UNREAD_BYTES
+
+    def _write(self, frame: bytes) -> None:
+        if not self._closed and not self._writer.is_closing() and self._has_room():
+            self._writer.write(frame)
+
+    async def _read(self) -> None:
+        problem: str | None = None
+        try:
+            while data := await self._reader.read(_CHUNK):
+                for message in self._peer.receive(data):
+                    self._dispatch(message)
+                await asyncio.sleep(0)  # a peer that floods gets its share of the loop, not all of it
+        except (OSError, BrokenPeerError) as error:
+            problem = str(error)
+        finally:
+            self._closed = True
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(RpcClosedError("the connection was lost"))
+            self._on_close(problem)
+
+    def _dispatch(self, message: json_rpc.Incoming) -> None:
+        match message:
+            case Answered(number, result):
+                if (future := self._waiting.get(number)) is not None and not future.done():
+                    future.set_result(result)
+            case Failed(number, code, text):
+                future = self._waiting.get(number) if number is not None else None
+                if future is not None and not future.done():
+                    future.set_exception(RpcError(text, code))
+            case Notified(method, params):
+                self._on_notification(method, params)
+            case Requested(number, method, params):
+                try:
+                    self._write(json_rpc.result(number, self._on_request(method, params)))
+                except RpcError as error:
+                    self._write(json_rpc.error(number, error.code, str(error)))
+            case Malformed(reply):
+                self._write(reply)
+            case _:
+                assert_never(message)
+
+
+async def open_connection(
+    incoming: int,
+    outgoing: int,
+    on_request: Callable[[str, JsonObject], object],
+    on_notification: Callable[[str, JsonObject], None],
+    on_close: Callable[[str | None], None],
+) -> JsonRpcConnection:
+    """A connection over two file descriptors, which it takes.
+
+    Raises:
+        ValueError: they are no pipes, sockets or terminals.
+    """
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_CHUNK)
+    source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb", 0))
+    sink, output = await loop.connect_write_pipe(_Output, os.fdopen(outgoing, "wb", 0))
+    connection = JsonRpcConnection(reader, (source, sink), on_request, on_notification, on_close)
+    output.on_lost = connection.lost
+    return connection
+
+
+class _Output(asyncio.Protocol):
+    """Learns that nobody will ever read our output again."""
+
+    def __init__(self) -> None:
+        self.on_lost: Callable[[], None] = lambda: None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.on_lost()
