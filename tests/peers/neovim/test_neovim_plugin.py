@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from isthmus.ide.processes import process_is_alive
 from support.isthmus_program import ISTHMUS
 from support.neovim import RunningNeovim, running_neovim
 from support.surroundings import Surroundings
@@ -108,8 +107,7 @@ async def test_a_companion_that_crashes_is_started_again_on_the_same_port(
 
         async def is_found() -> bool:
             files = _discovered(surroundings, neovim)
-            now = json.loads(files[0].read_text(encoding="utf-8")) if files else {}
-            return now != {} and await neovim.lua("return next(_G.isthmus_sessions or {}) ~= nil")
+            return files != [] and await neovim.lua("return next(_G.isthmus_sessions or {}) ~= nil")
 
         await eventually_async(is_found, what="it is found again")
         now = await _companion(surroundings, neovim)
