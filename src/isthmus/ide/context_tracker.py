@@ -35,12 +35,13 @@ class EditorContext:
 class ContextTracker:
     """Decides when a context is due and what is in it.
 
-    Times are seconds of any monotonic clock. A due time is 50 ms after the last change, but never more than 250 ms
-    after the first one that has not been sent.
+    ``is_visible`` says whether agents may know of a path: it exists, and is not hidden. Times are seconds of any
+    monotonic clock. A due time is 50 ms after the last change, but never more than 250 ms after the first one that has
+    not been sent.
     """
 
-    def __init__(self, exists: Callable[[str], bool] = os.path.isfile) -> None:
-        self._exists = exists
+    def __init__(self, is_visible: Callable[[str], bool] = os.path.isfile) -> None:
+        self._is_visible = is_visible
         self._first: float | None = None
         self._due: float | None = None
         self._active: str | None = None
@@ -68,21 +69,22 @@ class ContextTracker:
 
     def update(self, files: Iterable[OpenFile], is_trusted: bool | None = None) -> EditorContext | None:
         """Take the editor's snapshot; the context to send, or None when it equals the one before."""
-        context = self._context(files, is_trusted)
+        context = EditorContext(self.filtered(files), is_trusted)
         if context == self._latest:
             return None
         self._latest = context
         return context
 
-    def _context(self, files: Iterable[OpenFile], is_trusted: bool | None) -> EditorContext:
-        existing = [file for file in files if _sendable(file.path) and self._exists(file.path)]
+    def filtered(self, files: Iterable[OpenFile]) -> tuple[OpenFile, ...]:
+        """Those of the editor's files that agents may know of, in the order of :attr:`EditorContext.files`."""
+        existing = [file for file in files if _sendable(file.path) and self._is_visible(file.path)]
         active = next((file for file in existing if file.is_active), None)
         active = active or next((file for file in existing if file.path == self._active), None)
         self._active = active.path if active else None
         rest = sorted((file for file in existing if file is not active), key=lambda file: -file.focused_at)
         others = tuple(replace(file, is_active=False, cursor=None, selection=None) for file in rest)
         first = () if active is None else (replace(active, is_active=True),)
-        return EditorContext(first + others, is_trusted)
+        return first + others
 
 
 def _sendable(path: str) -> bool:

@@ -210,8 +210,19 @@ class DiffRejected:
     review_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class DiffEdited:
+    """The text in the view of a review is ``content`` now: no answer, but all that is left of it if the editor crashes.
+
+    Told within about a second of the last key by editors that can; others do not tell it.
+    """
+
+    review_id: str
+    content: str
+
+
 EditorEvent: TypeAlias = (
-    ContextChanged | WorkspaceChanged | DiagnosticsChanged | FileMentioned | DiffAccepted | DiffRejected
+    ContextChanged | WorkspaceChanged | DiagnosticsChanged | FileMentioned | DiffAccepted | DiffRejected | DiffEdited
 )
 
 

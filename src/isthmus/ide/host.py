@@ -87,7 +87,7 @@ class CompanionHost:
             EditorError: the editor was gone before it began.
         """
         options = self._options
-        companion = Companion(self._editor, folders=options.folders, workspace_changed=self._workspace_changed.set)
+        companion = Companion(self._editor, options, workspace_changed=self._workspace_changed.set)
         folders = await companion.workspace_folders()
         self._servers = servers = (GeminiServer(companion, self._keep),)
         lives = LifeFile(data_directory() / "companions", self._editor.identity.name, folders)

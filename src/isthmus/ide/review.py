@@ -1,7 +1,8 @@
-"""Reviews of proposed edits: one state machine per review, and the table of all that are open.
+"""Reviews of proposed edits: one state machine per review, and the table of all that are open, a queue for each file.
 
 No I/O: the caller shows and closes views and tells the clients. Nothing here or after it writes the target file; the
-agent does, after acceptance. The first answer wins, whoever gives it; every later one changes nothing.
+agent does, after acceptance. The first answer wins, whoever gives it; every later one changes nothing. Of the reviews
+of one file at most one is shown: the others wait for its end, because they are to be seen beside what it leaves.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The client took the question back (answered elsewhere); ``content`` is the text in the view at that moment."""
+    """Ended without the person's decision; ``content`` is the text in the view at that moment."""
 
     content: str
 
@@ -41,7 +42,9 @@ class DiffReview:
 
     ``id`` is unique for ever (an answer to an older review of the same file is thus never taken for this one).
     ``file_path`` is the exact string that the client sent: clients compare it as a string. ``proposed`` is the whole
-    new text. ``owner`` says which client asked (opaque to editors), ``title`` names it to the person.
+    new text. ``owner`` says which client asked (opaque to editors), ``title`` names it to the person. ``tab_name`` is
+    the client's own name for it, where its protocol has one. ``target`` is the real path of the file: reviews with the
+    same one wait for each other.
     """
 
     id: str
@@ -49,6 +52,8 @@ class DiffReview:
     proposed: str
     owner: str = ""
     title: str = ""
+    tab_name: str = ""
+    target: str = ""
     state: ReviewState = field(default_factory=Open)
 
     @property
@@ -65,7 +70,7 @@ class DiffReview:
         return self._decide(Rejected())
 
     def close(self, content: str | None = None) -> "DiffReview":
-        """The review after its client took it back; ``content`` is what the view held, None: nobody changed it."""
+        """The review after its end without a decision; ``content`` is what the view held, None: nobody changed it."""
         return self._decide(Closed(self.proposed if content is None else content))
 
     def _decide(self, state: ReviewState) -> "DiffReview":
@@ -73,34 +78,42 @@ class DiffReview:
 
 
 class ReviewTable:
-    """The open reviews by client and exact file path: at most one of each pair.
+    """The open reviews, oldest first: at most one of each client, exact file path and tab name.
 
     Each method returns what changed; None says that nothing did, and then nobody is to be told anything.
     """
 
     def __init__(self) -> None:
         self._by_id: dict[str, DiffReview] = {}
+        self._shown: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def open(self, review: DiffReview) -> DiffReview | None:
-        """Add a review; the still open one that it replaces (same client, same path) is returned, as rejected."""
-        former = self.find(review.owner, review.file_path)
+        """Add a review behind those of the same file; the still open one that it replaces is returned, as closed."""
+        former = self.find(review.owner, review.file_path, review.tab_name)
         if former is not None:
-            del self._by_id[former.id]
+            self._remove(former.id)
         self._by_id[review.id] = review
-        return former.reject() if former is not None else None
+        return former.close() if former is not None else None
 
-    def hand_over(self, review_id: str, owner: str, title: str) -> DiffReview:
+    def hand_over(self, review_id: str, owner: str, title: str, tab_name: str = "") -> DiffReview:
         """Give an open review to another client; the one that it had for the path is to be closed before."""
-        review = replace(self._by_id[review_id], owner=owner, title=title)
+        review = replace(self._by_id[review_id], owner=owner, title=title, tab_name=tab_name)
         self._by_id[review_id] = review
         return review
 
-    def find(self, owner: str, file_path: str) -> DiffReview | None:
-        """The open review of a client for exactly this path."""
-        return next((r for r in self._by_id.values() if r.owner == owner and r.file_path == file_path), None)
+    def find(self, owner: str, file_path: str, tab_name: str | None = None) -> DiffReview | None:
+        """The oldest open review of a client for exactly this path, and with this tab name if one is given."""
+        return next(
+            (
+                review
+                for review in self._by_id.values()
+                if (review.owner, review.file_path) == (owner, file_path) and tab_name in (None, review.tab_name)
+            ),
+            None,
+        )
 
     def get(self, review_id: str) -> DiffReview | None:
         """An open review by its id."""
@@ -110,17 +123,42 @@ class ReviewTable:
         """The open reviews, of one client or of all, oldest first."""
         return tuple(r for r in self._by_id.values() if owner is None or r.owner == owner)
 
+    def next(self, target: str) -> DiffReview | None:
+        """The review of a file that is to be shown now; None while one is shown, or when there is none."""
+        queue = [review for review in self._by_id.values() if review.target == target]
+        return None if not queue or any(review.id in self._shown for review in queue) else queue[0]
+
+    def show(self, review_id: str) -> None:
+        """Note that an open review is shown, or about to be: it is :meth:`next` no longer.
+
+        Raises:
+            KeyError: it is not open.
+            ValueError: another one of the same file is shown.
+        """
+        review = self._by_id[review_id]
+        if any(other.target == review.target and other.id in self._shown for other in self._by_id.values()):
+            raise ValueError(f"another review of {review.target} is shown")
+        self._shown.add(review_id)
+
+    def is_shown(self, review_id: str) -> bool:
+        """Whether an open review is shown; the others wait."""
+        return review_id in self._shown
+
     def accept(self, review_id: str, content: str) -> DiffReview | None:
         """Accept, and take it out of the table."""
-        review = self._by_id.pop(review_id, None)
+        review = self._remove(review_id)
         return review.accept(content) if review is not None else None
 
     def reject(self, review_id: str) -> DiffReview | None:
         """Reject, and take it out of the table."""
-        review = self._by_id.pop(review_id, None)
+        review = self._remove(review_id)
         return review.reject() if review is not None else None
 
     def close(self, review_id: str, content: str | None = None) -> DiffReview | None:
-        """Take back, and take it out of the table; ``content`` as in :meth:`DiffReview.close`."""
-        review = self._by_id.pop(review_id, None)
+        """End without a decision, and take it out of the table; ``content`` as in :meth:`DiffReview.close`."""
+        review = self._remove(review_id)
         return review.close(content) if review is not None else None
+
+    def _remove(self, review_id: str) -> DiffReview | None:
+        self._shown.discard(review_id)
+        return self._by_id.pop(review_id, None)

@@ -1,7 +1,7 @@
 """Glob patterns over paths: ``*``, ``?``, ``[a-z]`` within a name, ``**`` over folders, ``{a,b}`` for either.
 
 Matched name by name, so that the time grows with the length of path and pattern and not faster. Names that begin with
-a dot are ordinary. Ignore files have their own rules (:mod:`isthmus.tools.ignore`).
+a dot are ordinary. Ignore files have their own rules (:mod:`isthmus.ignore`).
 """
 
 import fnmatch

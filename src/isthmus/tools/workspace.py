@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from isthmus.ignore import IgnoreScope, read_ignore_file
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.ignore import IgnoreScope, read_ignore_file
 
 OUTSIDE_WORKSPACE = "outside_workspace"
 IGNORED_FILE = "ignored_file"

@@ -125,7 +125,7 @@ async def test_a_client_that_leaves_takes_its_views_along_and_no_others(
     await companion.open_diff(client, "/a", "new")
     kept = await companion.open_diff(other, "/a", "newer")
     await companion.detach(client.id)
-    assert editor.open_reviews == (kept,)
+    await eventually_async(lambda: editor.open_reviews == (kept,), what="the next review")
     editor.accept_diff(kept.id)
     await eventually_async(lambda: other.decisions, what="a decision")
     assert client.decisions == []
@@ -164,7 +164,7 @@ async def test_a_view_is_left_to_an_agent_that_is_there_or_may_come_back(
     companion.attach(other)
     await companion.open_diff(other, path, proposed)
     assert [review.owner for review in companion.reviews.all()] == ["one", "two"]
-    assert len(editor.open_reviews) == 2
+    assert [review.owner for review in editor.open_reviews] == ["one"]
 
 
 async def test_the_person_answers_the_agent_that_waits_before_one_that_is_gone(

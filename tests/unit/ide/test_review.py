@@ -54,7 +54,7 @@ class Reviews(RuleBasedStateMachine):
         former = self.table.open(review)
         replaced = self.model.get((owner, path))
         assert (former.id if former else None) == (replaced.id if replaced else None)
-        assert former is None or former.state == Rejected()
+        assert former is None or former.state == Closed("new")
         self.model[owner, path] = review
         return review
 

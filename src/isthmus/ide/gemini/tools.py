@@ -1,6 +1,7 @@
 """Running the tools of spec 1 at the companion; the same for every transport."""
 
-from isthmus.ide.companion import Client, Companion
+from isthmus.ide.agent_client import Client
+from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini import wire
 from isthmus.ide.mcp_peer import CallTool, ToolResult

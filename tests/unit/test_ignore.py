@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.tools.ignore import read_ignore_file
+from isthmus.ignore import read_ignore_file
 from isthmus.tools.workspace import Workspace
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.txt", "b.log", "build", "é"])

@@ -1,0 +1,50 @@
+"""An attached agent CLI, as the companion sees it. A port: each wire has its own."""
+
+from typing import Protocol
+
+from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.editor import FileMentioned
+from isthmus.ide.review import DiffReview
+
+
+class Client(Protocol):
+    """An attached agent CLI, as the companion sees it. Methods return at once; the wire behind them buffers."""
+
+    @property
+    def id(self) -> str:
+        """Unique among the attached clients."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What to call it to the person."""
+        ...
+
+    @property
+    def connected(self) -> bool:
+        """Whether it would hear of a decision right now; one that lost its connection may come back."""
+        ...
+
+    def context_changed(self, context: EditorContext) -> None:
+        """The person looks at something else now."""
+        ...
+
+    def mentioned(self, mention: FileMentioned) -> None:
+        """The person wants the agent to look at a file."""
+        ...
+
+    def review_closed(self, review: DiffReview) -> None:
+        """A review of this client ended without the person's decision, and was not asked for by its name.
+
+        It was replaced by a newer one of the same client, was closed with all others of the client, could not be
+        shown when its turn came, or the editor or the companion ends.
+        """
+        ...
+
+    def asked_again(self, file_path: str) -> None:
+        """It opens a review of this file: decisions of older ones that it may not have heard are out of date."""
+        ...
+
+    def decided(self, review: DiffReview) -> str | None:
+        """The person accepted or rejected a review of this client; the text, if any, is shown to them."""
+        ...

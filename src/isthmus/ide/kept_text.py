@@ -1,0 +1,95 @@
+"""What a person typed into a review that ended without their decision: kept as files for this user alone.
+
+One file for each text, in our data folder, named by when it was kept, by whose proposal it was and by the file that was
+reviewed. Only so many are kept; the oldest go. Nothing is ever read back: they are for the person.
+"""
+
+import logging
+import os
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from isthmus.files import write_atomic
+from isthmus.ide.review import DiffReview
+from isthmus.places import make_private_directory
+
+MAXIMUM_FILES = 100
+MAXIMUM_BYTES = 64 * 1024 * 1024
+MAXIMUM_NAME_BYTES = 120
+"""Of the reviewed file's name; file systems take 255 in all."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptText:
+    """One text, and where it is now. ``file_path`` is the file that was reviewed."""
+
+    file_path: str
+    kept_at: str
+    title: str
+
+    def __str__(self) -> str:
+        agent = self.title or "an agent"
+        return f"what you typed into the review of {self.file_path} ({agent}) is kept in {self.kept_at}"
+
+
+class KeptTexts:
+    """The folder of kept texts. The caps are of the whole folder, whichever companion wrote the files."""
+
+    def __init__(self, folder: Path, *, maximum_files: int = MAXIMUM_FILES, maximum_bytes: int = MAXIMUM_BYTES) -> None:
+        self._folder = folder
+        self._maximum_files = maximum_files
+        self._maximum_bytes = maximum_bytes
+
+    def keep(self, review: DiffReview, text: str) -> KeptText:
+        """Write a text in UTF-8, 0600; then remove the oldest files over the caps, never the new one. Blocks.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        make_private_directory(self._folder)
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        agent = re.sub(r"[^A-Za-z0-9]+", "-", review.title).strip("-")[:40] or "agent"
+        path = self._folder / f"{stamp}-{uuid4().hex[:8]}-{agent}-{_file_name(review.file_path)}"
+        write_atomic(path, text.encode("utf-8", "surrogatepass"), mode=0o600, through_links=False)
+        self._remove_oldest(path)
+        return KeptText(review.file_path, str(path), review.title)
+
+    def paths(self) -> tuple[str, ...]:
+        """Where all kept texts are, newest first."""
+        return tuple(str(path) for _, _, path in self._files())
+
+    def _files(self) -> list[tuple[float, int, Path]]:
+        found: list[tuple[float, int, Path]] = []
+        with suppress(FileNotFoundError):
+            for entry in os.scandir(self._folder):
+                with suppress(FileNotFoundError):  # removed by another companion
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((status.st_mtime, status.st_size, Path(entry.path)))
+        return sorted(found, reverse=True)
+
+    def _remove_oldest(self, new: Path) -> None:
+        count = size = 0
+        removed = 0
+        for _, bytes_in_file, path in self._files():
+            count, size = count + 1, size + bytes_in_file
+            if path != new and (count > self._maximum_files or size > self._maximum_bytes):
+                with suppress(FileNotFoundError):
+                    path.unlink()
+                    removed += 1
+        if removed:
+            _log.warning(
+                "%d of the oldest texts kept in %s were removed: at most %d files and %d bytes are kept",
+                removed, self._folder, self._maximum_files, self._maximum_bytes,
+            )  # fmt: skip
+
+
+def _file_name(file_path: str) -> str:
+    """The reviewed file's name, its end when it is long: the ending says what it is."""
+    name = os.fsencode(os.path.basename(file_path))[-MAXIMUM_NAME_BYTES:]  # noqa: PTH119 - bytes of any name
+    return os.fsdecode(name) or "file"

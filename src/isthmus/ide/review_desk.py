@@ -1,0 +1,395 @@
+"""Where proposed edits wait for the person: shows one review of a file after the other, and takes one answer for each.
+
+The answer may come from the editor or from the person's terminal; the first one wins and goes only to the client that
+asked. What the person typed into a review that ends without their decision is kept as a file. No protocol, and never a
+write to a file that is reviewed: the agent does that, and is given a moment for it before the next review is shown.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections import OrderedDict, deque
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+from uuid import uuid4
+
+from isthmus.files import require_regular
+from isthmus.ide.agent_client import Client
+from isthmus.ide.editor import Editor, EditorError
+from isthmus.ide.kept_text import KeptText, KeptTexts
+from isthmus.ide.review import Accepted, Closed, DiffReview, ReviewTable
+
+MAXIMUM_REVIEWS = 100
+"""Open ones, those that wait for their turn included."""
+KEPT_DECISIONS = 50
+KEPT_CHARACTERS = 16 * 1024 * 1024
+"""Of ended reviews, which are only kept for a closeDiff or an answer in the editor that crosses the end."""
+DECISION_WAIT_SECONDS = 1.0
+SETTLE_SECONDS = 1.0
+"""An agent whose edit was accepted writes the file within this, or does not keep the next review waiting."""
+SETTLE_POLL_SECONDS = 0.02
+LEAVE_SECONDS = 3.0
+"""For all views together, when the companion ends."""
+
+Stamp: TypeAlias = tuple[int, int, int] | None
+
+_log = logging.getLogger(__name__)
+
+
+class ReviewDesk:
+    """The reviews of all clients. ``clients`` are those that are attached, by id: the companion's own, live mapping."""
+
+    def __init__(self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts) -> None:
+        self.reviews = ReviewTable()
+        self.kept: deque[KeptText] = deque(maxlen=20)
+        """What was kept since the start, oldest first; the newest twenty."""
+        self._editor = editor
+        self._clients = clients
+        self._kept_texts = kept
+        self._typed: dict[str, str] = {}
+        self._ended: OrderedDict[str, DiffReview] = OrderedDict()
+        self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._is_stopped = False
+
+    # What clients ask.
+
+    async def open(self, client: Client, file_path: str, proposed: str, tab_name: str = "") -> DiffReview:
+        """See :meth:`isthmus.ide.companion.Companion.open_diff`."""
+        if self._is_stopped:
+            raise EditorError("openDiff: the companion ends; ask in your own terminal")
+        target = _target(file_path)
+        if (left := self._left_behind(client, file_path, proposed)) is not None:
+            return self.reviews.hand_over(left.id, client.id, client.title, tab_name)
+        if len(self.reviews) >= MAXIMUM_REVIEWS:
+            raise EditorError(f"openDiff: {MAXIMUM_REVIEWS} reviews are open already; decide or close some first")
+        review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title, tab_name, target)
+        replaced = self.reviews.find(client.id, file_path, tab_name)
+        was_shown = replaced is not None and self.reviews.is_shown(replaced.id)
+        former = self.reviews.open(review)
+        client.asked_again(file_path)
+        try:
+            if former is not None:
+                client.review_closed(await self._put_away(former, was_shown))
+            if (settling := self._settling.get(target)) is not None and settling[0] == client.id:
+                self._stop_settling(target)  # it asks again, so it has written what it wanted to
+            following = self.reviews.next(target)
+            if target not in self._settling and following is not None and following.id == review.id:
+                await self._show(review)
+        except BaseException:
+            # Also when the client cancelled its call: a view that appears all the same is closed.
+            self.reviews.close(review.id)
+            self._later(self._close_view(review.id))
+            raise
+        finally:
+            self._later(self._advance(target))
+        await self._announce()
+        return review
+
+    async def close_of(self, client: Client, file_path: str) -> DiffReview | None:
+        """See :meth:`isthmus.ide.companion.Companion.close_diff`."""
+        review = self.reviews.find(client.id, file_path)
+        if review is None:
+            ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
+            return next((r for r in reversed(ended) if not isinstance(r.state, Closed)), None)
+        return await self._take_back(review)
+
+    async def close(self, review_id: str) -> DiffReview | None:
+        """See :meth:`isthmus.ide.companion.Companion.close_review`."""
+        review = self.reviews.get(review_id)
+        closed = await self._take_back(review) if review is not None else self._ended.get(review_id)
+        if review is not None and closed is not None and isinstance(closed.state, Closed):
+            # Its protocol has no way to tell the client what was typed.
+            await self._keep(closed, closed.state.content)
+        return closed
+
+    async def close_all(self, owner: str) -> int:
+        """See :meth:`isthmus.ide.companion.Companion.close_reviews`."""
+        reviews = self.reviews.all(owner)
+        ended = [await self._end(review) for review in reviews]
+        for target in dict.fromkeys(review.target for review in reviews):
+            self._later(self._advance(target))
+        await self._announce()
+        return sum(review is not None for review in ended)
+
+    # What the person answers.
+
+    async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
+        """See :meth:`isthmus.ide.companion.Companion.accept`."""
+        text = await self._take_for_answer(review_id)
+        if text is None:
+            return None
+        return await self._decide(self.reviews.accept(review_id, text if content is None else content))
+
+    async def reject(self, review_id: str) -> DiffReview | None:
+        """See :meth:`isthmus.ide.companion.Companion.reject`."""
+        if await self._take_for_answer(review_id) is None:
+            return None
+        return await self._decide(self.reviews.reject(review_id))
+
+    async def accepted_in_editor(self, review_id: str, content: str) -> None:
+        """The editor told that the person accepted."""
+        if await self._decide(self.reviews.accept(review_id, content)) is None:
+            ended = self._ended.get(review_id)
+            if ended is not None and isinstance(ended.state, Closed) and ended.state.content != content:
+                await self._keep(ended, content)  # its client left in the same moment
+
+    async def rejected_in_editor(self, review_id: str) -> None:
+        """The editor told that the person rejected."""
+        await self._decide(self.reviews.reject(review_id))
+
+    def typed(self, review_id: str, content: str) -> None:
+        """The editor told what is in a view now: all that is left of it when the editor crashes."""
+        if self.reviews.get(review_id) is not None:
+            self._typed[review_id] = content
+
+    async def wait(self, timeout: float) -> tuple[DiffReview, ...]:
+        """The open reviews as soon as there is one, or after ``timeout`` seconds."""
+        async with self._changed:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._changed.wait_for(lambda: len(self.reviews) > 0)
+        return self.reviews.all()
+
+    def is_heard(self, review: DiffReview) -> bool:
+        """Whether the client of a review would hear of a decision right now."""
+        owner = self._clients.get(review.owner)
+        return owner is not None and owner.connected
+
+    async def stop(self) -> None:
+        """End all reviews: views are closed, clients told, and what the person typed is kept. No more are taken."""
+        self._is_stopped = True
+        for target in tuple(self._settling):
+            self._stop_settling(target)
+        ending = [asyncio.create_task(self._end(review)) for review in self.reviews.all()]
+        if ending:
+            await asyncio.wait(ending, timeout=LEAVE_SECONDS)
+            for task in ending:  # an editor that hangs: what it told before is kept
+                task.cancel()
+            await asyncio.gather(*ending, return_exceptions=True)
+        await self._announce()
+        tasks = tuple(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # Showing.
+
+    async def _show(self, review: DiffReview) -> None:
+        self.reviews.show(review.id)
+        await self._editor.open_diff(review)
+        if self.reviews.get(review.id) is None:
+            self._later(self._close_view(review.id))  # it ended meanwhile
+
+    async def _advance(self, target: str) -> None:
+        """Show the next review of a file, if it is its turn; one that cannot be shown gives way to the one after it."""
+        while target not in self._settling and not self._is_stopped:
+            review = self.reviews.next(target)
+            if review is None:
+                return
+            try:
+                await self._show(review)
+            except EditorError as error:
+                closed = self.reviews.close(review.id)
+                self._later(self._close_view(review.id))
+                if closed is not None:
+                    self._tell_closed(closed)
+                    self._later(self._say(f"the review of {review.file_path} could not be shown: {error}"))
+            await self._announce()
+
+    def _settle(self, review: DiffReview, before: Stamp) -> None:
+        """Give the client of a review that has ended a moment to write before others' reviews of the file are shown."""
+        if self.is_heard(review) and len(self._clients) > 1 and not self._is_stopped:
+            self._stop_settling(review.target)
+            task = self._later(self._until_written(review.target, before))
+            self._settling[review.target] = (review.owner, task)
+        else:
+            self._later(self._advance(review.target))
+
+    async def _until_written(self, target: str, before: Stamp) -> None:
+        last = before
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_SECONDS):
+                while last == before or last != _stamp(target):  # changed, and not changing any more
+                    last = _stamp(target)
+                    await asyncio.sleep(SETTLE_POLL_SECONDS)
+        del self._settling[target]
+        await self._advance(target)
+
+    def _stop_settling(self, target: str) -> None:
+        if (settling := self._settling.pop(target, None)) is not None:
+            settling[1].cancel()
+
+    def _left_behind(self, client: Client, file_path: str, proposed: str) -> DiffReview | None:
+        """The same proposal of the same kind of agent, if that one is not connected any more."""
+        if self.reviews.find(client.id, file_path) is not None:
+            return None
+        for review in self.reviews.all():
+            is_same = (review.file_path, review.proposed, review.title) == (file_path, proposed, client.title)
+            if is_same and not self.is_heard(review):
+                return review
+        return None
+
+    # Ending.
+
+    async def _take_for_answer(self, review_id: str) -> str | None:
+        """Close the view for an answer from elsewhere; its text, or None when it has been answered already.
+
+        Raises:
+            EditorError: the editor does not answer; the review stays as it is.
+        """
+        review = self.reviews.get(review_id)
+        if review is None:
+            return None
+        if not self.reviews.is_shown(review_id):
+            return review.proposed
+        text = await self._editor.close_diff(review_id)
+        if text is None and await self._is_decided_soon(review):
+            return None  # answered in the editor a moment ago
+        return self._typed.get(review_id, review.proposed) if text is None else text
+
+    async def _take_back(self, review: DiffReview) -> DiffReview | None:
+        """End a review because its client says so; when the person has answered in the same moment, their answer."""
+        content = self._typed.get(review.id)
+        before = _stamp(review.target)
+        if self.reviews.is_shown(review.id):
+            shown = await self._close_view(review.id)
+            if shown is None and await self._is_decided_soon(review):
+                return self._ended.get(review.id)
+            content = content if shown is None else shown
+        closed = self.reviews.close(review.id, content)
+        if closed is None:
+            return self._ended.get(review.id)
+        self._typed.pop(review.id, None)
+        self._remember(closed)
+        self._settle(closed, before)  # it was answered in the client's own terminal
+        await self._announce()
+        return closed
+
+    async def _end(self, review: DiffReview) -> DiffReview | None:
+        """End a review that nobody answers any more; its client is told if it can be. None: it had ended already."""
+        was_shown = self.reviews.is_shown(review.id)
+        closed = self.reviews.close(review.id)  # first, so that no answer counts any more
+        if closed is None:
+            return None
+        self._remember(closed)
+        self._tell_closed(closed)
+        return await self._put_away(closed, was_shown)
+
+    async def _put_away(self, closed: DiffReview, was_shown: bool) -> DiffReview:
+        """Close the view of a review that is out of the table, and keep what was typed into it."""
+        text = None
+        try:
+            text = await self._close_view(closed.id) if was_shown else None
+        finally:
+            text = self._typed.pop(closed.id, None) if text is None else text
+            if text is not None:
+                closed = replace(closed, state=Closed(text))
+                await self._keep(closed, text)
+        self._remember(closed)
+        return closed
+
+    async def _decide(self, review: DiffReview | None) -> DiffReview | None:
+        if review is None:
+            return None
+        before = _stamp(review.target)
+        self._typed.pop(review.id, None)
+        self._remember(review)
+        client = self._clients.get(review.owner)
+        warning = client.decided(review) if client is not None else None
+        if isinstance(review.state, Accepted):
+            self._settle(review, before)
+            if not self.is_heard(review):  # it may never come back for it
+                await self._keep(review, review.state.content)
+        else:
+            self._later(self._advance(review.target))
+        await self._announce()
+        if warning is not None:
+            # Not awaited: an editor that hangs must not hold the decision of the next review.
+            self._later(self._say(warning))
+        return review
+
+    def _remember(self, review: DiffReview) -> None:
+        self._ended[review.id] = review
+        size = sum(len(ended.proposed) for ended in self._ended.values())
+        while len(self._ended) > 1 and (len(self._ended) > KEPT_DECISIONS or size > KEPT_CHARACTERS):
+            _, forgotten = self._ended.popitem(last=False)
+            size -= len(forgotten.proposed)
+
+    async def _keep(self, review: DiffReview, text: str) -> None:
+        """Keep a text that differs from the proposal, and tell the person where."""
+        if text == review.proposed:
+            return
+        try:
+            kept = await asyncio.to_thread(self._kept_texts.keep, review, text)
+        except OSError as error:
+            told = f"what you typed into the review of {review.file_path} is lost, it could not be kept: {error}"
+        else:
+            self.kept.append(kept)
+            told = str(kept)
+        _log.warning("%s", told)
+        self._later(self._say(told))
+
+    def _tell_closed(self, review: DiffReview) -> None:
+        if (client := self._clients.get(review.owner)) is not None:
+            client.review_closed(review)
+
+    async def _close_view(self, review_id: str) -> str | None:
+        try:
+            return await self._editor.close_diff(review_id)
+        except EditorError:
+            return None
+
+    async def _is_decided_soon(self, review: DiffReview) -> bool:
+        """The view is gone, so the person has answered and the editor's event is coming."""
+        async with self._changed:
+            try:
+                async with asyncio.timeout(DECISION_WAIT_SECONDS):
+                    await self._changed.wait_for(lambda: self.reviews.get(review.id) is None)
+            except TimeoutError:
+                return False
+        return True
+
+    async def _say(self, text: str) -> None:
+        with contextlib.suppress(EditorError):
+            await self._editor.show_message(text)
+
+    def _later(self, work: Coroutine[None, None, object]) -> asyncio.Task[object]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _announce(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+
+def _target(path: str) -> str:
+    """The real path of what can be reviewed, in every editor: a file, or one that is to be made.
+
+    Raises:
+        EditorError: it is something else.
+    """
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            require_regular(Path(path).stat())
+        return os.path.realpath(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise EditorError(f"openDiff: {path} cannot be reviewed: {reason}; expected the path of a file") from error
+
+
+def _stamp(path: str) -> Stamp:
+    """What changes when a file is written; None: there is no such file."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - many a second
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
