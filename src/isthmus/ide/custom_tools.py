@@ -1,0 +1,328 @@
+"""Custom tools: Python functions of the person's own that a companion offers to every attached agent CLI.
+
+A tool's name is the function's, its description the docstring, its schema comes out of the type hints. What it
+raises is an error result: nothing that a tool does ends the companion. Tools that belong to the agent rather than to
+the editor are better an MCP server. Pydantic is loaded with the first schema, not before.
+"""
+
+import asyncio
+import importlib.util
+import inspect
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints, overload
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_content import ToolContent
+from isthmus.ide.tool_names import COMPANION_TOOLS
+from isthmus.text import with_ellipsis
+from isthmus.threads import in_thread
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+DEFAULT_TIMEOUT_SECONDS = 60.0
+MAXIMUM_TOOLS = 100
+MAXIMUM_ERROR_CHARACTERS = 2000
+_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
+
+_log = logging.getLogger(__name__)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class CustomToolError(IsthmusError):
+    """A custom tool cannot be what it is declared as; the text names it and says what to change."""
+
+
+class _EndedError(Exception):
+    """A tool called ``sys.exit``, which is no reason for the companion to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image as the result of a tool, or within a list of results; ``data`` is the file's bytes."""
+
+    data: bytes
+    mime_type: str = "image/png"
+
+
+@dataclass(frozen=True)
+class CustomTool:
+    """One tool; ``timeout`` in seconds."""
+
+    name: str
+    description: str
+    function: Callable[..., Any]
+    timeout: float
+
+    @cached_property
+    def listed(self) -> Tool:
+        """What ``tools/list`` shows.
+
+        Raises:
+            CustomToolError: there is no JSON Schema for a type hint.
+        """
+        from pydantic.errors import PydanticUserError
+        from pydantic.json_schema import GenerateJsonSchema
+
+        class Schema(GenerateJsonSchema):
+            def field_title_should_be_set(self, schema: Any) -> bool:
+                return False
+
+        try:
+            schema = self._arguments.model_json_schema(schema_generator=Schema)
+        except PydanticUserError as error:
+            raise self._error(f"a type hint has no JSON Schema: {error.message}") from error
+        schema.pop("title", None)
+        return Tool(self.name, self.description, schema)
+
+    async def call(self, arguments: JsonObject) -> ToolResult:
+        """Run it; what fails is an error result, and so is what takes longer than its timeout."""
+        from pydantic import ValidationError
+
+        try:
+            model = self._arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            return ToolResult.error(f"{self.name}: {_problems(error)}")
+        given = {
+            str(field.alias): getattr(model, name)
+            for name, field in type(model).model_fields.items()
+            if name in model.model_fields_set
+        }
+        try:
+            return _encoded(await self._run(given))
+        except TimeoutError:
+            still = "" if inspect.iscoroutinefunction(self.function) else "; it goes on, and its result is dropped"
+            return ToolResult.error(f"{self.name}: not done after {self.timeout:g} s{still}")
+        except Exception as error:
+            _log.warning("The custom tool %s failed", self.name, exc_info=True)
+            text = f"{self.name}: {type(error).__name__}: {error}"
+            return ToolResult.error(with_ellipsis(text, MAXIMUM_ERROR_CHARACTERS))
+
+    async def _run(self, given: Mapping[str, Any]) -> object:
+        def called() -> Any:
+            try:
+                return self.function(**given)
+            except SystemExit as error:
+                raise _EndedError("it tried to end the program") from error
+
+        async def awaited(result: Any) -> object:
+            try:
+                return await result
+            except SystemExit as error:
+                raise _EndedError("it tried to end the program") from error
+
+        is_coroutine = inspect.iscoroutinefunction(self.function)
+        result = called() if is_coroutine else await in_thread(called, self.timeout)
+        return await asyncio.wait_for(awaited(result), self.timeout) if inspect.isawaitable(result) else result
+
+    @cached_property
+    def _arguments(self) -> "type[BaseModel]":
+        """A model whose fields have the parameters' names as aliases: a parameter may be called ``json`` or ``_x``."""
+        from pydantic import ConfigDict, Field, create_model
+        from pydantic.errors import PydanticUserError
+
+        try:
+            hints = get_type_hints(self.function, include_extras=True)
+        except Exception as error:
+            raise self._error(f"its type hints cannot be read: {error}") from error
+        fields: dict[str, Any] = {}
+        for index, parameter in enumerate(inspect.signature(self.function).parameters.values()):
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                raise self._error(f"expected only parameters that can be given by name, received {parameter}")
+            hint = hints.get(parameter.name, Any)
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[f"argument_{index}"] = (
+                hint,
+                Field(default, alias=parameter.name, description=_described(hint)),
+            )
+        try:
+            return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
+        except PydanticUserError as error:
+            raise self._error(f"a type hint cannot be an argument of a tool: {error.message}") from error
+
+    def _error(self, text: str) -> CustomToolError:
+        return CustomToolError(f"custom tool {self.name}: {text}")
+
+
+class ToolRegistry:
+    """The custom tools of one companion, by name."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, CustomTool] = {}
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    @overload
+    def tool(self, function: Function) -> Function: ...
+
+    @overload
+    def tool(
+        self, *, name: str | None = None, description: str | None = None, timeout: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> Callable[[Function], Function]: ...
+
+    def tool(
+        self,
+        function: Function | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+    ) -> Function | Callable[[Function], Function]:
+        """Decorator: make a function a tool. The function itself stays as it is.
+
+        ``name`` and ``description`` take the place of the function's name and docstring; ``timeout`` in seconds.
+        A plain function is run in a thread, so it may block.
+
+        Raises:
+            CustomToolError: the name is not free, or there is no description.
+        """
+
+        def add(function: Function) -> Function:
+            self._add(function, name, description, timeout)
+            return function
+
+        return add if function is None else add(function)
+
+    def _add(self, function: Callable[..., Any], name: str | None, description: str | None, timeout: float) -> None:
+        chosen = name or str(getattr(function, "__name__", function))
+        problem: str | None = None
+        text = description or inspect.getdoc(function)
+        if not _NAME.fullmatch(chosen):
+            problem = "expected a name of 1 to 64 letters, digits, _ and -; give one: @companion.tool(name=...)"
+        elif chosen in COMPANION_TOOLS:
+            problem = "a tool of the companion itself has this name; give another one: @companion.tool(name=...)"
+        elif chosen in self._tools:
+            problem = "there is another one of this name"
+        elif not text:
+            problem = "expected a docstring: agents choose tools by what it says"
+        elif not timeout > 0:
+            problem = f"expected timeout as seconds above 0, received {timeout}"
+        elif len(self._tools) >= MAXIMUM_TOOLS:
+            problem = f"there are {MAXIMUM_TOOLS} custom tools already"
+        if problem is not None or text is None:
+            raise CustomToolError(f"custom tool {with_ellipsis(chosen, 80)}: {problem}")
+        self._tools[chosen] = CustomTool(chosen, text, function, timeout)
+
+    def listed(self) -> tuple[Tool, ...]:
+        """All tools as ``tools/list`` shows them, in the order of their declaration.
+
+        Raises:
+            CustomToolError: one has a type hint that cannot be an argument.
+        """
+        return tuple(tool.listed for tool in self._tools.values())
+
+    async def call(self, name: str, arguments: JsonObject) -> ToolResult:
+        """Run a tool of this registry; what fails is an error result."""
+        return await self._tools[name].call(arguments)
+
+
+_collecting: ContextVar[ToolRegistry | None] = ContextVar("_collecting", default=None)
+
+
+def collecting() -> ToolRegistry:
+    """The registry of the companion that reads a tool file right now; elsewhere one that nobody serves.
+
+    The second is for files that are imported by something else, such as a test of the tools.
+    """
+    registry = _collecting.get()
+    return ToolRegistry() if registry is None else registry
+
+
+def load_tools(path: str, registry: ToolRegistry) -> None:
+    """Run a Python file; what it declares with ``@companion.tool`` comes into the registry.
+
+    Modules beside the file can be imported by it.
+
+    Raises:
+        CustomToolError: it cannot be run, or declares no tool, or one that cannot be.
+    """
+    file = Path(path).absolute()
+    before = len(registry)
+    spec = importlib.util.spec_from_file_location(f"isthmus_custom_tools_{len(sys.modules)}", file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise CustomToolError(f"--tools {path}: expected an existing Python file, its name ending in .py")
+    module = importlib.util.module_from_spec(spec)
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))  # last: it takes no other module's name
+    sys.modules[module.__name__] = module
+    token = _collecting.set(registry)
+    try:
+        spec.loader.exec_module(module)
+        registry.listed()
+    except CustomToolError as error:
+        raise CustomToolError(f"--tools {path}: {error}") from error
+    except (Exception, SystemExit) as error:
+        del sys.modules[module.__name__]
+        reason = f"{_place(error, file)}{type(error).__name__}: {error}"
+        raise CustomToolError(f"--tools {path} cannot be run: {reason}") from error
+    finally:
+        _collecting.reset(token)
+    if len(registry) == before:
+        raise CustomToolError(f"--tools {path}: there is no function with @companion.tool in it")
+
+
+def _place(error: BaseException, file: Path) -> str:
+    """``line N: `` of the file, where the error passed through it."""
+    if isinstance(error, SyntaxError):
+        return ""  # its text names the line
+    lines: list[int] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == str(file):
+            lines.append(traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return f"line {lines[-1]}: " if lines else ""
+
+
+def _described(hint: object) -> str | None:
+    """The text in ``Annotated[str, "what it is"]``."""
+    if get_origin(hint) is not Annotated:
+        return None
+    return next((extra for extra in get_args(hint)[1:] if isinstance(extra, str)), None)
+
+
+def _problems(error: Any) -> str:
+    """What is wrong with the arguments, one clause each."""
+    found = [
+        f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    return with_ellipsis("; ".join(found), MAXIMUM_ERROR_CHARACTERS)
+
+
+def _encoded(value: object) -> ToolResult:
+    content = ToolContent()
+    parts = cast("Iterable[object]", value) if _has_images(value) else (value,)
+    for part in parts:
+        match part:
+            case None:
+                pass
+            case str():
+                content.add_text(part)
+            case Image():
+                content.add_image(part.data, part.mime_type)
+            case _:
+                from pydantic_core import to_json
+
+                content.add_text(to_json(part).decode())
+    return content.result()
+
+
+def _has_images(value: object) -> bool:
+    if not isinstance(value, (list, tuple)):
+        return False
+    return any(isinstance(part, Image) for part in cast("Iterable[object]", value))
