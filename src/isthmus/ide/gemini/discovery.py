@@ -11,6 +11,8 @@ from pathlib import Path
 from isthmus.ide.editor import EditorIdentity
 from isthmus.places import make_private_directory, write_private
 
+CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+
 
 def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash."""
@@ -48,10 +50,22 @@ class DiscoveryFile:
             self.path.unlink()
 
 
-def agent_variables(port: int, token: str, folders: Sequence[str], pid: int) -> dict[str, str]:
-    """All that the real clients of this server read; ``pid`` is the editor's."""
+def is_in_container() -> bool:
+    """Whether this process runs in a container, by the marks that Gemini CLI and Qwen Code go by."""
+    return any(Path(mark).exists() for mark in CONTAINER_MARKS)
+
+
+def agent_variables(
+    port: int, token: str, folders: Sequence[str], pid: int, *, in_container: bool = False
+) -> dict[str, str]:
+    """All that the real clients of this server read; ``pid`` is the editor's.
+
+    A Gemini CLI in a container looks for its companion on the container's host, unless it is told that its editor is in
+    the container too, as one whose terminals get these variables is.
+    """
     workspace = os.pathsep.join(folders)
     return {
+        **({"REMOTE_CONTAINERS": "true"} if in_container else {}),
         "GEMINI_CLI_IDE_SERVER_PORT": str(port),
         "GEMINI_CLI_IDE_WORKSPACE_PATH": workspace,
         "GEMINI_CLI_IDE_AUTH_TOKEN": token,

@@ -116,7 +116,7 @@ class Session:
     @property
     def title(self) -> str:
         """The client as a person knows it."""
-        return wire.client_title(self.client_name)
+        return wire.client_title(self.peer.client)
 
     @property
     def connected(self) -> bool:

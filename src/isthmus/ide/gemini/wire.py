@@ -11,7 +11,7 @@ from typing import assert_never
 
 from isthmus.codec import JsonObject
 from isthmus.ide import context
-from isthmus.ide.mcp_peer import Message, Tool, ToolResult, notification
+from isthmus.ide.mcp_peer import ClientInfo, Message, Tool, ToolResult, notification
 from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 
@@ -169,6 +169,13 @@ def context_notification(latest: context.IdeContext) -> Message:
     return notification(CONTEXT_UPDATE, context.to_json(latest))
 
 
-def client_title(client_name: str) -> str:
-    """The client as a person knows it."""
-    return "Gemini CLI" if client_name in REAL_CLIENTS else client_name or "agent"
+def client_title(client: ClientInfo | None) -> str:
+    """The client as a person knows it.
+
+    Qwen Code says the same name as the Gemini CLI that it descends from. It is told by a version that it never set,
+    1.0.0, together with a protocol version that came after Gemini CLI had begun to set its own.
+    """
+    if client is None or client.name not in REAL_CLIENTS:
+        return client.name if client is not None and client.name else "agent"
+    is_qwen = client.version == "1.0.0" and client.protocol_version >= "2025-11-25"
+    return "Qwen Code" if is_qwen else "Gemini CLI"
