@@ -41,6 +41,12 @@ _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default
 @click.option("--no-context", is_flag=True, help="Tell agents nothing of what you have open.")
 @click.option("--no-selection", is_flag=True, help="Tell agents which files are open, but not what you select.")
 @click.option("--no-diff", is_flag=True, help="Show no reviews here: agents ask in their own terminals.")
+@click.option(
+    "--trusted/--untrusted",
+    "is_trusted",
+    default=None,
+    help="Tell agents that you trust this workspace, or do not. Default: what the editor says.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 @click.option("--until-exit-of", type=int, metavar="PID", hidden=True)
 @click.pass_context
@@ -55,6 +61,7 @@ def command(
     no_context: bool,
     no_selection: bool,
     no_diff: bool,
+    is_trusted: bool | None,
     as_json: bool,
     until_exit_of: int | None,
 ) -> None:
@@ -78,6 +85,7 @@ def command(
 
     options = CompanionOptions(
         folders,
+        is_trusted=is_trusted,
         fresh=fresh,
         allow_agent_accept=allow_agent_accept,
         watch=until_exit_of,

@@ -95,7 +95,8 @@ def status(person: Person) -> None:
         f"Workspace: {os.pathsep.join(result['workspace_folders'])}",
         "Agents: " + (", ".join(_agent(agent) for agent in result["agents"]) or "none attached"),
         *_context_lines(result),
-        *(f"Diff waits for an answer: {review['file']} ({review['agent']})" for review in result["diffs"]),
+        *(f"Diff waits for an answer: {_heading(review)}" for review in result["diffs"]),
+        *(f"Kept of what you typed into a review that ended: {path}" for path in result["kept"]),
         *(f"Message: {text}" for text in result["messages"]),
     ]
     person.show(result, "\n".join(lines))
@@ -245,6 +246,11 @@ def _context_lines(result: Result) -> list[str]:
     return lines or ["No files are open."]
 
 
+def _heading(review: Result) -> str:
+    turn = "" if review["shown"] else ", shown after the one before it"
+    return f"{review['file']} ({review['agent']}{turn})"
+
+
 def _shown(review: Result) -> str:
     from isthmus.files import read_regular
     from isthmus.text import BinaryContentError, decode_text, unified_diff
@@ -253,8 +259,7 @@ def _shown(review: Result) -> str:
         old = decode_text(read_regular(Path(review["file"]), MAXIMUM_SHOWN_BYTES)).text
     except (OSError, BinaryContentError):
         old = None
-    heading = f"{review['file']} ({review['agent']})"
-    return f"{heading}\n{unified_diff(old, review['new_content'], review['file'].lstrip('/'))}"
+    return f"{_heading(review)}\n{unified_diff(old, review['new_content'], review['file'].lstrip('/'))}"
 
 
 def _entries(source: str) -> list[object]:

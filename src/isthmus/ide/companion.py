@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -36,7 +37,7 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
-from isthmus.ide.kept_text import KeptText, KeptTexts
+from isthmus.ide.kept_text import KeptTexts
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.review import DiffReview, ReviewTable
@@ -45,6 +46,8 @@ from isthmus.places import data_directory
 
 DIAGNOSTICS_SECONDS = 0.9
 """Real agents ask before each turn and wait for the answer without a deadline of their own."""
+
+KEPT_MENTIONS = 20
 
 
 class Companion:
@@ -67,10 +70,12 @@ class Companion:
         self._clock = clock
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
-        self._desk = ReviewDesk(editor, self._clients, kept or KeptTexts(data_directory() / "kept"))
+        self._kept_texts = kept or KeptTexts(data_directory() / "kept")
+        self._desk = ReviewDesk(editor, self._clients, self._kept_texts)
         self._hidden = HiddenFiles()
         self._tracker = ContextTracker(self._is_visible)
         self._latest_selection: OpenFile | None = None
+        self._mentions: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
         self._dirty = asyncio.Event()
 
     @property
@@ -83,10 +88,9 @@ class Companion:
         """The reviews that wait for a decision; to be looked at only."""
         return self._desk.reviews
 
-    @property
-    def kept(self) -> Sequence[KeptText]:
-        """What the person typed into reviews that ended without their decision, since the start; the newest last."""
-        return tuple(self._desk.kept)
+    def kept_paths(self) -> list[str]:
+        """The files with what the person typed into reviews that ended without their decision; the newest twenty."""
+        return self._kept_texts.paths()[:20]
 
     async def workspace_folders(self) -> tuple[str, ...]:
         """The folders that were given, else the editor's."""
@@ -120,6 +124,11 @@ class Companion:
         await self.close_reviews(client_id)
 
     # What clients may know.
+
+    @property
+    def is_trusted(self) -> bool | None:
+        """Whether the person trusts the workspace: as they started the companion, else as the editor knows it."""
+        return self.editor.is_trusted if self.options.is_trusted is None else self.options.is_trusted
 
     async def context(self) -> EditorContext:
         """What the person looks at right now."""
@@ -239,16 +248,21 @@ class Companion:
         """Point the agents to a file: it is opened, its lines (0-based, both included) selected, and agents are told.
 
         Raises:
-            EditorError: it cannot be opened, or is hidden from agents.
+            EditorError: it cannot be opened, or is hidden from agents, and then none is told.
         """
         await self.workspace_folders()
-        if self._hidden.hides(path):
-            raise EditorError(f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; none was told")
+        if (reason := self._why_unmentioned(path)) is not None:
+            raise EditorError(reason)
         at = None
         if start_line is not None:
             at = Range(Position(start_line, 0), Position((start_line if end_line is None else end_line) + 1, 0))
         await self.editor.open_file(path, at)
         self._tell_mention(FileMentioned(path, start_line, start_line if end_line is None else end_line))
+
+    def recent_mentions(self, seconds: float) -> tuple[FileMentioned, ...]:
+        """The mentions of the last ``seconds``, oldest first, for an agent that came a little too late for them."""
+        since = self._clock() - seconds
+        return tuple(mention for moment, mention in self._mentions if moment >= since)
 
     # The editor.
 
@@ -268,14 +282,24 @@ class Companion:
             case DiffEdited(review_id, content):
                 self._desk.typed(review_id, content)
             case FileMentioned():
-                if not self._hidden.hides(event.path):
+                if (reason := self._why_unmentioned(event.path)) is None:
                     self._tell_mention(event)
+                else:
+                    self._desk.say(reason)
             case DiagnosticsChanged():
                 pass  # no protocol has a message for it that a real client heeds
             case _:
                 assert_never(event)
 
+    def _why_unmentioned(self, path: str) -> str | None:
+        if not self.options.share_context:
+            return "agents are told of no file: the companion was started with --no-context"
+        if self._hidden.hides(path):
+            return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; none was told of it"
+        return None
+
     def _tell_mention(self, mention: FileMentioned) -> None:
+        self._mentions.append((self._clock(), mention))
         for client in self.clients:
             client.mentioned(mention)
 
@@ -306,7 +330,7 @@ class Companion:
             files = ()
         except EditorError:
             return  # a busy editor: what was known last stays true until the next change
-        context = self._tracker.update(files, self.editor.is_trusted)
+        context = self._tracker.update(files, self.is_trusted)
         if context is not None:
             for client in self.clients:
                 client.context_changed(context)

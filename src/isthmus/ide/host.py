@@ -121,6 +121,8 @@ class CompanionHost:
                 server.withdraw()
             await control.stop()
             lives.touch()
+            tasks[0].cancel()
+            await asyncio.wait(tasks[:1])  # the reviews end while their clients can still be told
             await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
             for task in tasks:
                 task.cancel()

@@ -60,14 +60,16 @@ class KeptTexts:
         self._remove_oldest(path)
         return KeptText(review.file_path, str(path), review.title)
 
-    def paths(self) -> tuple[str, ...]:
+    def paths(self) -> list[str]:
         """Where all kept texts are, newest first."""
-        return tuple(str(path) for _, _, path in self._files())
+        return [str(path) for _, _, path in self._files()]
 
     def _files(self) -> list[tuple[float, int, Path]]:
         found: list[tuple[float, int, Path]] = []
         with suppress(FileNotFoundError):
             for entry in os.scandir(self._folder):
+                if entry.name.startswith("."):
+                    continue  # another companion writes it just now
                 with suppress(FileNotFoundError):  # removed by another companion
                     status = entry.stat(follow_symlinks=False)
                     found.append((status.st_mtime, status.st_size, Path(entry.path)))
@@ -91,5 +93,6 @@ class KeptTexts:
 
 def _file_name(file_path: str) -> str:
     """The reviewed file's name, its end when it is long: the ending says what it is."""
-    name = os.fsencode(os.path.basename(file_path))[-MAXIMUM_NAME_BYTES:]  # noqa: PTH119 - bytes of any name
-    return os.fsdecode(name) or "file"
+    name = os.path.basename(file_path)  # noqa: PTH119 - Path drops a final dot
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= MAXIMUM_NAME_BYTES else encoded[-MAXIMUM_NAME_BYTES:].decode("utf-8", "ignore")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 class CompanionOptions:
     """``folders`` take the place of the editor's workspace folders.
 
+    ``is_trusted`` takes the place of what the editor says of it; None: what the editor says counts.
     ``fresh``: never take over port and token of a companion that ended a moment ago. ``watch`` is the id of a process
     with which the companion ends, unless other agents use it by then: it ends with the last of them.
     ``share_context`` False: agents are told of no open file, selection or mention; ``share_selection`` False: of no
@@ -15,6 +16,7 @@ class CompanionOptions:
     """
 
     folders: tuple[str, ...] = ()
+    is_trusted: bool | None = None
     fresh: bool = False
     allow_agent_accept: bool = False
     watch: int | None = None

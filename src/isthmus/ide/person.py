@@ -12,7 +12,7 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide import context
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Diagnostic, NotAvailableError, Position, Range, Severity
+from isthmus.ide.editor import Diagnostic, NotAvailableError, Range, Severity
 from isthmus.ide.positions import from_one_based, one_based, ordered
 from isthmus.ide.review import DiffReview
 
@@ -34,10 +34,6 @@ class Hands(Protocol):
         """What the person was told, oldest first."""
         ...
 
-    def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
-        """Point the agent to a file."""
-        ...
-
     def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
         """Replace the diagnostics of a file."""
         ...
@@ -53,8 +49,9 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         "agents": [
             {"id": client.id, "title": client.title, "connected": client.connected} for client in companion.clients
         ],
-        "diffs": [_review(review) for review in companion.reviews.all()],
+        "diffs": [_review(companion, review) for review in companion.reviews.all()],
         "context": context.to_json(context.ide_context(await companion.context())),
+        "kept": companion.kept_paths(),
         "messages": list(editor.messages) if isinstance(editor, Hands) else [],
     }
 
@@ -86,15 +83,9 @@ async def select(companion: Companion, request: JsonObject) -> JsonObject:
 async def mention(companion: Companion, request: JsonObject) -> JsonObject:
     """Point the agent to a file or to lines of it: they are selected, and told to agents that have a message for it."""
     path, first, last = _path(request), _number(request, "line"), _number(request, "end_line")
-    last = first if last is None else last
-    if first is None or last is None:
-        await companion.editor.open_file(path)
-    else:
-        if last < first:
-            raise CommandError(f"expected the last line not before the first, received {first}-{last}")
-        await companion.editor.open_file(path, Range(Position(first - 1, 0), Position(last, 0)))
-    if isinstance(companion.editor, Hands):
-        companion.editor.mention(path, None if first is None else first - 1, None if last is None else last - 1)
+    if first is not None and last is not None and last < first:
+        raise CommandError(f"expected the last line not before the first, received {first}-{last}")
+    await companion.mention(path, None if first is None else first - 1, None if last is None else last - 1)
     return await _seen(companion)
 
 
@@ -119,7 +110,7 @@ async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
         reviews = await companion.wait_for_reviews(min(float(wait), LONGEST_WAIT_SECONDS))
     else:
         reviews = companion.reviews.all()
-    return {"diffs": [_review(review, whole=True) for review in reviews]}
+    return {"diffs": [_review(companion, review, whole=True) for review in reviews]}
 
 
 async def accept(companion: Companion, request: JsonObject) -> JsonObject:
@@ -166,19 +157,24 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
         raise CommandError(f"no diff is open for {path}; open diffs: {waiting}")
-    # The oldest: two agents that propose the same file are answered in the order they asked. One that is gone, perhaps
-    # for ever, does not stand in the way of one that waits.
-    return next((review for review in found if companion.is_heard(review)), found[0])
+    # The one that the person sees: two agents that propose the same file are answered in the order they asked. One that
+    # is gone, perhaps for ever, does not stand in the way of one that waits.
+    return min(found, key=lambda review: (not companion.is_heard(review), not companion.reviews.is_shown(review.id)))
 
 
 def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
     if decided is None:
         raise CommandError(f"the diff of {review.file_path} was answered elsewhere a moment ago; nothing was changed")
-    return {"file": review.file_path, "decision": decision}
+    return {"file": review.file_path, "agent": review.title, "decision": decision}
 
 
-def _review(review: DiffReview, *, whole: bool = False) -> JsonObject:
-    shown: dict[str, Any] = {"id": review.id, "file": review.file_path, "agent": review.title}
+def _review(companion: Companion, review: DiffReview, *, whole: bool = False) -> JsonObject:
+    shown: dict[str, Any] = {
+        "id": review.id,
+        "file": review.file_path,
+        "agent": review.title,
+        "shown": companion.reviews.is_shown(review.id),
+    }
     if whole:
         shown["new_content"] = review.proposed
     return shown

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from uuid import uuid4
 from isthmus.files import require_regular
 from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
-from isthmus.ide.kept_text import KeptText, KeptTexts
+from isthmus.ide.kept_text import KeptTexts
 from isthmus.ide.review import Accepted, Closed, DiffReview, ReviewTable
 
 MAXIMUM_REVIEWS = 100
@@ -44,8 +44,6 @@ class ReviewDesk:
 
     def __init__(self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts) -> None:
         self.reviews = ReviewTable()
-        self.kept: deque[KeptText] = deque(maxlen=20)
-        """What was kept since the start, oldest first; the newest twenty."""
         self._editor = editor
         self._clients = clients
         self._kept_texts = kept
@@ -200,7 +198,7 @@ class ReviewDesk:
                 self._later(self._close_view(review.id))
                 if closed is not None:
                     self._tell_closed(closed)
-                    self._later(self._say(f"the review of {review.file_path} could not be shown: {error}"))
+                    self.say(f"the review of {review.file_path} could not be shown: {error}")
             await self._announce()
 
     def _settle(self, review: DiffReview, before: Stamp) -> None:
@@ -311,8 +309,7 @@ class ReviewDesk:
             self._later(self._advance(review.target))
         await self._announce()
         if warning is not None:
-            # Not awaited: an editor that hangs must not hold the decision of the next review.
-            self._later(self._say(warning))
+            self.say(warning)
         return review
 
     def _remember(self, review: DiffReview) -> None:
@@ -331,10 +328,9 @@ class ReviewDesk:
         except OSError as error:
             told = f"what you typed into the review of {review.file_path} is lost, it could not be kept: {error}"
         else:
-            self.kept.append(kept)
             told = str(kept)
         _log.warning("%s", told)
-        self._later(self._say(told))
+        self.say(told)
 
     def _tell_closed(self, review: DiffReview) -> None:
         if (client := self._clients.get(review.owner)) is not None:
@@ -356,7 +352,11 @@ class ReviewDesk:
                 return False
         return True
 
-    async def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Tell the person something in the editor. Not waited for: an editor that hangs must not hold up anything."""
+        self._later(self._show_message(text))
+
+    async def _show_message(self, text: str) -> None:
         with contextlib.suppress(EditorError):
             await self._editor.show_message(text)
 
