@@ -110,7 +110,7 @@ class CompanionHost:
                 raise CompanionError(f"the companion cannot start: {error}") from error
             listening = tuple(ListeningServer(server.name, server.port, server.discovery_files) for server in servers)
             ready(Ready(listening, folders, any(taken_over), self._variables(folders)))
-            tasks.append(asyncio.create_task(self._housekeep(companion, control)))
+            tasks.append(asyncio.create_task(self._housekeep(companion, folders, control)))
             tasks.append(asyncio.create_task(self._until_stopped(control)))
             await asyncio.wait([*serving, *tasks], return_when=asyncio.FIRST_COMPLETED)
             for task in (*serving, *tasks):
@@ -169,8 +169,8 @@ class CompanionHost:
                     await self._stopping.wait()
                     return
 
-    async def _housekeep(self, companion: Companion, control: ControlServer) -> None:
-        await self._set_terminals(await companion.workspace_folders())
+    async def _housekeep(self, companion: Companion, folders: Sequence[str], control: ControlServer) -> None:
+        await self._set_terminals(folders)
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HOUSEKEEPING_SECONDS):
