@@ -1,0 +1,53 @@
+"""``isthmus plugin``: where the plugins for editors lie that come with Isthmus, and how each is put to use."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+import isthmus
+from isthmus.errors import IsthmusError
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """``place`` is below the folder of plugins; ``use`` is what to write into the editor's configuration."""
+
+    place: str
+    use: str
+
+
+PLUGINS = {
+    "neovim": Plugin("neovim", 'in init.lua: vim.opt.runtimepath:prepend("{path}")'),
+    "emacs": Plugin("emacs/isthmus.el", 'in init.el: (load "{path}") (isthmus-mode 1)'),
+    "sublime": Plugin("sublime/Isthmus.py", "copy {path} into Sublime Text's folder Packages/User"),
+}
+
+
+@click.command("plugin", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("editor", required=False, type=click.Choice(list(PLUGINS)))
+def command(editor: str | None) -> None:
+    """Print where an editor's plugin lies; without EDITOR list all, each with what to do with it.
+
+    A plugin starts the companion with its editor and stops it with it.
+
+    \b
+    isthmus plugin neovim
+    """
+    for name in [editor] if editor else PLUGINS:
+        plugin = PLUGINS[name]
+        path = plugins_folder() / plugin.place
+        click.echo(str(path) if editor else f"{name:8} {plugin.use.format(path=path)}")
+
+
+def plugins_folder() -> Path:
+    """The folder of plugins: in the installed package, or in the checkout that it is run from.
+
+    Raises:
+        IsthmusError: it is in neither.
+    """
+    package = Path(isthmus.__file__).resolve().parent
+    for folder in (package / "plugins", package.parents[1] / "plugins"):
+        if folder.is_dir():
+            return folder
+    raise IsthmusError(f"the plugins are not where they belong, in {package / 'plugins'}; install Isthmus again")
