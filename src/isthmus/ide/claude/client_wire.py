@@ -22,22 +22,25 @@ from isthmus.ide.review import Accepted, Rejected
 SELECTION_CHANGED = "selection_changed"
 AT_MENTIONED = "at_mentioned"
 
-_ONE_BASED_SERVERS: Final = frozenset({"claude-code-ide-mcp"})
-"""What the servers call themselves that count lines and columns from 1: claude-code-ide.el."""
 _PATH_NAMES: Final = ("filePath", "file_path", "path")
 _MAXIMUM_DIAGNOSTICS: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a server counts: ``first`` is the number of the first line and column in its notifications."""
+    """How a server counts: ``first`` is the number of the first line and column in its notifications.
+
+    ``runs_python``: executeCode is what it is documented to be.
+    """
 
     first: int = 0
+    runs_python: bool = True
 
 
 def dialect_of(server_name: str) -> Dialect:
     """The dialect of a server, by what it calls itself in ``serverInfo``."""
-    return Dialect(1 if server_name in _ONE_BASED_SERVERS else 0)
+    # claude-code-ide.el counts from 1, and its executeCode runs Emacs Lisp.
+    return Dialect(1, runs_python=False) if server_name == "claude-code-ide-mcp" else Dialect()
 
 
 # What a notification means. A closed union: match with assert_never.

@@ -1,0 +1,203 @@
+"""A connection to an IDE of spec 3 that is taken up again by itself, with the lock files read anew each time.
+
+What is told and asked through it is in :mod:`isthmus.ide.claude.peer`.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from isthmus.ide.claude.client_wire import Dialect, adapted, dialect_of, tool_name
+from isthmus.ide.claude.connection import Connection, Endpoint
+from isthmus.ide.claude.finding import ClaudeIde, FoundIdes
+from isthmus.ide.client_base import ClientBase, Deadlines, within
+from isthmus.ide.editor import Capability
+from isthmus.ide.ide_client import IdeError
+from isthmus.ide.mcp_client import Told, ToolOutcome
+
+FindIdes: TypeAlias = Callable[[Path, Mapping[str, str]], FoundIdes]
+
+_TOOL_OF: Final[Mapping[Capability, str]] = {
+    Capability.OPEN: "openFile",
+    Capability.CLOSE: "getOpenEditors",  # the name of the tab; close_tab itself is not listed everywhere
+    Capability.DIRTY: "checkDocumentDirty",
+    Capability.DIAGNOSTICS: "getDiagnostics",
+    Capability.SAVE: "saveDocument",
+    Capability.EXECUTE: "executeCode",
+}
+
+
+class Link(ClientBase):
+    """Finds an IDE, stays connected, and calls its tools."""
+
+    protocol = "Claude Code IDE"
+
+    def __init__(self, workspace: Path, environment: Mapping[str, str], find: FindIdes, deadlines: Deadlines) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._environment = environment
+        self._find = find
+        self._deadlines = deadlines
+        self._ide: ClaudeIde | None = None
+        self._connection: Connection | None = None
+        self._trying: Connection | None = None
+        """The same, and the one before it is open: it tells things at once."""
+        self._connected = asyncio.Event()
+        self._follower: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """See :attr:`IdeClient.connected`."""
+        return self._connected.is_set()
+
+    @property
+    def ide_name(self) -> str:
+        """See :attr:`IdeClient.ide_name`."""
+        return self._ide.ide_name if self._ide else "IDE"
+
+    @property
+    def ide(self) -> ClaudeIde | None:
+        """The IDE that we are, or were last, connected to."""
+        return self._ide
+
+    @property
+    def pid(self) -> int | None:
+        """See :attr:`IdeClient.pid`."""
+        return self._ide.pid if self._ide else None
+
+    @property
+    def can_review(self) -> bool:
+        """See :attr:`IdeClient.can_review`. A server that hides openDiff has it switched off, and is obeyed."""
+        return self.connected and Capability.DIFF in self.offers
+
+    @property
+    def offers(self) -> frozenset[Capability]:
+        """See :attr:`IdeClient.offers`."""
+        if self._connection is None:
+            return frozenset()
+        tools = self._connection.tools
+        offered = {each for each, tool in _TOOL_OF.items() if tool_name(tool, tools) in tools}
+        if not self._dialect.runs_python:
+            offered.discard(Capability.EXECUTE)
+        if not tools or tool_name("openDiff", tools) in tools:
+            offered.add(Capability.DIFF)
+        return frozenset(offered | {Capability.SELECTION})
+
+    async def connect(self) -> None:
+        """Find an IDE and connect to it.
+
+        Raises:
+            IdeError: there is none, or none answers; the text says which were tried.
+        """
+        if self._follower is not None:
+            return
+        if not await self._connect_to_any():
+            raise IdeError(self.problem or "no IDE found")
+        self._follower = asyncio.create_task(self._follow(), name="claude ide peer")
+        await self.refresh(self._deadlines.first_context)
+
+    async def refresh(self, seconds: float) -> None:
+        """Ask the IDE for what it does not tell by itself, for so long at most."""
+
+    async def _stop_following(self) -> None:
+        if self._follower is not None:
+            self._follower.cancel()
+            await asyncio.wait([self._follower])
+
+    async def _disconnect(self) -> None:
+        self._connected.clear()
+        if self._connection is not None:
+            await self._connection.aclose()
+
+    # What a client does about it
+
+    def _told(self, told: Told) -> None:
+        """A notification came."""
+
+    def _begun(self) -> None:
+        """A connection is being made; what it tells comes from now on."""
+
+    def _ended(self) -> None:
+        """The connection is lost."""
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        return self._ide.folders if self._ide else ()
+
+    @property
+    def _dialect(self) -> Dialect:
+        return dialect_of(self._trying.server_name if self._trying is not None else "")
+
+    async def _connect_to_any(self) -> bool:
+        found = await asyncio.to_thread(self._find, self._workspace, self._environment)
+        problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
+        for ide in found.ides:
+            connection = Connection(Endpoint(ide.port, ide.token), self._told, self._notify)
+            self._trying = connection
+            self._begun()
+            try:
+                await connection.open(self._deadlines.connect)
+            except IdeError as error:
+                problems.append(f"{ide.source}: {error}")
+                await connection.aclose()
+                continue
+            except BaseException:
+                await connection.aclose()
+                raise
+            self._ide, self._connection = ide, connection
+            self._connected.set()
+            self._notify()
+            return True
+        self.problem = "no IDE found" + "".join(f"; {problem}" for problem in problems)
+        return False
+
+    async def _follow(self) -> None:
+        """Notice that the connection is lost and make another, for ever; ask what is open while somebody listens."""
+        delay = self._deadlines.retry_first
+        while True:
+            connection, since = self._connection, time.monotonic()
+            assert connection is not None  # noqa: S101 - connected before
+            while not await within(connection.lost.wait(), self._deadlines.poll):
+                if self._listeners:
+                    await self.refresh(self._deadlines.call)
+            self._lose(connection)
+            await connection.aclose()
+            if time.monotonic() - since > self._deadlines.retry_last:
+                delay = self._deadlines.retry_first
+            while not await self._connect_to_any():
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, self._deadlines.retry_last)
+            await asyncio.sleep(delay)  # one that takes us and drops us at once is not asked without a pause
+            delay = min(delay * 2, self._deadlines.retry_last)
+            await self.refresh(self._deadlines.call)
+
+    def _lose(self, connection: Connection) -> None:
+        if connection is self._connection and self.connected:
+            self.problem = f"the connection to {self.ide_name} was lost: {connection.why}"
+            self._connected.clear()
+            self._ended()
+            self._notify()
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any], seconds: float | None = None) -> ToolOutcome:
+        """Call a tool that asks no person. Raises :class:`IdeError`."""
+        connection = await self._ready(self._deadlines.connect)
+        adjusted = adapted(dict(arguments), self._arguments_of(tool))
+        return await connection.call_tool(tool_name(tool, connection.tools), adjusted, seconds or self._deadlines.call)
+
+    def _arguments_of(self, tool: str) -> frozenset[str]:
+        """The names of a tool's arguments; empty when the server does not list it."""
+        if self._connection is None:
+            return frozenset()
+        return self._connection.tools.get(tool_name(tool, self._connection.tools), frozenset())
+
+    async def _ready(self, seconds: float) -> Connection:
+        if not await within(self._connected.wait(), seconds) or self._connection is None:
+            raise IdeError(self.problem or "no IDE is connected")
+        return self._connection
+
+    async def _offered(self, capability: Capability, what: str) -> None:
+        await self._ready(self._deadlines.connect)
+        if capability not in self.offers:
+            raise self._not_offered(what)

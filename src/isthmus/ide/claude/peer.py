@@ -1,0 +1,356 @@
+"""Our agent, or the bridge, as the client of an IDE extension that speaks spec 3: context in, reviews out.
+
+The reviews that wait are shown again when the connection was lost and is back; when that takes long they fail, so that
+nobody waits for a window that is gone. Writing files, and asking the person elsewhere at the same time, are the
+caller's business. Connecting is in :mod:`link`, and what servers say is read in :mod:`client_wire`.
+"""
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, assert_never
+
+from isthmus.ide.asked_review import AskedReview, Outcome
+from isthmus.ide.claude.client_wire import (
+    Dialect,
+    SelectionTold,
+    Unknown,
+    diagnostics_of,
+    failure_of,
+    folders_of,
+    json_of,
+    meaning,
+    review_answer,
+    selection_of,
+    tabs_of,
+    tool_name,
+)
+from isthmus.ide.claude.connection import CallFailedError, Connection, LostError
+from isthmus.ide.claude.finding import find_ides
+from isthmus.ide.claude.link import FindIdes, Link
+from isthmus.ide.claude.seen import SeenFiles
+from isthmus.ide.client_base import DEADLINES, Deadlines, within
+from isthmus.ide.context import IdeContext
+from isthmus.ide.editor import (
+    Capability,
+    Diagnostic,
+    Execution,
+    ExecutionImage,
+    ExecutionOutput,
+    ExecutionText,
+    FileMentioned,
+    OpenFile,
+    Range,
+)
+from isthmus.ide.file_uri import file_uri
+from isthmus.ide.ide_client import IdeError, UndecidedError
+from isthmus.ide.mcp_client import Told, ToolOutcome
+from isthmus.ide.review import Accepted, Closed, Rejected
+
+_FILE_NOT_OPEN: Final = -32001
+_WRITTEN_POLL_SECONDS: Final = 0.05
+
+
+@dataclass(slots=True)
+class _Review:
+    """A review that waits, and the view of it that is open, if any."""
+
+    asked: AskedReview
+    connection: Connection | None = None
+    tab_name: str = ""
+
+
+class ClaudePeer(Link):
+    """A connection to an IDE extension; an :class:`~isthmus.ide.ide_client.IdeClient`. For one event loop."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        environment: Mapping[str, str],
+        *,
+        find: FindIdes = find_ides,
+        deadlines: Deadlines = DEADLINES,
+    ) -> None:
+        super().__init__(workspace, environment, find, deadlines)
+        self._seen = SeenFiles()
+        self._has_context = False
+        self._reviews: dict[str, _Review] = {}
+        self._refreshing: asyncio.Task[None] | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    def context(self) -> IdeContext | None:
+        """See :meth:`IdeClient.context`; as of the last :meth:`refresh` and of what came since."""
+        return self._seen.context() if self._has_context else None
+
+    async def aclose(self) -> None:
+        """See :meth:`IdeClient.aclose`."""
+        await self._stop_following()
+        if self._leaving:
+            await asyncio.wait(tuple(self._leaving), timeout=self._deadlines.written)
+        waiting = tuple(self._reviews.values())
+        for review in waiting:  # first: the answer that closing the view brings is no decision
+            review.asked.fail(IdeError("the connection to the IDE was closed"))
+        await asyncio.gather(*map(self._close_view, waiting), return_exceptions=True)
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+        await self._disconnect()
+
+    async def refresh(self, seconds: float) -> None:
+        """Ask what is open, for so long at most: nobody tells of tabs that are opened and closed."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = self._in_background(self._ask_what_is_open())
+        await asyncio.wait({self._refreshing}, timeout=seconds)
+
+    async def _ask_what_is_open(self) -> None:
+        connection = self._connection
+        if connection is None or not self.connected:
+            return
+        before = self.context()
+        tools = connection.tools
+        with contextlib.suppress(IdeError):
+            if not self._has_context and tool_name("getCurrentSelection", tools) in tools:
+                told = selection_of(_mapping(json_of(await self._call("getCurrentSelection", {}))), Dialect())
+                if told is not None:
+                    self._seen.selected(told, time.time())
+            if tool_name("getOpenEditors", tools) in tools:
+                tabs = tabs_of(await self._call("getOpenEditors", {}))
+                if tabs is not None:
+                    self._seen.listed(tabs, time.time())
+                    self._has_context = True
+        if self.context() != before:
+            self._notify()
+
+    def _told(self, told: Told) -> None:
+        said = meaning(told, self._dialect, (*self._folders, str(self._workspace)))
+        match said:
+            case SelectionTold():
+                self._seen.selected(said, time.time())
+                self._has_context = True
+                if not self._seen.is_current and (self._refreshing is None or self._refreshing.done()):
+                    self._refreshing = self._in_background(self._ask_what_is_open())
+                self._notify()
+            case FileMentioned():
+                if Path(said.path).exists():
+                    self._mentioned(said)
+            case Unknown(reason):
+                self.problem = reason or self.problem
+            case _:
+                assert_never(said)
+
+    def _begun(self) -> None:
+        # What it says from the first moment on counts; what another one said does not.
+        self._seen, self._has_context = SeenFiles(), False
+
+    def _ended(self) -> None:
+        self._has_context = False
+
+    # Reviews
+
+    async def open_diff(self, path: str, new_content: str) -> Outcome:
+        """See :meth:`IdeClient.open_diff`."""
+        if path in self._reviews:
+            raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
+        review = self._reviews[path] = _Review(AskedReview(new_content))
+        asking = self._in_background(self._ask(path, review))
+        accepted: str | None = None
+        try:
+            outcome = await review.asked.outcome()
+            accepted = outcome.content if isinstance(outcome, Accepted) else None
+            return outcome
+        finally:
+            del self._reviews[path]
+            asking.cancel()
+            review.asked.leave()
+            leaving = self._in_background(self._leave_view(path, review, accepted))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+
+    async def close_diff(self, path: str) -> str | None:
+        """See :meth:`IdeClient.close_diff`; this protocol does not tell the text."""
+        review = self._reviews.get(path)
+        if review is None:
+            return None
+        review.asked.close(None)  # first: the answer to openDiff that follows is no decision
+        await self._close_view(review)
+        return None
+
+    async def _ask(self, path: str, review: _Review) -> None:
+        """Show the review, again after each loss of the connection, until it is answered."""
+        asked = review.asked
+        while not asked.is_over:
+            try:
+                review.connection = connection = await self._ready(self._deadlines.lost)
+                outcome = await self._show(path, review, connection)
+            except LostError:
+                if review.connection is not None:
+                    self._lose(review.connection)
+                continue
+            except IdeError as error:
+                asked.fail(IdeError(f"{self.ide_name} cannot show the diff: {error}"))
+                return
+            if (reason := failure_of(outcome)) is not None and outcome.is_error:
+                asked.fail(IdeError(f"{self.ide_name} cannot show the diff: {reason}"))
+                return
+            match review_answer(outcome, asked.proposed):
+                case Accepted(content):
+                    asked.accept(content)
+                case Rejected():
+                    asked.reject()
+                case Closed() | None:
+                    said = (outcome.text or "nothing")[:200]
+                    asked.fail(UndecidedError(f"{self.ide_name} ended the review without a decision: {said}"))
+
+    async def _show(self, path: str, review: _Review, connection: Connection) -> ToolOutcome:
+        if not self.can_review:
+            raise self._not_offered("show diffs")
+        review.tab_name = f"✻ [Isthmus] {Path(path).name} ({secrets.token_hex(3)}) ⧉"
+        arguments = {
+            "old_file_path": path,
+            "new_file_path": path,
+            "new_file_contents": review.asked.proposed,
+            "tab_name": review.tab_name,
+        }
+        # Under these names whatever the schema says: it is asked even of servers that list nothing.
+        return await connection.call_tool(tool_name("openDiff", connection.tools), arguments, None)
+
+    async def _leave_view(self, path: str, review: _Review, accepted: str | None) -> None:
+        """Close the view; after an acceptance once the file is written, since editors read it anew then."""
+        if accepted is not None:
+            await within(_is_written(path, accepted), self._deadlines.written)
+        with contextlib.suppress(IdeError):
+            await self._close_view(review)
+
+    async def _close_view(self, review: _Review) -> None:
+        connection, review.connection = review.connection, None
+        if connection is not None and review.tab_name and not connection.lost.is_set():
+            name = tool_name("close_tab", connection.tools)
+            await connection.call_tool(name, {"tab_name": review.tab_name}, self._deadlines.close_diff)
+
+    # What only this protocol has
+
+    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
+        """See :meth:`IdeClient.open_file`; the place is given in lines where the server takes them."""
+        await self._offered(Capability.OPEN, "show a file")
+        arguments: dict[str, Any] = {"filePath": path, "preview": False, "makeFrontmost": focus}
+        known = self._arguments_of("openFile")
+        if at is not None and "startLine" in known:
+            arguments |= {"startLine": at.start.line + 1, "endLine": at.end.line + 1}
+        elif at is not None and (text := await asyncio.to_thread(_unique_line, path, at.start.line)) is not None:
+            arguments["startText"] = text
+        self._succeeded(await self._call("openFile", arguments), f"show {path}")
+
+    async def close_file(self, path: str) -> None:
+        """See :meth:`IdeClient.close_file`."""
+        await self._offered(Capability.CLOSE, "close a file")
+        await self.refresh(self._deadlines.call)
+        if (label := self._seen.label_of(path)) is None:
+            return
+        self._succeeded(await self._call("close_tab", {"tab_name": label}), f"close {path}")
+        await self._ask_what_is_open()
+        if self._seen.label_of(path) is not None:
+            raise IdeError(f"{self.ide_name} keeps {path} open")
+
+    async def open_files(self) -> tuple[OpenFile, ...]:
+        """See :meth:`IdeClient.open_files`."""
+        await self._ready(self._deadlines.connect)
+        await self.refresh(self._deadlines.call)
+        return self._seen.open_files()
+
+    async def workspace_folders(self) -> tuple[str, ...]:
+        """See :meth:`IdeClient.workspace_folders`; those of the lock file where the server has no tool for it."""
+        connection = await self._ready(self._deadlines.connect)
+        if tool_name("getWorkspaceFolders", connection.tools) in connection.tools:
+            with contextlib.suppress(IdeError):
+                if folders := folders_of(await self._call("getWorkspaceFolders", {})):
+                    return folders
+        return self._folders
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        """See :meth:`IdeClient.diagnostics`."""
+        await self._offered(Capability.DIAGNOSTICS, "tell its diagnostics")
+        try:
+            outcome = await self._call("getDiagnostics", {} if path is None else {"uri": file_uri(path)})
+        except CallFailedError as error:
+            if path is not None and error.code == _FILE_NOT_OPEN:
+                return ()
+            raise
+        self._succeeded(outcome, "tell its diagnostics")
+        return diagnostics_of(outcome)
+
+    async def is_dirty(self, path: str) -> bool | None:
+        """See :meth:`IdeClient.is_dirty`."""
+        await self._offered(Capability.DIRTY, "tell unsaved changes")
+        outcome = await self._call("checkDocumentDirty", {"filePath": path})
+        if outcome.is_error:
+            raise IdeError(f"{self.ide_name}: {failure_of(outcome)}")
+        said = _mapping(json_of(outcome))
+        # monet sends null for false.
+        return None if said.get("success") is False or "isDirty" not in said else said["isDirty"] is True
+
+    async def save(self, path: str) -> None:
+        """See :meth:`IdeClient.save`."""
+        await self._offered(Capability.SAVE, "save a file")
+        self._succeeded(await self._call("saveDocument", {"filePath": path}), f"save {path}")
+
+    async def execute_code(self, code: str) -> Execution:
+        """See :meth:`IdeClient.execute_code`."""
+        await self._offered(Capability.EXECUTE, "run code")
+        connection = await self._ready(self._deadlines.connect)
+        outcome = await connection.call_tool(tool_name("executeCode", connection.tools), {"code": code}, None)
+        outputs = tuple(output for block in outcome.content if (output := _output(block)) is not None)
+        return Execution(outputs, outcome.is_error)
+
+    def _succeeded(self, outcome: ToolOutcome, what: str) -> None:
+        if (reason := failure_of(outcome)) is not None:
+            raise IdeError(f"{self.ide_name} could not {what}: {reason}")
+
+
+async def _is_written(path: str, content: str) -> None:
+    """Wait until a file has this text. Polled: it is our own agent that writes it, in a moment."""
+    expected = content.encode("utf-8", "surrogateescape")
+    while await asyncio.to_thread(_bytes, path, len(expected)) != expected:
+        await asyncio.sleep(_WRITTEN_POLL_SECONDS)
+
+
+def _bytes(path: str, size: int) -> bytes | None:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read() if os.fstat(file.fileno()).st_size == size else None
+    except OSError:
+        return None
+
+
+def _unique_line(path: str, line: int) -> str | None:
+    """A line of a file, when no other one contains its text: all that startText can find."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    text = lines[line].strip() if line < len(lines) else ""
+    return text if text and sum(text in each for each in lines) == 1 else None
+
+
+def _output(block: Mapping[str, Any]) -> ExecutionOutput | None:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return ExecutionText(text)
+        case {"type": "image", "data": str(data), "mimeType": str(mime_type)}:
+            try:
+                return ExecutionImage(base64.b64decode(data, validate=True), mime_type)
+            except binascii.Error:
+                return None
+        case _:
+            return None
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

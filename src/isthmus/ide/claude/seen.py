@@ -1,0 +1,94 @@
+"""What an IDE of spec 3 has said about its open files, put together: selections as they come, tabs when it is asked.
+
+No I/O and no clock: whether a file exists is asked through a function, the time is given. What is sent for buffers
+without a file (diff views, terminals) is left out, as everywhere.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+
+from isthmus.ide.claude.client_wire import SelectionTold, Tab
+from isthmus.ide.context import IdeContext, ide_context
+from isthmus.ide.context_tracker import ContextTracker
+from isthmus.ide.editor import OpenFile, Position, Selection
+
+MAXIMUM_SELECTIONS = 50
+
+
+class SeenFiles:
+    """The open files of one IDE. Times are Unix seconds."""
+
+    def __init__(self, exists: Callable[[str], bool] = os.path.isfile) -> None:
+        self._exists = exists
+        self._tabs: dict[str, Tab] = {}
+        self._told: dict[str, SelectionTold] = {}
+        self._focused_at: dict[str, float] = {}
+        self._active: str | None = None
+        self._is_listed = False
+
+    def selected(self, told: SelectionTold, now: float) -> None:
+        """The person is at this place; a file that does not exist is not looked at."""
+        if not self._exists(told.path):
+            return
+        self._told.pop(told.path, None)
+        self._told[told.path] = told
+        while len(self._told) > MAXIMUM_SELECTIONS:
+            self._told.pop(next(iter(self._told)))
+        self._active = told.path
+        self._focused_at[told.path] = now
+
+    def listed(self, tabs: Sequence[Tab], now: float) -> None:
+        """These tabs are open, and no others."""
+        self._tabs = {tab.path: tab for tab in tabs}
+        self._is_listed = True
+        self._told = {path: told for path, told in self._told.items() if path in self._tabs}
+        kept = {path: at for path, at in self._focused_at.items() if path in self._tabs}
+        self._focused_at = dict.fromkeys(self._tabs, now) | kept
+        active = next((tab.path for tab in tabs if tab.is_active), None)
+        if active is not None and active != self._active:
+            self._active = active
+            self._focused_at[active] = now
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the tabs that were listed have the file that the person is at."""
+        return self._is_listed and (self._active is None or self._active in self._tabs)
+
+    def open_files(self) -> tuple[OpenFile, ...]:
+        """The files that exist, the active one first, then by last focus."""
+        paths = [path for path in dict.fromkeys((*self._tabs, *self._told)) if self._exists(path)]
+        files = [self._file(path) for path in paths]
+        return tuple(sorted(files, key=lambda file: (not file.is_active, -file.focused_at)))
+
+    def context(self) -> IdeContext:
+        """In the form, and with the limits, of spec 1."""
+        tracker = ContextTracker(self._exists)
+        tracker.update(self.open_files())
+        return ide_context(tracker.latest)
+
+    def label_of(self, path: str) -> str | None:
+        """The name of a file's tab; None when it has none."""
+        tab = self._tabs.get(path)
+        return tab.label if tab is not None else None
+
+    def _file(self, path: str) -> OpenFile:
+        tab = self._tabs.get(path) or Tab(path, "")
+        told = self._told.get(path)
+        place = told.range if told is not None else tab.selection
+        selection: Selection | None = None
+        cursor: Position | None = None
+        if place is not None:
+            # Which end the cursor is at is not told.
+            cursor = place.end
+            if told is not None and told.text and place.start != place.end:
+                selection = Selection(place, told.text)
+        return OpenFile(
+            path,
+            self._focused_at.get(path, 0.0),
+            path == self._active,
+            cursor,
+            selection,
+            bool(tab.is_dirty),
+            tab.language_id,
+            tab.line_count,
+        )

@@ -1,0 +1,124 @@
+"""What the clients of both IDE protocols share: listeners, work in the background, and saying what is not offered.
+
+No protocol and no connection: those are in :mod:`isthmus.ide.peer` and :mod:`isthmus.ide.claude.peer`.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from isthmus.ide.editor import Diagnostic, Execution, FileMentioned, Range
+from isthmus.ide.ide_client import NotOfferedError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """All in seconds. ``first_context``: how long connecting waits for the context that most companions send at once.
+
+    ``lost``: how long reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``. ``call`` is for
+    what asks no person, ``poll`` how often an IDE is asked what it has open while somebody wants to know changes.
+    ``written``: how long the view of an accepted review stays for the file to be written, so that the editor reads it.
+    """
+
+    connect: float = 5.0
+    first_context: float = 0.5
+    open_diff: float = 60.0
+    close_diff: float = 5.0
+    retry_first: float = 0.2
+    retry_last: float = 5.0
+    lost: float = 30.0
+    call: float = 5.0
+    poll: float = 2.0
+    written: float = 3.0
+
+
+DEADLINES: Final = Deadlines()
+
+
+class ClientBase:
+    """Listeners and background work of a client; its methods say that nothing is offered."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[], None]] = []
+        self._mention_listeners: list[Callable[[FileMentioned], None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.problem: str | None = None
+        """The last thing that went wrong, in words; None while nothing has."""
+
+    @property
+    def ide_name(self) -> str:
+        """See :attr:`IdeClient.ide_name`."""
+        return "IDE"
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """See :meth:`IdeClient.on_change`."""
+        return _subscribed(self._listeners, callback)
+
+    def on_mention(self, callback: Callable[[FileMentioned], None]) -> Callable[[], None]:
+        """See :meth:`IdeClient.on_mention`."""
+        return _subscribed(self._mention_listeners, callback)
+
+    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
+        """See :meth:`IdeClient.open_file`."""
+        raise self._not_offered("show a file")
+
+    async def close_file(self, path: str) -> None:
+        """See :meth:`IdeClient.close_file`."""
+        raise self._not_offered("close a file")
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        """See :meth:`IdeClient.diagnostics`."""
+        raise self._not_offered("tell its diagnostics")
+
+    async def is_dirty(self, path: str) -> bool | None:
+        """See :meth:`IdeClient.is_dirty`."""
+        raise self._not_offered("tell unsaved changes")
+
+    async def save(self, path: str) -> None:
+        """See :meth:`IdeClient.save`."""
+        raise self._not_offered("save a file")
+
+    async def execute_code(self, code: str) -> Execution:
+        """See :meth:`IdeClient.execute_code`."""
+        raise self._not_offered("run code")
+
+    def _not_offered(self, what: str) -> NotOfferedError:
+        return NotOfferedError(self.ide_name, f"its extension has no tool to {what}")
+
+    def _notify(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
+
+    def _mentioned(self, mentioned: FileMentioned) -> None:
+        for listener in tuple(self._mention_listeners):
+            listener(mentioned)
+
+    def _in_background(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def within(wait: Coroutine[object, object, object], seconds: float) -> bool:
+    """Whether ``wait`` ended in time; it is cancelled otherwise."""
+    try:
+        async with asyncio.timeout(seconds):
+            await wait
+    except TimeoutError:
+        return False
+    return True
+
+
+def _subscribed(listeners: list[T], callback: T) -> Callable[[], None]:
+    listeners.append(callback)
+
+    def unsubscribe() -> None:
+        with contextlib.suppress(ValueError):
+            listeners.remove(callback)
+
+    return unsubscribe
