@@ -12,7 +12,8 @@ class CompanionOptions:
     with which the companion ends, unless other agents use it by then: it ends with the last of them.
     ``share_context`` False: agents are told of no open file, selection or mention; ``share_selection`` False: of no
     selected text. ``show_diffs`` False: no review is shown, agents ask in their terminals. ``linters`` are run for
-    diagnostics ("ruff", "pyright"); ``tool_files`` are Python files with custom tools.
+    diagnostics ("ruff", "pyright"). ``protocols`` are those that are served, by the names of their servers:
+    an IDE with an extension of its own needs only the others. ``tool_files`` are Python files with custom tools.
     """
 
     folders: tuple[str, ...] = ()
@@ -24,4 +25,5 @@ class CompanionOptions:
     share_selection: bool = True
     show_diffs: bool = True
     linters: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ("gemini", "claude")
     tool_files: tuple[str, ...] = ()
