@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.ide.mcp_peer import (
+    MAXIMUM_CALLS,
     PROTOCOL_VERSIONS,
     CallTool,
     CancelCall,
@@ -99,6 +100,37 @@ def test_a_call_is_handed_out_and_its_result_becomes_the_response() -> None:
         "result": {"content": [{"type": "text", "text": "no"}], "isError": True},
     }
     assert peer.finish("x", ToolResult()) is None
+
+
+def test_only_so_many_calls_run_at_once_and_the_next_is_refused_until_one_has_ended() -> None:
+    peer = _peer()
+    for number in range(MAXIMUM_CALLS):
+        assert _call(peer, number) == CallTool(number, "openDiff", {})
+    assert _error(_call(peer, "more")) == -32000
+    assert peer.finish(0, ToolResult()) is not None
+    assert _call(peer, "more") == CallTool("more", "openDiff", {})
+
+
+def test_a_server_may_declare_capabilities_of_its_own() -> None:
+    peer = McpPeer("server", "0.1", (_TOOL,), capabilities={"tools": {"listChanged": True}})
+    received = _receive(peer, id=0, method="initialize", params={"protocolVersion": "2024-11-05"})
+    assert isinstance(received, Reply)
+    assert received.message["result"]["capabilities"] == {"tools": {"listChanged": True}}
+
+
+def test_clients_that_ask_for_prompts_and_resources_unasked_get_empty_lists() -> None:
+    for method, key in (
+        ("prompts/list", "prompts"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    ):
+        assert _receive(_peer(), id=1, method=method) == Reply({"jsonrpc": "2.0", "id": 1, "result": {key: []}})
+
+
+def test_a_message_may_come_as_text_too() -> None:
+    assert _peer().receive('{"jsonrpc":"2.0","id":1,"method":"ping"}') == Reply(
+        {"jsonrpc": "2.0", "id": 1, "result": {}}
+    )
 
 
 def test_calls_run_side_by_side_and_an_id_is_not_used_twice_at_once() -> None:
