@@ -1,13 +1,13 @@
 """The queue behind an editor's ``changes()``: what came first goes out first, and nothing grows without limit.
 
 Decisions about reviews are kept for ever; anything else is kept once while it waits (a second "context changed" says
-nothing that the first does not). No I/O; used on one event loop.
+nothing that the first does not), and of the texts of one view only the newest. No I/O; used on one event loop.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 
-from isthmus.ide.editor import EditorEvent
+from isthmus.ide.editor import DiffEdited, EditorEvent
 
 
 class EventQueue:
@@ -21,6 +21,10 @@ class EventQueue:
     def put(self, event: EditorEvent) -> None:
         """Add an event, unless an equal one is waiting or the queue has ended."""
         if not self._ended:
+            if isinstance(event, DiffEdited):
+                for waiting in [other for other in self._events if isinstance(other, DiffEdited)]:
+                    if waiting.review_id == event.review_id:
+                        del self._events[waiting]
             self._events.setdefault(event)
             self._ready.set()
 

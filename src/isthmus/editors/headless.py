@@ -19,6 +19,7 @@ from isthmus.ide.editor import (
     Diagnostic,
     DiagnosticsChanged,
     DiffAccepted,
+    DiffEdited,
     DiffRejected,
     EditorError,
     EditorEvent,
@@ -230,6 +231,7 @@ class HeadlessEditor:
     def edit_diff(self, review_id: str, text: str) -> None:
         """Change the proposed text in a diff view."""
         self._views[review_id].text = text
+        self._tell(DiffEdited(review_id, text))
 
     def accept_diff(self, review_id: str) -> None:
         """Accept the text in a diff view."""
