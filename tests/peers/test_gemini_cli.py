@@ -1,15 +1,12 @@
 """The real Gemini CLI in IDE mode, with ``isthmus companion`` as its IDE."""
 
-import asyncio
-import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.gemini_cli import SECONDS, gemini_cli
-from support.isthmus_program import ISTHMUS, companion_program, isthmus
+from support.isthmus_program import ISTHMUS, companion_program, person
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.scripted_wire import Call
 from support.surroundings import Surroundings
@@ -28,13 +25,6 @@ def write_file(path: Path, content: str = PROPOSED) -> Call:
 def replace(path: Path, old: str = "two", new: str = "TWO") -> Call:
     arguments = {"file_path": str(path), "old_string": old, "new_string": new, "instruction": "Shout."}
     return Call("replace", arguments)
-
-
-async def person(*arguments: str, folder: Path, text: str | None = None) -> dict[str, Any]:
-    """What ``isthmus ide`` answers in another terminal."""
-    done = await asyncio.to_thread(isthmus, "ide", *arguments, "--json", folder=folder, text=text)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 async def proposal_is_shown(neovim: RunningNeovim, text: str = PROPOSED) -> None:

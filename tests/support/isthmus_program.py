@@ -1,5 +1,6 @@
 """Isthmus as its users run it: as a program of its own."""
 
+import asyncio
 import json
 import os
 import select
@@ -22,6 +23,13 @@ def isthmus(*arguments: str, folder: Path, text: str | None = None) -> "subproce
         [*ISTHMUS, *arguments],
         cwd=folder, input=text, capture_output=True, text=True, encoding="utf-8", check=False, timeout=60,
     )  # fmt: skip
+
+
+async def person(*arguments: str, folder: Path, text: str | None = None) -> dict[str, Any]:
+    """What ``isthmus ide`` answers in another terminal."""
+    done = await asyncio.to_thread(isthmus, "ide", *arguments, "--json", folder=folder, text=text)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def read_line(process: "subprocess.Popen[str]", seconds: float = 20) -> str:

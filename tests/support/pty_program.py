@@ -31,6 +31,10 @@ TAKE_TERMINAL = (
 
 
 class _Screen(pyte.Screen):
+    def draw(self, data: str) -> None:
+        # pyte drops all that follows a variation selector in the same piece of text.
+        super().draw(data.replace("\N{VARIATION SELECTOR-15}", "").replace("\N{VARIATION SELECTOR-16}", ""))
+
     def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
         # The private form (CSI > 4 ; 2 m) is xterm's modifyOtherKeys; pyte takes it for a colour and fails.
         if not private:

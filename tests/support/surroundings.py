@@ -21,6 +21,7 @@ FOREIGN_PREFIXES = (
     "OPENAI_",
     "OPENROUTER_",
     "OTEL_",
+    "QWEN_",
     "VSCODE_",
     "XDG_",
 )

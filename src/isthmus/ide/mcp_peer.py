@@ -33,11 +33,15 @@ Message: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as ``tools/list`` shows it; ``input_schema`` is a JSON Schema of type object."""
+    """A tool as ``tools/list`` shows it; ``input_schema`` is a JSON Schema of type object.
+
+    One that is not listed can be called all the same: some real clients call what they know of without looking.
+    """
 
     name: str
     description: str
     input_schema: JsonObject
+    is_listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +245,7 @@ class McpPeer:
             "tools": [
                 {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
                 for tool in self.tools
+                if tool.is_listed
             ]
         }
 

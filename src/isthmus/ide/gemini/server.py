@@ -19,6 +19,7 @@ from isthmus.ide.gemini.http_server import Server
 from isthmus.ide.gemini.http_transport import McpEndpoint
 from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
+from isthmus.ide.gemini.tools import offered_tools
 from isthmus.ide.mcp_peer import ClientInfo
 
 
@@ -51,8 +52,9 @@ class GeminiServer:
         self._listener, self._token = again or (loopback.bound(0), secrets.token_urlsafe(32))
         self._port = int(self._listener.getsockname()[1])
         restorable = _clients(former) if again else {}
-        # The epoch tells the event ids of this life from those of the one before.
-        self._sessions = SessionTable(f"{time.time_ns() // 1_000_000:x}", restorable, time.monotonic)
+        # It tells the event ids of this life from those of the one before.
+        epoch = f"{time.time_ns() // 1_000_000:x}"
+        self._sessions = SessionTable(epoch, restorable, time.monotonic, offered_tools(self._companion))
         self._discovery = DiscoveryFile(self._identity, self.port)
         self._qwen_lock = QwenLockFile(self._identity, self.port)
         gate = Gate(self._token, self.port)

@@ -6,7 +6,7 @@ client is taken up again under its old id. Only the newest context is kept, olde
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from uuid import uuid4
 
@@ -15,7 +15,7 @@ from isthmus.ide.context import IdeContext, ide_context
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
-from isthmus.ide.mcp_peer import ClientInfo, McpPeer, encode
+from isthmus.ide.mcp_peer import ClientInfo, McpPeer, Tool, encode
 from isthmus.ide.review import DiffReview
 
 MAXIMUM_SESSIONS = 64
@@ -92,8 +92,15 @@ class EventLog:
 class Session:
     """One agent CLI: its MCP connection and its event log. A :class:`~isthmus.ide.companion.Client`."""
 
-    def __init__(self, session_id: str, epoch: str, now: float, client: ClientInfo | None = None) -> None:
-        self.peer = McpPeer("isthmus-companion", __version__, wire.TOOLS, client)
+    def __init__(
+        self,
+        session_id: str,
+        epoch: str,
+        now: float,
+        client: ClientInfo | None = None,
+        tools: Sequence[Tool] = wire.TOOLS,
+    ) -> None:
+        self.peer = McpPeer("isthmus-companion", __version__, tools, client)
         self.log = EventLog(epoch)
         self.wake = asyncio.Event()
         self.stream: object | None = None
@@ -162,7 +169,14 @@ def _encoded(context: IdeContext) -> bytes:
 class SessionTable:
     """The sessions by id. ``restorable`` holds those of the companion's former life; they come back when asked for."""
 
-    def __init__(self, epoch: str, restorable: dict[str, ClientInfo], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        epoch: str,
+        restorable: dict[str, ClientInfo],
+        clock: Callable[[], float],
+        tools: Sequence[Tool] = wire.TOOLS,
+    ) -> None:
+        self._tools = tools
         self._epoch = epoch
         self._restorable = restorable
         self._clock = clock
@@ -179,7 +193,7 @@ class SessionTable:
         """A new session with a random id; None when there is no room."""
         if len(self._sessions) >= MAXIMUM_SESSIONS:
             return None
-        session = Session(str(uuid4()), self._epoch, self._clock())
+        session = Session(str(uuid4()), self._epoch, self._clock(), tools=self._tools)
         self._sessions[session.id] = session
         return session
 
@@ -189,7 +203,7 @@ class SessionTable:
             return None
         session = self._sessions.get(session_id)
         if session is None and (client := self._restorable.pop(session_id, None)) is not None:
-            session = Session(session_id, self._epoch, self._clock(), client)
+            session = Session(session_id, self._epoch, self._clock(), client, self._tools)
             self._sessions[session_id] = session
         if session is not None:
             session.seen = self._clock()

@@ -1,22 +1,47 @@
-"""Running the tools of spec 1 at the companion; the same for every transport."""
+"""The tools that the server of spec 1 has, and running them at the companion; the same for every transport."""
+
+from dataclasses import replace
 
 from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini import wire
-from isthmus.ide.mcp_peer import CallTool, ToolResult
-from isthmus.ide.tool_names import OPEN_DIFF
+from isthmus.ide.mcp_peer import CallTool, Tool, ToolResult
+from isthmus.ide.review import DiffReview
+from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
+
+
+def offered_tools(companion: Companion) -> tuple[Tool, ...]:
+    """The diff tools, then the person's own.
+
+    The diff tools are not listed where no diff can be shown: real clients then ask in their terminals from the start.
+    Called all the same, they answer with the reason.
+    """
+    diff_tools = (replace(tool, is_listed=companion.shows_diffs) for tool in wire.TOOLS)
+    return (*diff_tools, *companion.tools.listed())
 
 
 async def call_tool(companion: Companion, client: Client, client_name: str, call: CallTool) -> ToolResult:
     """Run one call for a client whose ``clientInfo.name`` is ``client_name``; what fails is an error result."""
+    if call.name in companion.tools:
+        return await companion.tools.call(call.name, call.arguments)
     try:
         if call.name == OPEN_DIFF:
             proposal = wire.open_diff_request(call.arguments)
             await companion.open_diff(client, proposal.file_path, proposal.new_content)
             return ToolResult()
         request = wire.close_diff_request(call.arguments)
-        closed = await companion.close_diff(client, request.file_path)
+        if not companion.shows_diffs:
+            return ToolResult.error(f"{CLOSE_DIFF}: this companion shows no diffs")
+        closed = await _close(companion, client, request.file_path)
         return wire.close_diff_result(request, client_name, closed)
     except (wire.ArgumentError, EditorError) as error:
         return ToolResult.error(str(error))
+
+
+async def _close(companion: Companion, client: Client, file_path: str) -> DiffReview | None:
+    review = companion.reviews.find(client.id, file_path)
+    if review is not None and client.title == wire.QWEN_CODE:
+        # Answered in its terminal it writes its proposal, whatever closeDiff says: the person's own text is kept.
+        return await companion.close_review(review.id)
+    return await companion.close_diff(client, file_path)

@@ -21,6 +21,8 @@ DIFF_REJECTED = "ide/diffRejected"
 
 REAL_CLIENTS = frozenset({"streamable-http-client", "stdio-client"})
 """``clientInfo.name`` of Gemini CLI, Qwen Code and their forks."""
+GEMINI_CLI = "Gemini CLI"
+QWEN_CODE = "Qwen Code"
 
 _FILE_PATH = {"type": "string", "description": "The absolute path of the file."}
 
@@ -178,4 +180,4 @@ def client_title(client: ClientInfo | None) -> str:
     if client is None or client.name not in REAL_CLIENTS:
         return client.name if client is not None and client.name else "agent"
     is_qwen = client.version == "1.0.0" and client.protocol_version >= "2025-11-25"
-    return "Qwen Code" if is_qwen else "Gemini CLI"
+    return QWEN_CODE if is_qwen else GEMINI_CLI

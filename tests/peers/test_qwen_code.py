@@ -1,0 +1,144 @@
+"""The real Qwen Code in IDE mode, with ``isthmus companion`` as its IDE."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from support.coding_cli import SECONDS
+from support.isthmus_program import ISTHMUS, companion_program, person
+from support.neovim import running_neovim, view_is_closed
+from support.qwen_cli import qwen_code
+from support.surroundings import Surroundings
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+BEFORE = "one\ntwo\nthree\n"
+PROPOSED = "one\nTWO\nthree\n"
+
+
+@pytest.fixture
+def files(workspace: Path) -> tuple[Path, Path]:
+    paths = workspace / "a.py", workspace / "b.py"
+    for path in paths:
+        path.write_text(BEFORE, encoding="utf-8")
+    return paths
+
+
+async def test_qwen_code_finds_the_companion_and_tells_its_model_what_the_person_selected(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, b = files
+    (workspace / "sub").mkdir()
+    with companion_program(workspace, "--open", "a.py:2:3"):
+        async with qwen_code(workspace / "sub") as cli:
+            await cli.sees_file("a.py")
+            assert "Connected to Isthmus (headless)" in await cli.status()
+            assert await cli.ask("first") == f"Active file:\n  Path: {a}\n  Cursor: line 2, character 3"
+            (agent,) = (await person("status", folder=workspace))["agents"]
+            assert agent["title"] == "Qwen Code"
+            await person("select", "b.py:1:2-2:3", folder=workspace)
+            await cli.sees_file("b.py")
+            assert (await cli.ask("second")).splitlines() == [
+                "Files opened:",
+                f"  - {b}",
+                "",
+                "Active file changed:",
+                f"  Path: {b}",
+                "  Cursor: line 2, character 3",
+                "  Selected text:",
+                "```",
+                "ne",
+                "tw",
+                "```",
+            ]
+
+
+async def test_edits_of_qwen_code_are_accepted_changed_and_rejected_from_another_terminal(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, b = files
+    with companion_program(workspace, "--open", "a.py"):
+        async with qwen_code(workspace) as cli:
+            await cli.sees_file("a.py")
+            await cli.rewrite(a, PROPOSED, "Accepted, I see.")
+            (shown,) = (await person("diffs", "--wait", "30", folder=workspace))["diffs"]
+            assert (shown["file"], shown["new_content"], shown["agent"]) == (str(a), PROPOSED, "Qwen Code")
+            await person("accept", "a.py", folder=workspace)
+            await cli.shows("Accepted, I see.")
+            assert a.read_text(encoding="utf-8") == PROPOSED
+
+            await cli.rewrite(b, PROPOSED, "Changed, I see.")
+            await person("diffs", "--wait", "30", folder=workspace)
+            await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
+            await cli.shows("Changed, I see.")
+            assert b.read_text(encoding="utf-8") == "reviewed\n"
+            assert "User modified the `content` to be: reviewed\n" in cli.tool_response()
+
+            await cli.rewrite(a, "worse\n")
+            await person("diffs", "--wait", "30", folder=workspace)
+            await person("reject", "a.py", folder=workspace)
+            await cli.is_idle()
+            assert a.read_text(encoding="utf-8") == PROPOSED
+            assert (await person("diffs", folder=workspace))["diffs"] == []
+
+
+async def test_an_answer_in_qwen_code_closes_the_view_in_neovim_and_what_was_typed_there_is_kept(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    # Unlike Gemini CLI it writes its own proposal when it is answered in the terminal.
+    a, _ = files
+    async with running_neovim(workspace, str(a)) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
+            async with qwen_code(workspace) as cli:
+                await cli.sees_file("a.py")
+                await cli.rewrite(a, PROPOSED, "Allowed, I see.")
+
+                async def shown() -> bool:
+                    return await neovim.tabs() == 2 and await neovim.lines() == PROPOSED.splitlines()
+
+                await eventually_async(shown, SECONDS, what="the proposal in a tab page of Neovim")
+                await neovim.type("Gotyped, not written")
+                await cli.choose("Yes, allow once")
+                await cli.shows("Allowed, I see.")
+                assert a.read_text(encoding="utf-8") == PROPOSED
+                await view_is_closed(neovim)
+                (kept,) = (await person("status", folder=workspace))["kept"]
+                assert Path(kept).read_text(encoding="utf-8") == PROPOSED + "typed, not written\n"
+
+
+async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
+    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
+) -> None:
+    a, _ = files
+    async with qwen_code(workspace, *ISTHMUS, "companion", "exec", "--") as cli:
+        await person("open", "a.py:3", folder=workspace)
+        await cli.sees_file("a.py")
+        (lock,) = (surroundings.home / ".qwen" / "ide").iterdir()
+        await cli.rewrite(a, PROPOSED, "Allowed, I see.")
+        await person("diffs", "--wait", "30", folder=workspace)
+        await cli.choose("Yes, allow once")
+        await cli.shows("Allowed, I see.")
+        assert a.read_text(encoding="utf-8") == PROPOSED
+        await cli.type("/quit")
+        await eventually_async(lambda: cli.terminal.process.poll() is not None, SECONDS, what="the CLI has ended")
+        await eventually_async(lambda: not lock.exists(), SECONDS, what="the companion has ended")
+
+
+async def test_a_companion_that_is_restarted_is_found_again_by_qwen_code_that_goes_on(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, _ = files
+    with companion_program(workspace, "--open", "a.py") as companion:
+        async with qwen_code(workspace) as cli:
+            await cli.sees_file("a.py")
+            assert companion.end(signal.SIGTERM) == 0
+            with companion_program(workspace, "--open", "a.py", "--open", "b.py") as again:
+                assert again.ready["port"] == companion.ready["port"]
+                await cli.sees_file("b.py")
+                await cli.rewrite(a, PROPOSED, "Accepted, I see.")
+                await person("diffs", "--wait", "30", folder=workspace)
+                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
+                await cli.shows("Accepted, I see.")
+                assert a.read_text(encoding="utf-8") == "reviewed\n"
