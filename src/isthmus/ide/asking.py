@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from isthmus.ide.editor import Capability, Editor, EditorError
 from isthmus.ide.questions import Question, QuestionTable
+from isthmus.text import without_control_characters
 
 
 class Asking:
@@ -37,7 +38,8 @@ class Asking:
         Raises:
             TooManyQuestionsError: so many wait that this one is not asked.
         """
-        question = self._table.ask(client, title, text, self._clock())
+        one_line = " ".join(without_control_characters(title).split())  # clients' names may say anything
+        question = self._table.ask(client, one_line, text, self._clock())
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
         in_editor = asyncio.create_task(self._ask_in_editor(question))
         self._tasks.add(in_editor)

@@ -143,6 +143,10 @@ class Companion:
         """
         return self._tracker.filtered(await self._snapshot())
 
+    def hides(self, path: str) -> bool:
+        """Whether agents must not hear what is in the file with this absolute path."""
+        return self._hidden.hides(path)
+
     @property
     def latest_selection(self) -> OpenFile | None:
         """The file in which text was selected last, as it was then; None: nothing was, or it is gone or hidden now."""

@@ -41,6 +41,12 @@ def offset_at(text: str, position: Position) -> int:
     return start + offset_from_utf16(line, position.character)
 
 
+def position_at(text: str, offset: int) -> Position:
+    """The position of an offset in code points."""
+    start = text.rfind("\n", 0, offset) + 1
+    return Position(text.count("\n", 0, offset), utf16_length(text[start:offset]))
+
+
 def within(text: str, at: Range) -> Range:
     """The range cut to the text, with its ends in order."""
     return ordered(_within(text, at.start), _within(text, at.end))

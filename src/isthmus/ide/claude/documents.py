@@ -1,0 +1,122 @@
+"""Which file of the editor a client means by a path, what is in it, and what of it a client may learn.
+
+A client may have any open file that is not hidden from agents, and any other file within the workspace: through
+``openFile`` and the selection tools it could else read what its sandbox keeps from it.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.files import read_regular, require_regular
+from isthmus.ide.claude.wire import language_id
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import EditorError, OpenFile
+from isthmus.text import BinaryContentError, decode_text
+
+MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
+
+
+async def locate(companion: Companion, path: str) -> str:
+    """The absolute path, as it came; a relative one is below the workspace folder that has it, else below the first."""
+    if path.startswith("/"):
+        return path
+    return _below_folders(path, await companion.workspace_folders())
+
+
+def _below_folders(path: str, folders: tuple[str, ...]) -> str:
+    candidates = [str(Path(folder, path)) for folder in folders]
+    return next((candidate for candidate in candidates if Path(candidate).exists()), candidates[0])
+
+
+def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:
+    """The open file of a path, by its name or else by what links lead to."""
+    named = next((file for file in files if os.path.normpath(file.path) == os.path.normpath(path)), None)
+    if named is not None:
+        return named
+    real = os.path.realpath(path)
+    return next((file for file in files if os.path.realpath(file.path) == real), None)
+
+
+async def find_open(companion: Companion, path: str) -> OpenFile | None:
+    """The open file that an absolute path means; None when none is, as far as agents may know.
+
+    Raises:
+        EditorError: the editor does not answer.
+    """
+    return same_file(await companion.open_files(), path)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of a document a client may be told."""
+
+    language_id: str
+    line_count: int
+
+
+async def shown(companion: Companion, path: str, file: OpenFile | None) -> Shown:
+    """The language and the number of lines of a file: as the editor says, else out of its name and text."""
+    language = (file.language_id if file is not None else None) or language_id(path)
+    if file is not None and file.line_count is not None:
+        return Shown(language, file.line_count)
+    text = await text_of(companion, path if file is None else file.path)
+    return Shown(language, text.count("\n") + 1)
+
+
+async def text_of(companion: Companion, path: str) -> str:
+    """The text of a file with its unsaved changes, else as it is on disk; empty when it is no text.
+
+    Raises:
+        EditorError: it cannot be read.
+    """
+    unsaved = await companion.editor.text(path) if companion.options.share_context else None
+    return await asyncio.to_thread(_text_on_disk, path) if unsaved is None else unsaved
+
+
+async def require_openable(companion: Companion, path: str) -> None:
+    """Whether a client may have the person see this file, which is not open yet.
+
+    Raises:
+        EditorError: it is outside the workspace, missing, no regular file or too large.
+    """
+    _require_openable(path, await companion.workspace_folders())
+
+
+def _require_openable(path: str, folders: tuple[str, ...]) -> None:
+    real = os.path.realpath(path)
+    if not any(_is_below(real, os.path.realpath(folder)) for folder in folders):
+        raise EditorError(
+            f"{path} is outside the workspace ({', '.join(folders)}) and not open: agents can have files in the "
+            "workspace opened, or those that the person has opened"
+        )
+    try:
+        status = Path(path).stat()
+        require_regular(status)
+    except FileNotFoundError as error:
+        raise EditorError(f"File not found: {path}") from error
+    except (OSError, ValueError) as error:
+        raise EditorError(_unreadable(path, error)) from error
+    if status.st_size > MAXIMUM_FILE_BYTES:
+        raise EditorError(f"{path} has {status.st_size} bytes; at most {MAXIMUM_FILE_BYTES} are opened for an agent")
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _text_on_disk(path: str) -> str:
+    try:
+        return decode_text(read_regular(Path(path), MAXIMUM_FILE_BYTES)).text
+    except BinaryContentError:
+        return ""
+    except FileNotFoundError as error:
+        raise EditorError(f"File not found: {path}") from error
+    except (OSError, ValueError) as error:
+        raise EditorError(_unreadable(path, error)) from error
+
+
+def _unreadable(path: str, error: OSError | ValueError) -> str:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"{path} cannot be opened: {reason or error}"

@@ -1,0 +1,73 @@
+"""The twelve tools of spec 3, one a file: its schema on top, ``run`` below; and what runs a call.
+
+To add one, copy a file and name it in :data:`_MODULES`. Tools of the person's own are
+:mod:`isthmus.ide.custom_tools`. No tool succeeds where the editor cannot do it: the answer is then an error that says
+"not available in EDITOR: why".
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType, ModuleType
+from typing import Final, TypeAlias, cast
+
+from isthmus.errors import IsthmusError
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.tools import (
+    check_document_dirty,
+    close_all_diff_tabs,
+    close_tab,
+    execute_code,
+    get_current_selection,
+    get_diagnostics,
+    get_latest_selection,
+    get_open_editors,
+    get_workspace_folders,
+    open_diff,
+    open_file,
+    save_document,
+)
+from isthmus.ide.claude.wire import Arguments, checked
+from isthmus.ide.companion import Companion
+from isthmus.ide.mcp_peer import CallTool, Tool, ToolResult
+
+Run: TypeAlias = Callable[[Companion, Session, Arguments], Awaitable[ToolResult]]
+
+_MODULES: Final[tuple[ModuleType, ...]] = (
+    open_file,
+    open_diff,
+    get_current_selection,
+    get_latest_selection,
+    get_open_editors,
+    get_workspace_folders,
+    get_diagnostics,
+    check_document_dirty,
+    save_document,
+    close_tab,
+    close_all_diff_tabs,
+    execute_code,
+)
+
+TOOLS: Final[tuple[Tool, ...]] = tuple(module.TOOL for module in _MODULES)
+"""In the document's order."""
+
+_TABLE: Final[Mapping[str, tuple[Tool, Run]]] = MappingProxyType(
+    {tool.name: (tool, cast(Run, module.run)) for tool, module in zip(TOOLS, _MODULES, strict=True)}
+)
+
+
+def offered_tools(companion: Companion) -> tuple[Tool, ...]:
+    """What ``tools/list`` has: the twelve, then the person's own."""
+    return (*TOOLS, *companion.tools.listed())
+
+
+async def call_tool(companion: Companion, client: Session, call: CallTool) -> ToolResult:
+    """Run one call; whatever fails is an error result whose text says why.
+
+    The peer has made sure that the tool exists. ``openDiff`` and ``executeCode`` wait for the person.
+    """
+    try:
+        if call.name in companion.tools:
+            return await companion.tools.call(call.name, call.arguments)
+        tool, run = _TABLE[call.name]
+        return await run(companion, client, checked(tool, call.arguments))
+    except IsthmusError as error:
+        return ToolResult.error(str(error))

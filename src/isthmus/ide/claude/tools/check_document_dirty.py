@@ -1,0 +1,27 @@
+"""checkDocumentDirty: whether an open file has unsaved changes."""
+
+from isthmus.ide.claude.documents import find_open, locate
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema, string
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_names import CHECK_DOCUMENT_DIRTY
+
+TOOL = Tool(
+    CHECK_DOCUMENT_DIRTY,
+    "Check if a document has unsaved changes (is dirty)",
+    schema({"filePath": string("Path to the file to check")}, ["filePath"]),
+)
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """Ask the editor. What is reported has a file behind it, so it is never untitled."""
+    if (reason := companion.editor.unavailable.get(Capability.DIRTY)) is not None:
+        raise NotAvailableError(companion.editor.identity, reason)
+    path = await locate(companion, arguments.required_path("filePath"))
+    file = await find_open(companion, path)
+    is_dirty = await companion.editor.is_dirty(file.path) if file is not None else None
+    if is_dirty is None:
+        return failure_result(f"Document not open: {path}")
+    return json_result({"success": True, "filePath": path, "isDirty": is_dirty, "isUntitled": False})

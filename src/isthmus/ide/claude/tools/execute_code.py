@@ -1,0 +1,71 @@
+"""executeCode: run code in the kernel of the open notebook, after the person has allowed it.
+
+The person sees the code and answers in the editor or in a terminal (``isthmus ide answer``). What the code prints and
+shows comes back in order, texts and images; what it raises is an error result with the traceback.
+"""
+
+import asyncio
+from pathlib import PurePath
+from typing import assert_never
+
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import ArgumentError, Arguments, schema, string
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Capability, Execution, ExecutionImage, ExecutionText, NotAvailableError
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_content import ToolContent
+from isthmus.ide.tool_names import EXECUTE_CODE
+
+TOOL = Tool(
+    EXECUTE_CODE,
+    "Execute Python code in the Jupyter kernel for the current notebook file. All code executed persists across calls "
+    "unless the kernel is restarted: avoid declaring variables or modifying the state of the kernel unless explicitly "
+    "requested by the user. The user is asked before any code is run.",
+    schema({"code": string("The code to be executed on the kernel.")}, ["code"]),
+)
+
+MAXIMUM_CODE_CHARACTERS = 100_000
+"""More than a person reads before a yes."""
+EXECUTE_SECONDS = 600.0
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """Ask, then run. A call that is cancelled takes the question back, or interrupts the kernel."""
+    code = arguments.required_text("code")
+    if len(code) > MAXIMUM_CODE_CHARACTERS:
+        raise ArgumentError(
+            f"executeCode: expected at most {MAXIMUM_CODE_CHARACTERS} characters of code, received {len(code)}"
+        )
+    editor = companion.editor
+    if (reason := editor.unavailable.get(Capability.EXECUTE)) is not None:
+        raise NotAvailableError(editor.identity, reason)
+    title = f"{client.title} wants to run code in {await _where(companion)}"
+    if not await companion.confirm(client.title, title, code):
+        return ToolResult.error("executeCode: the user did not allow it; no code was run")
+    try:
+        async with asyncio.timeout(EXECUTE_SECONDS):
+            return _encoded(await editor.execute_code(code))
+    except TimeoutError:
+        return ToolResult.error(f"executeCode: the code was interrupted, it was not done after {EXECUTE_SECONDS:.0f} s")
+
+
+async def _where(companion: Companion) -> str:
+    """For the person, so also when it is hidden from agents: the notebook that had the focus last."""
+    notebooks = [file for file in await companion.editor.open_files() if file.path.endswith(".ipynb")]
+    if not notebooks:
+        return companion.editor.identity.display_name
+    latest = max(notebooks, key=lambda file: (file.is_active, file.focused_at))
+    return PurePath(latest.path).name
+
+
+def _encoded(execution: Execution) -> ToolResult:
+    content = ToolContent()
+    for output in execution.outputs:
+        match output:
+            case ExecutionText(text):
+                content.add_text(text)
+            case ExecutionImage(data, mime_type):
+                content.add_image(data, mime_type)
+            case _:
+                assert_never(output)
+    return content.result(is_error=execution.is_error)

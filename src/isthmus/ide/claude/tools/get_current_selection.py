@@ -1,0 +1,21 @@
+"""getCurrentSelection: what is selected in the active editor right now; an empty text when nothing is."""
+
+from isthmus.ide.claude.notifications import selection_json
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_names import GET_CURRENT_SELECTION
+
+TOOL = Tool(GET_CURRENT_SELECTION, "Get the current text selection in the active editor", schema())
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """Ask the editor, not what was told last."""
+    if (reason := companion.editor.unavailable.get(Capability.SELECTION)) is not None:
+        raise NotAvailableError(companion.editor.identity, reason)
+    active = next((file for file in await companion.open_files() if file.is_active), None)
+    if active is None:
+        return failure_result("No active editor found")
+    return json_result({"success": True, **selection_json(active)})

@@ -1,0 +1,33 @@
+"""getDiagnostics: what linters and language servers found, in one file or in all open ones, within a second.
+
+Real CLIs ask without ``uri`` before every turn and wait for as long as it takes; they also ask for the file that they
+have just written, which need not be open.
+"""
+
+from isthmus.ide.claude.documents import find_open, locate
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import Arguments, diagnostics_json, json_result, schema, string
+from isthmus.ide.companion import Companion
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_names import GET_DIAGNOSTICS
+
+TOOL = Tool(
+    GET_DIAGNOSTICS,
+    "Get language diagnostics (errors, warnings) from the editor",
+    schema({"uri": string("File URI to get diagnostics for. If not provided, gets diagnostics for all open files.")}),
+)
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """Those that the editor has right now; a file that is not open has none to be told, which is an error."""
+    named = arguments.path("uri")
+    if named is None:
+        return json_result(diagnostics_json(await companion.diagnostics()))
+    path = await locate(companion, named)
+    file = await find_open(companion, path)
+    target = path if file is None else file.path
+    found = await companion.diagnostics(target)
+    if file is None and not found and not companion.options.linters:
+        return ToolResult.error(f"File not open: {path}; the editor has diagnostics of open files only")
+    uri = arguments.text("uri") or ""
+    return json_result(diagnostics_json(found, {target: uri if "://" in uri else ""}))

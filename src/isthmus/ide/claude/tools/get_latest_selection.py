@@ -1,0 +1,24 @@
+"""getLatestSelection: the text that was selected last, also when its file is not the active one any more."""
+
+from isthmus.ide.claude.notifications import selection_json
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_names import GET_LATEST_SELECTION
+
+TOOL = Tool(
+    GET_LATEST_SELECTION, "Get the most recent text selection, even if it is not in the active editor", schema()
+)
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """What the companion remembers, after a look at what is selected now."""
+    if (reason := companion.editor.unavailable.get(Capability.SELECTION)) is not None:
+        raise NotAvailableError(companion.editor.identity, reason)
+    await companion.open_files()  # a selection of this very moment counts, before its change was told
+    latest = companion.latest_selection
+    if latest is None:
+        return failure_result("No selection available")
+    return json_result({"success": True, **selection_json(latest)})

@@ -1,0 +1,54 @@
+"""getOpenEditors: the open files as VS Code lists its tabs.
+
+The Editor port knows no groups, pins and previews: every file is an ordinary tab of the one group there is.
+"""
+
+from pathlib import PurePath
+
+from isthmus.codec import JsonObject
+from isthmus.ide.claude.documents import shown
+from isthmus.ide.claude.notifications import range_json
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import Arguments, json_result, language_id, schema
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import EditorError, EditorGoneError, OpenFile
+from isthmus.ide.file_uri import file_uri
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_names import GET_OPEN_EDITORS
+
+TOOL = Tool(GET_OPEN_EDITORS, "Get information about currently open editors", schema())
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """All that agents may know of, the active one first."""
+    return json_result({"tabs": [await _tab(companion, file) for file in await companion.open_files()]})
+
+
+async def _tab(companion: Companion, file: OpenFile) -> JsonObject:
+    tab: JsonObject = {
+        "uri": file_uri(file.path),
+        "isActive": file.is_active,
+        "isPinned": False,
+        "isPreview": False,
+        "isDirty": file.is_dirty,
+        "label": PurePath(file.path).name,
+        "groupIndex": 0,
+        "viewColumn": 1,
+        "isGroupActive": True,
+        "fileName": file.path,
+        **await _document(companion, file),
+        "isUntitled": False,
+    }
+    if file.selection is not None:
+        tab = {**tab, "selection": {**range_json(file.selection.range), "isReversed": False}}
+    return tab
+
+
+async def _document(companion: Companion, file: OpenFile) -> JsonObject:
+    try:
+        document = await shown(companion, file.path, file)
+    except EditorGoneError:
+        raise
+    except EditorError:  # deleted a moment ago, say: no reason to hide the other tabs
+        return {"languageId": file.language_id or language_id(file.path), "lineCount": 0}
+    return {"languageId": document.language_id, "lineCount": document.line_count}

@@ -1,0 +1,19 @@
+"""getWorkspaceFolders: the open workspace folders; the first one is the root."""
+
+from pathlib import PurePath
+
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import Arguments, json_result, schema
+from isthmus.ide.companion import Companion
+from isthmus.ide.file_uri import file_uri
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_names import GET_WORKSPACE_FOLDERS
+
+TOOL = Tool(GET_WORKSPACE_FOLDERS, "Get all workspace folders currently open in the IDE", schema())
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """Those that the person named for the companion, else the editor's."""
+    folders = await companion.workspace_folders()
+    named = [{"name": PurePath(path).name or path, "uri": file_uri(path), "path": path} for path in folders]
+    return json_result({"success": True, "folders": named, "rootPath": folders[0]})

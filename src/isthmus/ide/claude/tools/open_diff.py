@@ -1,0 +1,63 @@
+"""openDiff: have the person review a proposed edit, and wait until it is decided.
+
+The answer has the form that real CLIs accept: two items, ``FILE_SAVED`` and the final contents, or ``DIFF_REJECTED``
+and the tab's name. An empty final text is an answer like any other. ``TAB_CLOSED`` is never one: real CLIs would take
+it for an acceptance. The CLI writes the file, nobody else does.
+"""
+
+import asyncio
+from typing import assert_never
+
+from isthmus.ide.claude.documents import locate
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import Arguments, schema, string
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected
+from isthmus.ide.tool_names import OPEN_DIFF
+
+TOOL = Tool(
+    OPEN_DIFF,
+    "Open a diff of a file for the person to review, edit, save or reject; blocks until they have decided",
+    schema(
+        {
+            "old_file_path": string("Path to the file as it is"),
+            "new_file_path": string("Path to the file that is to be written"),
+            "new_file_contents": string("Proposed contents of the whole new file"),
+            "tab_name": string("Name of the tab of the diff view"),
+        },
+        ["old_file_path", "new_file_path", "new_file_contents", "tab_name"],
+    ),
+)
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """Show it and wait. A call that is cancelled closes its view."""
+    arguments.required_path("old_file_path")  # real CLIs send the same path twice, and so for new files
+    path = await locate(companion, arguments.required_path("new_file_path"))
+    proposed, tab_name = arguments.required_text("new_file_contents"), arguments.required_text("tab_name")
+    if (reason := companion.editor.unavailable.get(Capability.DIFF)) is not None:
+        raise NotAvailableError(companion.editor.identity, reason)
+    review = await companion.open_diff(client, path, proposed, tab_name=tab_name)
+    try:
+        decided = await client.wait_for_decision(review)
+    except asyncio.CancelledError:
+        await companion.close_review(review.id)
+        raise
+    return result(decided)
+
+
+def result(review: DiffReview) -> ToolResult:
+    """The answer to openDiff for a review that has ended; one that ended without the person is rejected."""
+    match review.state:
+        case Accepted(content):
+            return _two_items("FILE_SAVED", content)
+        case Rejected() | Closed() | Open():
+            return _two_items("DIFF_REJECTED", review.tab_name)
+        case _:
+            assert_never(review.state)
+
+
+def _two_items(first: str, second: str) -> ToolResult:
+    return ToolResult(({"type": "text", "text": first}, {"type": "text", "text": second}))

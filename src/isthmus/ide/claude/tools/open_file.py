@@ -1,0 +1,161 @@
+"""openFile: show a file to the person, and select a part of it by its text or its lines.
+
+There is no preview mode in the Editor port: ``preview`` is taken and makes no difference. What is selected is searched
+in the text as the person sees it, unsaved changes included; in files hidden from agents nothing is searched, since the
+answer would tell what is in them.
+"""
+
+from dataclasses import dataclass
+
+from isthmus.ide.claude.documents import find_open, locate, require_openable, shown, text_of
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.wire import (
+    ArgumentError,
+    Arguments,
+    flag,
+    json_result,
+    language_id,
+    line_number,
+    schema,
+    string,
+)
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Position, Range
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.positions import position_at
+from isthmus.ide.tool_names import OPEN_FILE
+
+TOOL = Tool(
+    OPEN_FILE,
+    "Open a file in the editor and optionally select a range of text",
+    schema(
+        {
+            "filePath": string("Path to the file to open"),
+            "preview": flag("Whether to open the file in preview mode", default=False),
+            "startText": string("Text pattern to find the start of the selection"),
+            "endText": string("Text pattern to find the end of the selection, after the start"),
+            "startLine": line_number("First line of the selection, 1-based"),
+            "endLine": line_number("Last line of the selection, 1-based"),
+            "selectToEndOfLine": flag("Whether to extend the selection to the end of its last line", default=False),
+            "makeFrontmost": flag("Whether to make the file the active editor tab", default=True),
+        },
+        ["filePath"],
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is to be selected, and what the client is told about it; ``at`` None: the cursor stays where it is."""
+
+    at: Range | None
+    told: str
+
+
+async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
+    """Open it, and tell what was selected."""
+    wanted = _Wanted.of(arguments)
+    path = await locate(companion, arguments.required_path("filePath"))
+    file = await find_open(companion, path)
+    if file is None:
+        await require_openable(companion, path)
+    focus = arguments.flag("makeFrontmost", default=True)
+    target = path if file is None else file.path
+    if companion.hides(path):
+        await companion.editor.open_file(target, focus=focus)
+        if not focus:
+            return json_result({"success": True, "filePath": path, "languageId": language_id(path)})
+        note = " (it is hidden from agents: nothing was looked for in it)" if wanted.is_selection else ""
+        return ToolResult.text(f"Opened file: {path}{note}")
+    found = wanted.find(await text_of(companion, target)) if wanted.is_selection else None
+    await companion.editor.open_file(target, found.at if found is not None else None, focus=focus)
+    if not focus:
+        document = await shown(companion, path, await find_open(companion, path))
+        return json_result(
+            {
+                "success": True,
+                "filePath": path,
+                "languageId": document.language_id,
+                "lineCount": document.line_count,
+            }
+        )
+    return ToolResult.text(found.told if found is not None else f"Opened file: {path}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    start_text: str | None
+    end_text: str | None
+    start_line: int | None
+    end_line: int | None
+    to_end_of_line: bool
+
+    @staticmethod
+    def of(arguments: Arguments) -> "_Wanted":
+        wanted = _Wanted(
+            arguments.text("startText"),
+            arguments.text("endText"),
+            arguments.number("startLine"),
+            arguments.number("endLine"),
+            arguments.flag("selectToEndOfLine", default=False),
+        )
+        if wanted.end_text is not None and wanted.start_text is None:
+            raise ArgumentError("openFile: endText needs startText; the selection goes from one to the other")
+        if wanted.end_line is not None and wanted.start_line is None:
+            raise ArgumentError("openFile: endLine needs startLine")
+        if wanted.end_line is not None and wanted.start_line is not None and wanted.end_line < wanted.start_line:
+            raise ArgumentError(
+                f"openFile: expected endLine not before startLine, received {wanted.start_line} to {wanted.end_line}"
+            )
+        return wanted
+
+    @property
+    def is_selection(self) -> bool:
+        return self.start_text is not None or self.start_line is not None
+
+    def find(self, text: str) -> _Found:
+        """Where it is. Text wins over lines; clients know only one form of line ends, so all are taken as ``\\n``."""
+        text = text.replace("\r\n", "\n")
+        if self.start_text is not None:
+            return self._find_text(text, self.start_text.replace("\r\n", "\n"), self.start_text)
+        first = self.start_line or 1
+        last = self.end_line or first
+        line_count = text.count("\n") + (not text.endswith("\n"))
+        if first > line_count:
+            return _Found(None, f"Opened file, but it has only {line_count} lines, no line {first}")
+        last = min(last, line_count)
+        end = _end_of_line(text, _start_of_line(text, last))
+        return _Found(
+            Range(Position(first - 1, 0), position_at(text, end)), f"Opened file and selected lines {first} to {last}"
+        )
+
+    def _find_text(self, text: str, start_text: str, named: str) -> _Found:
+        start = text.find(start_text)
+        if start < 0:
+            return _Found(None, f'Opened file, but text "{named}" not found')
+        end = start + len(start_text)
+        told = f'Opened file and selected text "{named}"'
+        if self.end_text is not None:
+            end_text = self.end_text.replace("\r\n", "\n")
+            found = text.find(end_text, end)
+            if found < 0:
+                place = position_at(text, start)
+                told = f'Opened file and positioned at "{named}" (end text "{self.end_text}" not found)'
+                return _Found(Range(place, place), told)
+            end = found + len(end_text)
+            told = f'Opened file and selected text from "{named}" to "{self.end_text}"'
+        if self.to_end_of_line:
+            end = _end_of_line(text, end)
+        return _Found(Range(position_at(text, start), position_at(text, end)), told)
+
+
+def _start_of_line(text: str, number: int) -> int:
+    start = 0
+    for _ in range(number - 1):
+        start = text.index("\n", start) + 1
+    return start
+
+
+def _end_of_line(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end

@@ -1,0 +1,241 @@
+"""What the tools of spec 3 have in common on the wire: schemas, arguments, JSON results, names of things. No I/O.
+
+Positions are 0-based and characters UTF-16 units, as in the Editor port. Arguments are checked against the tool's own
+schema. Taken as well: ``uri`` for ``filePath`` and the reverse (other editors' dialects), null for an argument that is
+left out. What a companion tells of its own accord is in :mod:`notifications`; each tool has a file in :mod:`tools`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, Final
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+from isthmus.ide.claude.notifications import range_json
+from isthmus.ide.editor import Diagnostic, Severity
+from isthmus.ide.file_uri import file_uri, path_of_uri
+from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
+
+CALLED_BY_CLI: Final = frozenset({OPEN_DIFF, CLOSE_TAB, CLOSE_ALL_DIFF_TABS, GET_DIAGNOSTICS})
+"""Real CLIs call these themselves: an argument that a newer one adds must not break them. Elsewhere it is an error."""
+
+
+class ArgumentError(IsthmusError):
+    """The arguments of a tool call are not as its schema says; the text says what was expected."""
+
+
+def string(description: str) -> JsonObject:
+    """A string in a schema."""
+    return {"type": "string", "description": description}
+
+
+def flag(description: str, *, default: bool) -> JsonObject:
+    """A boolean in a schema."""
+    return {"type": "boolean", "description": description, "default": default}
+
+
+def line_number(description: str) -> JsonObject:
+    """A 1-based line number in a schema."""
+    return {"type": "integer", "description": description, "minimum": 1}
+
+
+def schema(properties: Mapping[str, JsonObject] | None = None, required: Iterable[str] = ()) -> JsonObject:
+    """The input schema of a tool, in the form that VS Code's extension gives its own."""
+    names = list(required)
+    return {
+        "type": "object",
+        "properties": dict(properties or {}),
+        **({"required": names} if names else {}),
+        "additionalProperties": False,
+        "$schema": "http://json-schema.org/draft-07/schema#",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of one call, checked; what was left out or null is absent."""
+
+    tool: str
+    values: Mapping[str, Any]
+
+    def text(self, name: str) -> str | None:
+        """A string, or None when it is absent."""
+        return self.values.get(name)
+
+    def required_text(self, name: str) -> str:
+        """A string that the schema requires."""
+        return str(self.values[name])
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A boolean."""
+        return bool(self.values.get(name, default))
+
+    def number(self, name: str) -> int | None:
+        """A whole number, or None when it is absent."""
+        return self.values.get(name)
+
+    def path(self, name: str) -> str | None:
+        """A path, out of a path or a ``file:`` URI; None when it is absent.
+
+        Raises:
+            ArgumentError: it is empty, has a NUL byte, or is the URI of something that is no file.
+        """
+        given = self.text(name)
+        if given is None:
+            return None
+        path = path_of_uri(given) if "://" in given or given.startswith("untitled:") else given
+        if not path or "\0" in path:
+            raise ArgumentError(f"{self.tool}: expected {name} as the path of a file, received {given[:200]!r}")
+        return path
+
+    def required_path(self, name: str) -> str:
+        """A path that the schema requires."""
+        path = self.path(name)
+        if path is None:
+            raise ArgumentError(f"{self.tool}: expected {name} as the path of a file, received nothing")
+        return path
+
+
+_TYPES: Final[Mapping[str, tuple[type, str]]] = MappingProxyType(
+    {"string": (str, "a string"), "boolean": (bool, "a boolean"), "integer": (int, "a whole number")}
+)
+_OTHER_NAMES: Final = MappingProxyType({"filePath": "uri", "uri": "filePath"})
+
+
+def checked(tool: Tool, arguments: JsonObject) -> Arguments:
+    """The arguments of a call as the tool's schema has them.
+
+    Raises:
+        ArgumentError: one is missing, unknown or has another type.
+    """
+    properties: Mapping[str, JsonObject] = tool.input_schema["properties"]
+    values = {name: value for name, value in arguments.items() if value is not None}
+    for name, other in _OTHER_NAMES.items():
+        if name in properties and name not in values and other not in properties and other in values:
+            values[name] = values.pop(other)
+    for name in tool.input_schema.get("required", ()):
+        if name not in values:
+            raise ArgumentError(f"{tool.name}: expected {name}, received nothing")
+    for name, value in values.items():
+        if name in properties:
+            _require_type(tool.name, name, value, properties[name])
+        elif tool.name not in CALLED_BY_CLI:
+            known = ", ".join(properties) or "none"
+            raise ArgumentError(f"{tool.name}: unknown argument {name[:100]!r}; its arguments are: {known}")
+    return Arguments(tool.name, {name: value for name, value in values.items() if name in properties})
+
+
+def _require_type(tool: str, name: str, value: object, expected: JsonObject) -> None:
+    kind, words = _TYPES[expected["type"]]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        received = json.dumps(value)[:100]
+        raise ArgumentError(f"{tool}: expected {name} as {words}, received {received}")
+    minimum = expected.get("minimum")
+    if minimum is not None and value < minimum:  # type: ignore[operator]  # a whole number, as its type was checked
+        raise ArgumentError(f"{tool}: expected {name} from {minimum} on, received {value}")
+
+
+def json_result(value: object) -> ToolResult:
+    """A result whose text is JSON."""
+    return ToolResult.text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def failure_result(message: str) -> ToolResult:
+    """``{"success": false, "message"}``: what was asked for is not there, which is no error."""
+    return json_result({"success": False, "message": message})
+
+
+_SEVERITIES: Final = MappingProxyType(
+    {
+        Severity.ERROR: "Error",
+        Severity.WARNING: "Warning",
+        Severity.INFORMATION: "Info",
+        Severity.HINT: "Hint",
+    }
+)
+
+
+def diagnostics_json(found: Iterable[Diagnostic], uris: Mapping[str, str] | None = None) -> list[JsonObject]:
+    """``[{"uri", "diagnostics"}]``, a file each, in the order they come.
+
+    ``uris`` has what a client itself calls a path; those files are listed also when they have no diagnostics.
+    """
+    known = dict(uris or {})
+    files: dict[str, list[JsonObject]] = {path: [] for path in known}
+    for diagnostic in found:
+        files.setdefault(diagnostic.path, []).append(_diagnostic_json(diagnostic))
+    return [{"uri": known.get(path) or file_uri(path), "diagnostics": entries} for path, entries in files.items()]
+
+
+def _diagnostic_json(diagnostic: Diagnostic) -> JsonObject:
+    optional = {"source": diagnostic.source, "code": diagnostic.code}
+    return {
+        "message": diagnostic.message,
+        "severity": _SEVERITIES[diagnostic.severity],
+        "range": range_json(diagnostic.range),
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+_LANGUAGES: Final = MappingProxyType(
+    {
+        ".bash": "shellscript",
+        ".c": "c",
+        ".cc": "cpp",
+        ".cpp": "cpp",
+        ".cs": "csharp",
+        ".css": "css",
+        ".cxx": "cpp",
+        ".el": "elisp",
+        ".go": "go",
+        ".h": "c",
+        ".hpp": "cpp",
+        ".html": "html",
+        ".ini": "ini",
+        ".ipynb": "jupyter",
+        ".java": "java",
+        ".js": "javascript",
+        ".json": "json",
+        ".jsonc": "jsonc",
+        ".jsx": "javascriptreact",
+        ".kt": "kotlin",
+        ".less": "less",
+        ".lua": "lua",
+        ".md": "markdown",
+        ".mjs": "javascript",
+        ".php": "php",
+        ".pl": "perl",
+        ".ps1": "powershell",
+        ".py": "python",
+        ".pyi": "python",
+        ".r": "r",
+        ".rb": "ruby",
+        ".rs": "rust",
+        ".rst": "restructuredtext",
+        ".scala": "scala",
+        ".scss": "scss",
+        ".sh": "shellscript",
+        ".sql": "sql",
+        ".swift": "swift",
+        ".tex": "latex",
+        ".toml": "toml",
+        ".ts": "typescript",
+        ".tsx": "typescriptreact",
+        ".vue": "vue",
+        ".xml": "xml",
+        ".yaml": "yaml",
+        ".yml": "yaml",
+        ".zsh": "shellscript",
+    }
+)
+_LANGUAGES_BY_NAME: Final = MappingProxyType({"dockerfile": "dockerfile", "makefile": "makefile"})
+
+
+def language_id(path: str) -> str:
+    """LSP's id of the language that a file's name stands for; ``plaintext`` when it stands for none."""
+    name = PurePath(path)
+    return _LANGUAGES_BY_NAME.get(name.name.lower()) or _LANGUAGES.get(name.suffix.lower(), "plaintext")
