@@ -1,8 +1,8 @@
 """The companion between an editor and its clients, where answers cross."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,42 +10,24 @@ import pytest
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.context_tracker import EditorContext
-from isthmus.ide.editor import EditorError, FileMentioned
+from isthmus.ide.editor import (
+    Capability,
+    Diagnostic,
+    Editor,
+    EditorError,
+    FileMentioned,
+    NotAvailableError,
+    Position,
+    Range,
+    Severity,
+)
+from isthmus.ide.options import CompanionOptions
 from isthmus.ide.person import COMMANDS
 from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
+from support.companion_recorder import Recorder
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
-
-
-@dataclass
-class Recorder:
-    """A client that keeps what it is told."""
-
-    id: str = "one"
-    title: str = "A client"
-    connected: bool = True
-    warning: str | None = None
-    contexts: list[EditorContext] = field(default_factory=list[EditorContext])
-    mentions: list[FileMentioned] = field(default_factory=list[FileMentioned])
-    closed: list[DiffReview] = field(default_factory=list[DiffReview])
-    decisions: list[DiffReview] = field(default_factory=list[DiffReview])
-
-    def mentioned(self, mention: FileMentioned) -> None:
-        self.mentions.append(mention)
-
-    def review_closed(self, review: DiffReview) -> None:
-        self.closed.append(review)
-
-    def context_changed(self, context: EditorContext) -> None:
-        self.contexts.append(context)
-
-    def asked_again(self, file_path: str) -> None:
-        self.decisions = [review for review in self.decisions if review.file_path != file_path]
-
-    def decided(self, review: DiffReview) -> str | None:
-        self.decisions.append(review)
-        return self.warning
 
 
 @pytest.fixture
@@ -240,3 +222,160 @@ async def test_changes_are_sent_to_all_clients_and_only_news(
     assert active.path == str(file)
     await editor.close_file(str(file))
     await eventually_async(lambda: len(client.contexts) == 2 and len(late.contexts) == 1, what="a second context")
+
+
+# What agents may know.
+
+
+async def _open_paths(companion: Companion) -> list[str]:
+    return [file.path for file in await companion.open_files()]
+
+
+async def test_files_that_agents_must_not_know_are_in_no_answer_and_no_context(
+    companion: Companion, editor: HeadlessEditor, client: Recorder, workspace: Path
+) -> None:
+    (workspace / ".aiexclude").write_text("secret.txt\n", encoding="utf-8")
+    shown, secret, environment = (workspace / name for name in ("a.py", "secret.txt", ".env"))
+    for path in (shown, secret, environment):
+        path.write_text("one\ntwo\n", encoding="utf-8")
+        await editor.open_file(str(path), Range(Position(0, 0), Position(1, 0)))
+        editor.set_diagnostics(str(path), [_finding(str(path))])
+    await eventually_async(lambda: client.contexts, what="a context")
+    assert await _open_paths(companion) == [str(shown)]
+    assert [file.path for file in (await companion.context()).files] == [str(shown)]
+    assert {file.path for context in client.contexts for file in context.files} <= {str(shown)}
+    assert companion.latest_selection is None, "what was selected last is hidden"
+    assert {found.path for found in await companion.diagnostics()} == {str(shown)}
+    assert await companion.diagnostics(str(secret)) == ()
+    editor.mention(str(secret))
+    editor.mention(str(shown), 0, 1)
+    await eventually_async(lambda: client.mentions, what="a mention")
+    assert client.mentions == [FileMentioned(str(shown), 0, 1)]
+    await eventually_async(lambda: any("hidden" in text for text in editor.messages), what="a message")
+    with pytest.raises(EditorError, match="hidden from agents"):
+        await companion.mention(str(environment))
+
+
+async def test_the_latest_selection_outlives_the_focus_and_goes_with_its_file(
+    companion: Companion, editor: HeadlessEditor, workspace: Path
+) -> None:
+    selected, other = workspace / "a.py", workspace / "b.py"
+    for path in (selected, other):
+        path.write_text("one\ntwo\n", encoding="utf-8")
+    assert companion.latest_selection is None
+    await editor.open_file(str(selected), Range(Position(0, 0), Position(1, 0)))
+    await companion.open_files()
+    await editor.open_file(str(other))
+    assert [file.selection for file in await companion.open_files()] == [None, None]
+    latest = companion.latest_selection
+    assert latest is not None
+    assert latest.path == str(selected)
+    assert latest.selection is not None
+    assert latest.selection.text == "one\n"
+    selected.unlink()
+    assert companion.latest_selection is None
+
+
+@asynccontextmanager
+async def _companion_with(editor: Editor, options: CompanionOptions) -> AsyncGenerator[tuple[Companion, Recorder]]:
+    companion, client = Companion(editor, options), Recorder()
+    companion.attach(client)
+    running = asyncio.create_task(companion.run())
+    yield companion, client
+    running.cancel()
+    await asyncio.wait({running})
+
+
+async def test_without_context_agents_are_told_of_no_file(editor: HeadlessEditor, workspace: Path) -> None:
+    path = workspace / "a.py"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    options = CompanionOptions(share_context=False, is_trusted=True)
+    async with _companion_with(editor, options) as (companion, client):
+        await editor.open_file(str(path), Range(Position(0, 0), Position(1, 0)))
+        editor.set_diagnostics(str(path), [_finding(str(path))])
+        assert await _open_paths(companion) == []
+        assert companion.latest_selection is None
+        assert await companion.diagnostics() == ()
+        assert [found.message for found in await companion.diagnostics(str(path))] == ["wrong"]
+        assert await companion.context() == EditorContext((), True)
+        with pytest.raises(EditorError, match="--no-context"):
+            await companion.mention(str(path))
+        assert client.mentions == []
+
+
+async def test_without_selections_agents_are_told_of_files_and_of_no_text(
+    editor: HeadlessEditor, workspace: Path
+) -> None:
+    path = workspace / "a.py"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    async with _companion_with(editor, CompanionOptions(share_selection=False)) as (companion, _):
+        await editor.open_file(str(path), Range(Position(0, 0), Position(1, 0)))
+        (file,) = await companion.open_files()
+        assert (file.path, file.selection) == (str(path), None)
+        assert companion.latest_selection is None
+
+
+async def test_without_diffs_a_review_is_refused_and_the_agent_learns_where_to_ask(editor: HeadlessEditor) -> None:
+    async with _companion_with(editor, CompanionOptions(show_diffs=False)) as (companion, client):
+        assert not companion.shows_diffs
+        with pytest.raises(EditorError, match="your own terminal"):
+            await companion.open_diff(client, "/a", "new")
+        assert editor.open_reviews == ()
+
+
+@pytest.mark.parametrize(("said", "started", "told"), [(None, None, None), (True, None, True), (True, False, False)])
+async def test_what_the_person_says_of_trust_counts_over_what_the_editor_says(
+    workspace: Path, said: bool | None, started: bool | None, told: bool | None
+) -> None:
+    editor = HeadlessEditor((str(workspace),), is_trusted=said)
+    async with _companion_with(editor, CompanionOptions(is_trusted=started)) as (companion, _):
+        assert (await companion.context()).is_trusted is told
+
+
+class HangingEditor(HeadlessEditor):
+    """Knows diagnostics and never tells them."""
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_an_editor_that_hangs_does_not_hold_a_question_for_diagnostics(workspace: Path) -> None:
+    async with _companion_with(HangingEditor((str(workspace),)), CompanionOptions()) as (companion, _):
+        with pytest.raises(EditorError, match="did not tell its diagnostics"):
+            await companion.diagnostics()
+
+
+class PlainEditor(HeadlessEditor):
+    """Has no diagnostics."""
+
+    @property
+    def unavailable(self) -> Mapping[Capability, str]:
+        return {**super().unavailable, Capability.DIAGNOSTICS: "it has no linters"}
+
+
+async def test_an_editor_without_diagnostics_says_so(workspace: Path) -> None:
+    async with _companion_with(PlainEditor((str(workspace),)), CompanionOptions()) as (companion, _):
+        with pytest.raises(NotAvailableError, match="it has no linters"):
+            await companion.diagnostics()
+
+
+async def test_a_file_that_the_person_mentions_is_shown_selected_and_told_to_all_agents(
+    companion: Companion, editor: HeadlessEditor, client: Recorder, workspace: Path
+) -> None:
+    path = workspace / "a.py"
+    path.write_text("one\ntwo\nthree\n", encoding="utf-8")
+    other = Recorder("two")
+    companion.attach(other)
+    await COMMANDS["mention"](companion, {"path": str(path), "line": 2, "end_line": 3})
+    await COMMANDS["mention"](companion, {"path": str(path)})
+    assert client.mentions == [FileMentioned(str(path), 1, 2), FileMentioned(str(path))]
+    assert other.mentions == client.mentions
+    latest = companion.latest_selection
+    assert latest is not None
+    assert latest.selection is not None
+    assert latest.selection.text == "two\nthree\n"
+
+
+def _finding(path: str) -> Diagnostic:
+    return Diagnostic(path, Range(Position(0, 0), Position(0, 1)), Severity.ERROR, "wrong")

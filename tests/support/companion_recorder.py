@@ -1,0 +1,37 @@
+"""A client of the companion that keeps what it is told."""
+
+from dataclasses import dataclass, field
+
+from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.editor import FileMentioned
+from isthmus.ide.review import DiffReview
+
+
+@dataclass
+class Recorder:
+    """An attached client without a wire; `warning` is its answer to every decision."""
+
+    id: str = "one"
+    title: str = "A client"
+    connected: bool = True
+    warning: str | None = None
+    contexts: list[EditorContext] = field(default_factory=list[EditorContext])
+    mentions: list[FileMentioned] = field(default_factory=list[FileMentioned])
+    closed: list[DiffReview] = field(default_factory=list[DiffReview])
+    decisions: list[DiffReview] = field(default_factory=list[DiffReview])
+
+    def mentioned(self, mention: FileMentioned) -> None:
+        self.mentions.append(mention)
+
+    def review_closed(self, review: DiffReview) -> None:
+        self.closed.append(review)
+
+    def context_changed(self, context: EditorContext) -> None:
+        self.contexts.append(context)
+
+    def asked_again(self, file_path: str) -> None:
+        self.decisions = [review for review in self.decisions if review.file_path != file_path]
+
+    def decided(self, review: DiffReview) -> str | None:
+        self.decisions.append(review)
+        return self.warning
