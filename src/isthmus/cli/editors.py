@@ -45,7 +45,7 @@ class IdeEditor:
                 raise IsthmusError(f"the view was closed in {self.name} without an answer")
 
     async def _outcome(self, path: str, new_content: str) -> "Outcome":
-        from isthmus.ide.peer import IdeError
+        from isthmus.ide.ide_client import IdeError
 
         while True:
             await self._back()

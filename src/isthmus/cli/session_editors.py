@@ -112,7 +112,8 @@ class SessionEditors:
     async def _connect(self, server: McpServerSettings) -> "IdePeer | None":
         """The companion at an endpoint; None when it is something else, or nothing."""
         from isthmus.ide.gemini.finding import RemoteEndpoint, named_companion
-        from isthmus.ide.peer import IdeError, IdePeer
+        from isthmus.ide.ide_client import IdeError
+        from isthmus.ide.peer import IdePeer
 
         headers = {name: str(text) for name, text in (server.headers or {}).items()}
         endpoint = RemoteEndpoint(server.url or "", headers, self._why_not)

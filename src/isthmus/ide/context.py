@@ -11,7 +11,7 @@ from typing import Any, cast
 from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.context_tracker import EditorContext
-from isthmus.ide.editor import OpenFile
+from isthmus.ide.editor import OpenFile, Position, Range, Selection
 from isthmus.ide.positions import one_based
 
 MAXIMUM_FILES = 10
@@ -129,6 +129,30 @@ def ide_context(context: EditorContext) -> IdeContext:
 
 def _milliseconds(file: OpenFile) -> int:
     return int(file.focused_at * 1000)
+
+
+def open_files_of(context: IdeContext) -> tuple[OpenFile, ...]:
+    """A context in the Editor port's terms; what spec 1 does not tell is as if there were none of it.
+
+    Of a selection only the text is told: its range is reckoned back from the cursor, which is taken for its end.
+    """
+    state = context.workspace_state
+    return tuple(_open_file(file) for file in (state.open_files if state is not None else None) or ())
+
+
+def _open_file(file: File) -> OpenFile:
+    cursor = Position(max(0, file.cursor.line - 1), max(0, file.cursor.character - 1)) if file.cursor else None
+    selection = None
+    if cursor is not None and file.selected_text:
+        lines = file.selected_text.split("\n")
+        line = max(0, cursor.line - len(lines) + 1)
+        character = max(0, cursor.character - _units(lines[0])) if len(lines) == 1 else 0
+        selection = Selection(Range(min(Position(line, character), cursor, key=_order), cursor), file.selected_text)
+    return OpenFile(file.path, file.timestamp / 1000, bool(file.is_active), cursor, selection)
+
+
+def _order(position: Position) -> tuple[int, int]:
+    return position.line, position.character
 
 
 def normalise(context: IdeContext) -> IdeContext:

@@ -86,6 +86,10 @@ class IdeClient(Protocol):
         """Call ``callback`` when the person wants the agent to look at a file; the result ends that."""
         ...
 
+    async def refresh(self, seconds: float) -> None:
+        """Ask the IDE for what it does not tell by itself, so that :meth:`context` has it; for so long at most."""
+        ...
+
     async def open_diff(self, path: str, new_content: str) -> Outcome:
         """Let the person review a new content of the file ``path``, and wait for the decision; no deadline.
 

@@ -9,14 +9,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from isthmus.codec import JsonObject
-from isthmus.errors import IsthmusError
 from isthmus.ide.asked_review import AskedReview, Outcome
-from isthmus.ide.context import IdeContext
+from isthmus.ide.client_base import DEADLINES, ClientBase, Deadlines, within
+from isthmus.ide.context import IdeContext, open_files_of
+from isthmus.ide.editor import Capability, OpenFile
 from isthmus.ide.gemini.client_wire import (
     ContextUpdated,
     ReviewAccepted,
@@ -26,37 +26,13 @@ from isthmus.ide.gemini.client_wire import (
     meaning,
 )
 from isthmus.ide.gemini.finding import Companion, Found, find_companions
+from isthmus.ide.ide_client import IdeError
 from isthmus.ide.mcp_client import Told, ToolOutcome
 from isthmus.ide.review import Rejected
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from isthmus.ide.gemini.mcp_http import McpConnection, StreamEnd
-
-
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """All in seconds. ``first_context``: how long connecting waits for the context that most companions send at once.
-
-    ``lost``: how long reviews outlive the connection. ``retry_first`` doubles up to ``retry_last``.
-    """
-
-    connect: float = 5.0
-    first_context: float = 0.5
-    open_diff: float = 60.0
-    close_diff: float = 5.0
-    retry_first: float = 0.2
-    retry_last: float = 5.0
-    lost: float = 30.0
-
-
-DEADLINES: Final = Deadlines()
-
-
-class IdeError(IsthmusError):
-    """The IDE cannot be asked, or did not do what it was asked; the text can go to the person as it is."""
 
 
 async def connect_companion(
@@ -75,8 +51,10 @@ async def connect_companion(
     return peer
 
 
-class IdePeer:
-    """A connection to a companion. For one event loop; methods may be called concurrently."""
+class IdePeer(ClientBase):
+    """A connection to a companion; an :class:`~isthmus.ide.ide_client.IdeClient`. For one event loop."""
+
+    protocol = "Gemini CLI companion"
 
     def __init__(
         self,
@@ -86,6 +64,7 @@ class IdePeer:
         find: Callable[[Path, Mapping[str, str]], Found] = find_companions,
         deadlines: Deadlines = DEADLINES,
     ) -> None:
+        super().__init__()
         self._workspace = workspace
         self._environment = environment
         self._find = find
@@ -95,17 +74,13 @@ class IdePeer:
         self._tools: frozenset[str] = frozenset()
         self._context: IdeContext | None = None
         self._reviews: dict[str, AskedReview] = {}
-        self._listeners: list[Callable[[], None]] = []
         self._closing: dict[str, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._follower: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
         self._has_context = asyncio.Event()
         self._session_ended = asyncio.Event()
         self._restarted = False
         self._lost_since: float | None = None
-        self.problem: str | None = None
-        """The last thing that went wrong, in words; None while nothing has."""
 
     @property
     def connected(self) -> bool:
@@ -127,19 +102,35 @@ class IdePeer:
         """Whether it is connected and shows diffs; some companions only tell the context."""
         return self.connected and {OPEN_DIFF, CLOSE_DIFF} <= self._tools
 
+    @property
+    def pid(self) -> int | None:
+        """See :attr:`IdeClient.pid`."""
+        return self._companion.pid if self._companion else None
+
+    @property
+    def offers(self) -> frozenset[Capability]:
+        """See :attr:`IdeClient.offers`."""
+        if self._connection is None:
+            return frozenset()
+        shows_diffs = {OPEN_DIFF, CLOSE_DIFF} <= self._tools
+        return frozenset({Capability.SELECTION, Capability.DIFF} if shows_diffs else {Capability.SELECTION})
+
     def context(self) -> IdeContext | None:
         """What the person looks at: sorted, cut and normalised as spec 1 says; None when nothing is known."""
         return self._context
 
-    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` when the context or :attr:`connected` changes; the result ends that."""
-        self._listeners.append(callback)
+    async def refresh(self, seconds: float) -> None:
+        """Nothing: companions of this protocol tell everything by themselves."""
 
-        def unsubscribe() -> None:
-            with contextlib.suppress(ValueError):
-                self._listeners.remove(callback)
+    async def open_files(self) -> tuple[OpenFile, ...]:
+        """See :meth:`IdeClient.open_files`; as the last context says."""
+        if not self.connected:
+            raise IdeError(self.problem or "no IDE is connected")
+        return open_files_of(self._context) if self._context is not None else ()
 
-        return unsubscribe
+    async def workspace_folders(self) -> tuple[str, ...]:
+        """See :meth:`IdeClient.workspace_folders`; those of the discovery file."""
+        return self._companion.folders if self._companion is not None else ()
 
     async def connect(self) -> None:
         """Find a companion and connect to it; returns with its first context where it sends one at once.
@@ -152,9 +143,9 @@ class IdePeer:
         if not await self._connect_to_any():
             raise IdeError(self.problem or "no IDE companion found")
         self._follower = asyncio.create_task(self._follow(), name="ide peer")
-        if not await _within(self._connected.wait(), self._deadlines.connect):
+        if not await within(self._connected.wait(), self._deadlines.connect):
             raise IdeError(f"{self.ide_name} does not open its stream of notifications")
-        await _within(self._has_context.wait(), self._deadlines.first_context)
+        await within(self._has_context.wait(), self._deadlines.first_context)
 
     async def open_diff(self, path: str, new_content: str) -> Outcome:
         """Let the person review a new content of the file ``path`` (absolute), and wait for their decision.
@@ -335,7 +326,7 @@ class IdePeer:
         from isthmus.ide.gemini.mcp_http import McpError, SessionEndedError, UnreachableError
 
         for attempt in (1, 2):
-            if self._connection is None or not await _within(self._connected.wait(), self._deadlines.connect):
+            if self._connection is None or not await within(self._connected.wait(), self._deadlines.connect):
                 raise IdeError(self.problem or "no IDE is connected")
             try:
                 return await self._connection.call_tool(tool, arguments, timeout)
@@ -370,25 +361,6 @@ class IdePeer:
             case _:
                 assert_never(said)
 
-    def _notify(self) -> None:
-        for listener in tuple(self._listeners):
-            listener()
-
     def _fail_reviews(self, reason: str) -> None:
         for review in self._reviews.values():
             review.fail(IdeError(reason))
-
-    def _in_background(self, work: "Coroutine[object, object, None]") -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-
-async def _within(wait: "Coroutine[object, object, object]", seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            await wait
-    except TimeoutError:
-        return False
-    return True
