@@ -97,6 +97,7 @@ def status(person: Person) -> None:
         *_context_lines(result),
         *(f"Diff waits for an answer: {_heading(review)}" for review in result["diffs"]),
         *(f"Kept of what you typed into a review that ended: {path}" for path in result["kept"]),
+        *(f"Question waits for an answer: {question['id']}: {question['title']}" for question in result["questions"]),
         *(f"Message: {text}" for text in result["messages"]),
     ]
     person.show(result, "\n".join(lines))
@@ -199,9 +200,7 @@ def diagnostics(
 @_person
 def diffs(person: Person, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk."""
-    if wait is not None and not 0 <= wait <= LONGEST_WAIT_SECONDS:  # also what is no number
-        raise click.UsageError(f"--wait: expected seconds from 0 to {LONGEST_WAIT_SECONDS}, received {wait}")
-    result = person.ask("diffs", patience=wait or 0.0, wait=wait)
+    result = person.ask("diffs", patience=_patience(wait), wait=wait)
     text = "\n".join(_shown(review) for review in result["diffs"])
     person.show(result, text or "no diff waits for an answer")
 
@@ -227,6 +226,32 @@ def reject(person: Person, file: str) -> None:
     """Reject the proposed edit of a file."""
     result = person.ask("reject", path=person.locate(file))
     person.show(result, f"rejected: {result['file']}")
+
+
+@command.command("questions")
+@click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
+@_person
+def questions(person: Person, wait: float | None) -> None:
+    """Show what agents ask to be allowed, such as running code in a notebook. Answer with `isthmus ide answer`."""
+    result = person.ask("questions", patience=_patience(wait), wait=wait)
+    text = "\n\n".join(f"{entry['id']}: {entry['title']}\n{entry['text']}" for entry in result["questions"])
+    person.show(result, text or "no question waits for an answer")
+
+
+@command.command("answer")
+@click.argument("question", metavar="ID")
+@click.argument("decision", metavar="yes|no", type=click.Choice(["yes", "no"]))
+@_person
+def answer(person: Person, question: str, decision: str) -> None:
+    """Answer a question of `isthmus ide questions` by yes or no. Who does not answer within 10 minutes says no."""
+    result = person.ask("answer", id=question, yes=decision == "yes")
+    person.show(result, f"answered {decision}: {result['title']}")
+
+
+def _patience(wait: float | None) -> float:
+    if wait is not None and not 0 <= wait <= LONGEST_WAIT_SECONDS:  # also what is no number
+        raise click.UsageError(f"--wait: expected seconds from 0 to {LONGEST_WAIT_SECONDS}, received {wait}")
+    return wait or 0.0
 
 
 def _agent(agent: Result) -> str:

@@ -14,6 +14,7 @@ from isthmus.ide import context
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Diagnostic, NotAvailableError, Range, Severity
 from isthmus.ide.positions import from_one_based, one_based, ordered
+from isthmus.ide.questions import Question
 from isthmus.ide.review import DiffReview
 
 LONGEST_WAIT_SECONDS = 3600.0
@@ -50,6 +51,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
             {"id": client.id, "title": client.title, "connected": client.connected} for client in companion.clients
         ],
         "diffs": [_review(companion, review) for review in companion.reviews.all()],
+        "questions": [_question(question) for question in companion.asking.open_questions],
         "context": context.to_json(context.ide_context(await companion.context())),
         "kept": companion.kept_paths(),
         "messages": list(editor.messages) if isinstance(editor, Hands) else [],
@@ -105,11 +107,8 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
 
 async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
     """The open reviews; with ``wait`` seconds, as soon as there is one."""
-    wait = request.get("wait")
-    if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > 0:
-        reviews = await companion.wait_for_reviews(min(float(wait), LONGEST_WAIT_SECONDS))
-    else:
-        reviews = companion.reviews.all()
+    wait = _wait(request)
+    reviews = companion.reviews.all() if wait is None else await companion.wait_for_reviews(wait)
     return {"diffs": [_review(companion, review, whole=True) for review in reviews]}
 
 
@@ -129,6 +128,25 @@ async def reject(companion: Companion, request: JsonObject) -> JsonObject:
     return _decided(review, await companion.reject(review.id), "rejected")
 
 
+async def questions(companion: Companion, request: JsonObject) -> JsonObject:
+    """The questions that wait for a yes or no; with ``wait`` seconds, as soon as there is one."""
+    asking, wait = companion.asking, _wait(request)
+    found = asking.open_questions if wait is None else await asking.wait(wait)
+    return {"questions": [_question(question) for question in found]}
+
+
+async def answer(companion: Companion, request: JsonObject) -> JsonObject:
+    """Answer a question."""
+    question_id, yes = request.get("id"), request.get("yes")
+    if not isinstance(question_id, str) or not isinstance(yes, bool):
+        raise CommandError("expected the id of a question, and yes as true or false")
+    answered = companion.asking.answer(question_id, yes)
+    if answered is None:
+        waiting = ", ".join(question.id for question in companion.asking.open_questions) or "none"
+        raise CommandError(f"no question {question_id} waits for an answer; those that wait: {waiting}")
+    return {"id": question_id, "title": answered.title, "yes": yes}
+
+
 COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]] = {
     "status": status,
     "open": open_file,
@@ -139,9 +157,11 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
     "diffs": diffs,
     "accept": accept,
     "reject": reject,
+    "questions": questions,
+    "answer": answer,
 }
 
-PERMISSIONS = frozenset({"accept"})
+PERMISSIONS = frozenset({"accept", "answer"})
 """The commands that allow something in the person's place. A rejection does no harm, whoever sends it."""
 
 
@@ -178,6 +198,18 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
     if whole:
         shown["new_content"] = review.proposed
     return shown
+
+
+def _wait(request: JsonObject) -> float | None:
+    """Seconds, at most an hour; None: not at all."""
+    wait = request.get("wait")
+    if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > 0:
+        return min(float(wait), LONGEST_WAIT_SECONDS)
+    return None
+
+
+def _question(question: Question) -> JsonObject:
+    return {"id": question.id, "agent": question.client, "title": question.title, "text": question.text}
 
 
 def _path(request: JsonObject) -> str:
