@@ -13,6 +13,7 @@ from isthmus.editors.neovim import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
 from isthmus.ide.review import DiffReview
 from support.neovim import RunningNeovim, running_neovim
+from support.stdio_editor import stdio_person
 
 
 class Person(Protocol):
@@ -160,5 +161,6 @@ async def _neovim(folder: Path) -> AsyncGenerator[Person]:
 PERSONS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Person]]] = {
     "headless": _headless,
     "neovim": _neovim,
+    "stdio": stdio_person,
 }
 """By the name of the editor: a person in front of it, with a folder as workspace."""

@@ -7,7 +7,10 @@ nothing that the first does not), and of the texts of one view only the newest. 
 import asyncio
 from collections.abc import AsyncIterator
 
-from isthmus.ide.editor import DiffEdited, EditorEvent
+from isthmus.ide.editor import DiagnosticsChanged, DiffEdited, EditorEvent, FileMentioned
+
+MAXIMUM_WAITING = 1000
+"""Events; beyond it mentions and changed diagnostics are dropped, of which alone there can be any number."""
 
 
 class EventQueue:
@@ -19,14 +22,17 @@ class EventQueue:
         self._ended = False
 
     def put(self, event: EditorEvent) -> None:
-        """Add an event, unless an equal one is waiting or the queue has ended."""
-        if not self._ended:
-            if isinstance(event, DiffEdited):
-                for waiting in [other for other in self._events if isinstance(other, DiffEdited)]:
-                    if waiting.review_id == event.review_id:
-                        del self._events[waiting]
-            self._events.setdefault(event)
-            self._ready.set()
+        """Add an event, unless an equal one is waiting, the queue has ended, or too much waits that may be lost."""
+        if self._ended:
+            return
+        if isinstance(event, DiffEdited):
+            for waiting in [other for other in self._events if isinstance(other, DiffEdited)]:
+                if waiting.review_id == event.review_id:
+                    del self._events[waiting]
+        if len(self._events) >= MAXIMUM_WAITING and isinstance(event, (DiagnosticsChanged, FileMentioned)):
+            return
+        self._events.setdefault(event)
+        self._ready.set()
 
     def end(self) -> None:
         """Nothing follows: readers get what is waiting, then stop."""

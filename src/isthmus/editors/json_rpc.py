@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 from isthmus.codec import JsonObject
+from isthmus.editors.rpc_error import RpcError
 from isthmus.errors import IsthmusError
 from isthmus.ide.mcp_peer import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId
 from isthmus.ide.mcp_peer import error_response as _error_response
@@ -176,7 +177,7 @@ class JsonRpcPeer:
         """A request with an id of its own, and its frame.
 
         Raises:
-            IsthmusError: it is larger than a message may be.
+            RpcError: it is larger than a message may be.
         """
         self._last_id += 1
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
@@ -184,7 +185,7 @@ class JsonRpcPeer:
             message["params"] = params
         frame_ = frame(message)
         if len(frame_) > self._maximum_body:
-            raise IsthmusError(f"{method}: a message of {len(frame_)} bytes is more than {self._maximum_body}")
+            raise RpcError(f"{method}: a message of {len(frame_)} bytes is more than {self._maximum_body}")
         return self._last_id, frame_
 
 

@@ -1,0 +1,291 @@
+"""What the companion and an editor's plugin say to each other, as types of the Editor port. docs/editor-port.md. Pure.
+
+Positions stay in the encoding that was agreed on: :mod:`isthmus.editors.recoding` knows the lines that it takes to
+convert them. Which requests there are, their deadlines and what an editor lacks are in :mod:`isthmus.editors.stdio`.
+"""
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from isthmus.codec import JsonObject, from_json
+from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES
+from isthmus.editors.lsp_shapes import LspPosition, LspRange, decode_path, decode_position, decode_range, list_of
+from isthmus.errors import DecodeError
+from isthmus.ide.editor import (
+    Capability,
+    Execution,
+    ExecutionImage,
+    ExecutionOutput,
+    ExecutionText,
+    FileMentioned,
+    OpenFile,
+    Selection,
+)
+from isthmus.ide.file_uri import file_uri
+from isthmus.ide.review import DiffReview
+from isthmus.text import OffsetEncoding, with_newlines_of
+
+PROTOCOL_VERSION: Final = 1
+_NAME: Final = re.compile("[a-z0-9][a-z0-9_-]{0,39}")
+_MARK: Final = "\ufeff"
+_NO_REASON: Final = "its plugin cannot do it"
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """Who initialized, and what was agreed on. ``pid`` None: it did not say."""
+
+    name: str
+    display_name: str
+    pid: int | None
+    folders: tuple[str, ...]
+    is_trusted: bool | None
+    unavailable: Mapping[Capability, str]
+    encoding: OffsetEncoding
+    pushes_diagnostics: bool
+    knows_only_lf: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _EditorInfo:
+    name: str
+    display_name: str | None = None
+    process_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Initialize:
+    editor_info: _EditorInfo
+    capabilities: JsonObject
+    protocol_version: int = PROTOCOL_VERSION
+    workspace_folders: tuple[_Folder, ...] | None = None
+    is_trusted: bool | None = None
+    position_encodings: tuple[str, ...] | None = None
+    newlines: str = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFile:
+    uri: str
+    is_active: bool = False
+    focused_at: float = 0.0
+    selection: LspRange | None = None
+    cursor: LspPosition | None = None
+    selected_text: str | None = None
+    is_dirty: bool = False
+    language_id: str | None = None
+    line_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    uri: str
+    range: LspRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    type: str
+    text: str = ""
+    data: str = ""
+    mime_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    outputs: tuple[_Output, ...] = ()
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _DiffText:
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _DiffDecision:
+    id: str
+    text: str | None = None
+
+
+def decode_initialize(params: JsonObject) -> Attached:
+    """The params of ``initialize``.
+
+    Raises:
+        DecodeError: something required is missing or wrong, or it is a version that we do not speak.
+    """
+    said = from_json(_Initialize, params, "initialize")
+    if said.protocol_version != PROTOCOL_VERSION:
+        raise DecodeError(
+            "initialize.protocolVersion", f"{PROTOCOL_VERSION}, which is all there is", said.protocol_version
+        )
+    name = said.editor_info.name
+    if not _NAME.fullmatch(name):
+        raise DecodeError("initialize.editorInfo.name", "at most 40 lower-case letters, digits, - and _", name)
+    if said.newlines not in ("exact", "lf"):
+        raise DecodeError("initialize.newlines", '"exact" or "lf"', said.newlines)
+    diagnostics = said.capabilities.get(Capability.DIAGNOSTICS)
+    return Attached(
+        name,
+        (said.editor_info.display_name or name)[:100],
+        said.editor_info.process_id,
+        _folders(said.workspace_folders or (), "initialize.workspaceFolders"),
+        said.is_trusted,
+        {capability: reason for capability in Capability if (reason := _lacks(said.capabilities.get(capability)))},
+        next(
+            (OffsetEncoding(e) for e in said.position_encodings or () if e in set(OffsetEncoding)),
+            OffsetEncoding.UTF_16,
+        ),
+        isinstance(diagnostics, Mapping) and cast(JsonObject, diagnostics).get("push") is True,
+        said.newlines == "lf",
+    )
+
+
+def _lacks(value: object) -> str | None:
+    """Why the editor lacks a capability that was declared like this; None: it has it."""
+    if value is True or isinstance(value, Mapping):
+        return None
+    return value[:300] if isinstance(value, str) and value else _NO_REASON
+
+
+def encode_initialized(attached: Attached, version: str) -> JsonObject:
+    """The result of ``initialize``."""
+    return {
+        "serverInfo": {"name": "isthmus", "version": version},
+        "protocolVersion": PROTOCOL_VERSION,
+        "positionEncoding": attached.encoding.value,
+    }
+
+
+def decode_folders(value: object) -> tuple[str, ...]:
+    """The result of ``workspace/workspaceFolders``."""
+    return _folders(list_of(_Folder, value, "workspace/workspaceFolders"), "workspace/workspaceFolders")
+
+
+def decode_trust(params: JsonObject) -> bool | None:
+    """The params of ``editor/didChangeTrust``."""
+    trusted = params.get("isTrusted")
+    return trusted if isinstance(trusted, bool) else None
+
+
+def decode_files(value: object) -> tuple[OpenFile, ...]:
+    """The result of ``editor/openFiles``; at most one is active."""
+    found: dict[str, OpenFile] = {}
+    is_active_known = False
+    for index, item in enumerate(list_of(_OpenFile, value, "editor/openFiles")[:MAXIMUM_FILES]):
+        file = _file(item, f"editor/openFiles[{index}]")
+        found[file.path] = replace(file, is_active=file.is_active and not is_active_known)
+        is_active_known |= file.is_active
+    return tuple(found.values())
+
+
+def _file(item: _OpenFile, where: str) -> OpenFile:
+    selected = decode_range(item.selection) if item.selection else None
+    cursor = decode_position(item.cursor) if item.cursor else selected.end if selected else None
+    has_text = selected is not None and selected.start != selected.end and item.selected_text
+    return OpenFile(
+        decode_path(item.uri, where),
+        float(item.focused_at) if math.isfinite(item.focused_at) else 0.0,
+        item.is_active,
+        cursor,
+        Selection(selected, item.selected_text) if selected and has_text and item.selected_text else None,
+        item.is_dirty,
+        item.language_id or None,
+        item.line_count,
+    )
+
+
+def decode_mention(params: JsonObject) -> FileMentioned:
+    """The params of ``editor/didMention``. A range that ends at the start of a line does not touch that line."""
+    said = from_json(_Mention, params, "editor/didMention")
+    path = decode_path(said.uri, "editor/didMention")
+    if said.range is None:
+        return FileMentioned(path)
+    at = decode_range(said.range)
+    ends_before = at.end.character == 0 and at.end.line > at.start.line
+    return FileMentioned(path, at.start.line, at.end.line - ends_before)
+
+
+def decode_decision(params: JsonObject, method: str) -> tuple[str, str | None]:
+    """The id and the text of ``editor/didAcceptDiff``, ``didRejectDiff`` or ``didEditDiff``; None: as proposed."""
+    said = from_json(_DiffDecision, params, method)
+    return said.id, said.text
+
+
+def decode_closed(value: object) -> tuple[str | None] | None:
+    """The result of ``editor/closeDiff``: the text (None: as proposed), or None when there was no view."""
+    return None if value is None else (from_json(_DiffText, value, "editor/closeDiff").text,)
+
+
+def decode_execution(value: object) -> Execution:
+    """The result of ``editor/executeCode``."""
+    said = from_json(_Execution, value, "editor/executeCode")
+    return Execution(tuple(_output(output, i) for i, output in enumerate(said.outputs)), said.is_error)
+
+
+def _output(output: _Output, index: int) -> ExecutionOutput:
+    where = f"editor/executeCode.outputs[{index}]"
+    match output.type:
+        case "text":
+            return ExecutionText(output.text)
+        case "image":
+            try:
+                return ExecutionImage(base64.b64decode(output.data, validate=True), output.mime_type or "image/png")
+            except binascii.Error as error:
+                raise DecodeError(f"{where}.data", "base64", output.data) from error
+        case _:
+            raise DecodeError(f"{where}.type", '"text" or "image"', output.type)
+
+
+def encode_document(path: str) -> JsonObject:
+    """``{uri}``."""
+    return {"uri": file_uri(path)}
+
+
+def encode_review(review: DiffReview, *, is_new: bool) -> JsonObject:
+    """The params of ``editor/openDiff``."""
+    return {
+        "id": review.id,
+        "uri": file_uri(review.file_path),
+        "proposed": review.proposed,
+        "title": review.title,
+        "isNewFile": is_new,
+    }
+
+
+def encode_question(title: str, text: str) -> JsonObject:
+    """The params of ``window/showMessageRequest`` for a question."""
+    return {
+        "type": 3,
+        "message": f"{title}\n\n{text}" if text else title,
+        "actions": [{"title": "Yes"}, {"title": "No"}],
+    }
+
+
+def decode_answer(value: object) -> bool:
+    """The result of that: only a clear yes is one."""
+    return isinstance(value, Mapping) and cast(JsonObject, value).get("title") == "Yes"
+
+
+def with_form_of(original: str, text: str) -> str:
+    r"""A text of an editor that knows only ``\n``, with the newlines and the byte order mark of the original."""
+    if original.removeprefix(_MARK).replace("\r\n", "\n") == text.removeprefix(_MARK):
+        return original
+    mark = _MARK if original.startswith(_MARK) else ""
+    return mark + with_newlines_of(original.removeprefix(_MARK), text.removeprefix(_MARK))
+
+
+def _folders(folders: Iterable[_Folder], where: str) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(decode_path(folder.uri, f"{where}[{i}]").rstrip("/") or "/" for i, folder in enumerate(folders))
+    )

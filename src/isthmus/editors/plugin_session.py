@@ -1,0 +1,147 @@
+"""What the plugin of an editor said so far, and what it means: the companion's side of docs/editor-port.md. No I/O.
+
+Its requests and notifications come in, answers and events of the port go out. What the companion asks, and how long it
+waits, is in :mod:`isthmus.editors.stdio`.
+"""
+
+import logging
+from typing import Final
+
+from isthmus import __version__
+from isthmus.codec import JsonObject
+from isthmus.editors import editor_wire
+from isthmus.editors.json_rpc import SERVER_NOT_INITIALIZED
+from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES, decode_pushed
+from isthmus.editors.rpc_error import RpcError
+from isthmus.errors import DecodeError
+from isthmus.ide.editor import (
+    ContextChanged,
+    Diagnostic,
+    DiagnosticsChanged,
+    DiffAccepted,
+    DiffEdited,
+    DiffRejected,
+    EditorEvent,
+    WorkspaceChanged,
+)
+from isthmus.ide.mcp_peer import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from isthmus.ide.review import DiffReview
+
+MAXIMUM_LOGGED: Final = 100
+"""Lines about what a plugin sends wrongly; a log is no place for a flood."""
+
+_log = logging.getLogger(__name__)
+
+
+class PluginSession:
+    """One plugin. ``attached`` is None before ``initialize``; ``is_ready`` from ``initialized`` on.
+
+    ``has_left``: it said ``shutdown`` or ``exit``, and is asked nothing any more. ``folders_changed``: those in
+    ``folders`` are not up to date. ``pushed`` are the diagnostics that it told, by path.
+    """
+
+    def __init__(self) -> None:
+        self.attached: editor_wire.Attached | None = None
+        self.is_ready = False
+        self.has_left = False
+        self.folders: tuple[str, ...] = ()
+        self.folders_changed = False
+        self.is_trusted: bool | None = None
+        self.reviews: dict[str, DiffReview] = {}
+        self.pushed: dict[str, tuple[Diagnostic, ...]] = {}
+        self._logged = 0
+
+    def requested(self, method: str, params: JsonObject) -> object:
+        """The result of a request of the plugin.
+
+        Raises:
+            RpcError: it is refused.
+        """
+        if self.has_left:
+            raise RpcError(f"{method}: the plugin has said shutdown", INVALID_REQUEST)
+        if method == "initialize":
+            return self._initialize(params)
+        if self.attached is None:
+            raise RpcError(f"{method[:200]}: send initialize first", SERVER_NOT_INITIALIZED)
+        if method == "shutdown":
+            self.has_left = True
+            return None
+        raise RpcError(f"{method[:200]}: there is no such request; see docs/editor-port.md", METHOD_NOT_FOUND)
+
+    def notified(self, method: str, params: JsonObject) -> EditorEvent | None:
+        """What a notification of the plugin means to the companion; None: nothing, or nothing yet."""
+        if method == "exit":
+            self.has_left = True
+        if self.attached is None or self.has_left:
+            return None
+        try:
+            return self._event(method, params)
+        except DecodeError as error:
+            self.note(f"the plugin told something wrongly: {error}")
+            return None
+
+    def note(self, problem: str) -> None:
+        """Tell the plugin's author, on standard error."""
+        if self._logged < MAXIMUM_LOGGED:
+            self._logged += 1
+            _log.warning("%s", problem)
+
+    def final_text(self, review: DiffReview, text: str | None) -> str:
+        """The text of a view in the proposal's own form; None: nobody changed it."""
+        if text is None:
+            return review.proposed
+        knows_only_lf = self.attached is not None and self.attached.knows_only_lf
+        return editor_wire.with_form_of(review.proposed, text) if knows_only_lf else text
+
+    def _initialize(self, params: JsonObject) -> JsonObject:
+        if self.attached is not None:
+            raise RpcError("initialize: it was sent before", INVALID_REQUEST)
+        try:
+            attached = editor_wire.decode_initialize(params)
+        except DecodeError as error:
+            raise RpcError(str(error), INVALID_PARAMS) from error
+        self.attached, self.folders, self.is_trusted = attached, attached.folders, attached.is_trusted
+        return editor_wire.encode_initialized(attached, __version__)
+
+    def _event(self, method: str, params: JsonObject) -> EditorEvent | None:
+        match method:
+            case "initialized":
+                self.is_ready = True
+            case "editor/didChange":
+                return ContextChanged()
+            case "workspace/didChangeWorkspaceFolders":
+                self.folders_changed = True
+                return WorkspaceChanged()
+            case "editor/didChangeTrust":
+                self.is_trusted = editor_wire.decode_trust(params)
+                return WorkspaceChanged()
+            case "editor/didMention":
+                return editor_wire.decode_mention(params)
+            case "editor/didAcceptDiff" | "editor/didRejectDiff" | "editor/didEditDiff":
+                return self._decision(method, params)
+            case "textDocument/publishDiagnostics":
+                return self._publish(params)
+            case _ if not method.startswith("$/"):
+                self.note(f"the plugin told {method[:200]}, which nobody knows here")
+            case _:
+                pass
+        return None
+
+    def _decision(self, method: str, params: JsonObject) -> EditorEvent | None:
+        review_id, text = editor_wire.decode_decision(params, method)
+        review = self.reviews.get(review_id)
+        if review is None:
+            return None
+        if method == "editor/didEditDiff":
+            return DiffEdited(review_id, self.final_text(review, text))
+        del self.reviews[review_id]
+        if method == "editor/didRejectDiff":
+            return DiffRejected(review_id)
+        return DiffAccepted(review_id, self.final_text(review, text))
+
+    def _publish(self, params: JsonObject) -> EditorEvent | None:
+        path, found = decode_pushed(params)
+        self.pushed.pop(path, None)
+        if found and len(self.pushed) < MAXIMUM_FILES:
+            self.pushed[path] = found
+        return DiagnosticsChanged((path,))

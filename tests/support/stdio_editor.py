@@ -1,0 +1,121 @@
+"""The plugin of stdio_plugin.py as a running process, the StdioEditor attached to it, and the person in front of it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from isthmus.editors import stdio
+from isthmus.editors.stdio import StdioEditor
+from isthmus.ide.editor import Position, Range
+from isthmus.ide.review import DiffReview
+from support import stdio_plugin
+
+
+class RunningPlugin:
+    """The process, and the pipes of it that are no matter of the companion."""
+
+    def __init__(self, folder: Path, **changes: object) -> None:
+        theirs_in, self.outgoing = os.pipe()
+        self.incoming, theirs_out = os.pipe()
+        theirs_commands, commands = os.pipe()
+        answers, theirs_answers = os.pipe()
+        arguments = [str(theirs_commands), str(theirs_answers), json.dumps(changes)]
+        self.process = subprocess.Popen(
+            [sys.executable, stdio_plugin.__file__, *arguments],
+            cwd=folder, stdin=theirs_in, stdout=theirs_out, pass_fds=(theirs_commands, theirs_answers),
+        )  # fmt: skip
+        for descriptor in (theirs_in, theirs_out, theirs_commands, theirs_answers):
+            os.close(descriptor)
+        self._commands = os.fdopen(commands, "w", encoding="utf-8")
+        self._answers = os.fdopen(answers, encoding="utf-8")
+
+    async def do(self, do: str, **how: object) -> Any:
+        """A command of the person, as stdio_plugin.py has it; its answer. EOFError: the plugin has ended."""
+        return await asyncio.to_thread(self._do, do, **how)
+
+    def _do(self, do: str, **how: object) -> Any:
+        print(json.dumps({"do": do, **how}), file=self._commands, flush=True)
+        line = self._answers.readline()
+        if not line:
+            raise EOFError
+        return json.loads(line)
+
+    async def heard(self, method: str) -> list[dict[str, Any]]:
+        """The messages of this method that the companion sent."""
+        return [message for message in await self.do("heard") if message.get("method") == method]
+
+    async def wait(self) -> int:
+        """Wait for the end of the process."""
+        return await asyncio.to_thread(self.process.wait, 30)
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            self._commands.close()
+        self._answers.close()
+
+
+class StdioPerson:
+    """In front of the plugin; see Person in support.editor_person."""
+
+    def __init__(self, plugin: RunningPlugin, editor: StdioEditor) -> None:
+        self.plugin = plugin
+        self._editor = editor
+        self._path = Path()
+
+    @property
+    def editor(self) -> StdioEditor:
+        return self._editor
+
+    async def open(self, path: Path) -> None:
+        self._path = path
+        await self.plugin.do("open", path=str(path))
+
+    async def select(self, at: Range) -> None:
+        text = self._path.read_bytes().decode()
+        await self.plugin.do("select", start=_offset(text, at.start), end=_offset(text, at.end))
+
+    async def type_over(self, text: str) -> None:
+        await self.plugin.do("type_over", text=text)
+
+    async def edit_review(self, review: DiffReview, text: str) -> None:
+        await self.plugin.do("edit_review", review=review.id, text=text)
+
+    async def accept(self, review: DiffReview) -> None:
+        await self.plugin.do("accept", review=review.id)
+
+    async def reject(self, review: DiffReview) -> None:
+        await self.plugin.do("reject", review=review.id)
+
+    async def quit(self) -> None:
+        await self.plugin.do("quit")
+
+
+def _offset(text: str, place: Position) -> int:
+    """Of a position in UTF-16 units, in code points: not by our own functions, which are under test."""
+    lines = text.split("\n")
+    before = lines[place.line].encode("utf-16-le")[: 2 * place.character].decode("utf-16-le")
+    return sum(len(line) + 1 for line in lines[: place.line]) + len(before)
+
+
+@asynccontextmanager
+async def stdio_person(folder: Path, **changes: object) -> AsyncGenerator[StdioPerson]:
+    """A person in front of a plugin; `changes` are members of its ``initialize``."""
+    plugin = RunningPlugin(folder, **changes)
+    try:
+        editor = await stdio.attach(plugin.incoming, plugin.outgoing, timeout=60)
+        try:
+            yield StdioPerson(plugin, editor)
+        finally:
+            await editor.aclose()
+    finally:
+        plugin.close()
