@@ -1,5 +1,6 @@
 """Reviews: the first answer wins, and nothing after it changes anything."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
@@ -37,33 +38,66 @@ def test_a_review_closed_without_a_text_ends_with_the_proposal() -> None:
 
 
 class Reviews(RuleBasedStateMachine):
-    """The table against a plain model: what is open, by client and path."""
+    """The table against a plain model: what is open, by client, path and tab, and what is shown, by file."""
 
     reviews = Bundle("reviews")
 
     def __init__(self) -> None:
         super().__init__()
         self.table = ReviewTable()
-        self.model: dict[tuple[str, str], DiffReview] = {}
+        self.model: dict[tuple[str, str, str], DiffReview] = {}
+        self.shown: dict[str, str] = {}
         self.count = 0
 
-    @rule(target=reviews, owner=st.sampled_from("ab"), path=st.sampled_from(["/x", "/y", "/x/"]))
-    def open(self, owner: str, path: str) -> DiffReview:
+    @rule(
+        target=reviews,
+        owner=st.sampled_from("ab"),
+        path=st.sampled_from(["/x", "/y", "/x/"]),
+        tab=st.sampled_from(["", "tab"]),
+    )
+    def open(self, owner: str, path: str, tab: str) -> DiffReview:
         self.count += 1
-        review = DiffReview(str(self.count), path, "new", owner)
+        review = DiffReview(str(self.count), path, "new", owner, tab_name=tab, target=path.rstrip("/"))
         former = self.table.open(review)
-        replaced = self.model.get((owner, path))
+        replaced = self.model.pop((owner, path, tab), None)
         assert (former.id if former else None) == (replaced.id if replaced else None)
         assert former is None or former.state == Closed("new")
-        self.model[owner, path] = review
+        if replaced is not None:
+            self._forget(replaced)
+        self.model[owner, path, tab] = review
         return review
 
+    def _forget(self, review: DiffReview) -> None:
+        if self.shown.get(review.target) == review.id:
+            del self.shown[review.target]
+
     def _expected(self, review: DiffReview) -> bool:
-        key = (review.owner, review.file_path)
+        key = (review.owner, review.file_path, review.tab_name)
         if self.model.get(key) is review:
             del self.model[key]
+            self._forget(review)
             return True
         return False
+
+    @rule(file=st.sampled_from(["/x", "/y"]))
+    def show_next(self, file: str) -> None:
+        waiting = [review for review in self.model.values() if review.target == file]
+        oldest = min(waiting, key=lambda review: int(review.id), default=None)
+        expected = oldest if file not in self.shown else None
+        following = self.table.next(file)
+        assert following is expected
+        if following is not None:
+            self.table.show(following.id)
+            self.shown[file] = following.id
+
+    @rule(review=reviews)
+    def show_out_of_turn(self, review: DiffReview) -> None:
+        if self.table.get(review.id) is None:
+            with pytest.raises(KeyError):
+                self.table.show(review.id)
+        elif review.target in self.shown:
+            with pytest.raises(ValueError, match="is shown"):
+                self.table.show(review.id)
 
     @rule(review=reviews, text=st.text(max_size=3))
     def accept(self, review: DiffReview, text: str) -> None:
@@ -88,10 +122,15 @@ class Reviews(RuleBasedStateMachine):
         assert len(self.table) == len(self.model)
         assert set(self.table.all()) == set(self.model.values())
         assert all(review.state == Open() for review in self.table.all())
-        for (owner, path), review in self.model.items():
-            assert self.table.find(owner, path) is review
+        for (owner, path, tab), review in self.model.items():
+            assert self.table.find(owner, path, tab) is review
             assert self.table.get(review.id) is review
             assert review in self.table.all(owner)
+
+    @invariant()
+    def shows_at_most_one_of_a_file(self) -> None:
+        shown = {review.target: review.id for review in self.table.all() if self.table.is_shown(review.id)}
+        assert shown == self.shown
 
 
 TestReviews = Reviews.TestCase
