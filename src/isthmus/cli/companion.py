@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 START_SECONDS = 15.0
 
 _EDITOR_HELP = "The editor to serve. Default: nvim with --address or in a Neovim terminal ($NVIM), else headless."
+_STDIO_HELP = " stdio: an editor whose plugin started this and speaks over standard input and output."
 _WORKSPACE_HELP = "A workspace folder, may be given several times. Default: Neovim's folder; headless: this one."
 _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default: $NVIM."
 
@@ -30,7 +31,7 @@ _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("--editor", type=click.Choice(["nvim", "headless"]), help=_EDITOR_HELP)
+@click.option("--editor", type=click.Choice(["nvim", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option(
     "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one has focus."
@@ -47,6 +48,9 @@ _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default
     default=None,
     help="Tell agents that you trust this workspace, or do not. Default: what the editor says.",
 )
+@click.option(
+    "--tools", "tool_files", metavar="FILE.py", multiple=True, help="Offer agents the tools that this file declares."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 @click.option("--until-exit-of", type=int, metavar="PID", hidden=True)
 @click.pass_context
@@ -62,6 +66,7 @@ def command(
     no_selection: bool,
     no_diff: bool,
     is_trusted: bool | None,
+    tool_files: tuple[str, ...],
     as_json: bool,
     until_exit_of: int | None,
 ) -> None:
@@ -92,6 +97,7 @@ def command(
         share_context=not no_context,
         share_selection=not no_selection,
         show_diffs=not no_diff,
+        tool_files=tool_files,
     )
     asyncio.run(_run(name, opened, address, options, as_json))
 
@@ -112,7 +118,7 @@ async def _run(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, host.stop)
-        await host.run(lambda ready: _say_ready(ready, name, as_json))
+        await host.run(lambda ready: _say_ready(ready, editor, name, as_json))
     finally:
         await editor.aclose()
 
@@ -123,13 +129,19 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None) -> "
 
         return await neovim.attach(address or neovim.default_address(os.environ))
     if address is not None:
-        raise click.UsageError("--address belongs to --editor nvim; the headless editor has none")
+        raise click.UsageError(f"--address belongs to --editor nvim; {name} has none")
+    if name == "stdio":
+        from isthmus.editors import stdio
+
+        return await stdio.attach(*stdio.take_standard_streams())
     from isthmus.editors.headless import HeadlessEditor
 
     return HeadlessEditor(folders)
 
 
-def _say_ready(ready: "Ready", editor: str, as_json: bool) -> None:
+def _say_ready(ready: "Ready", editor: "Editor", name: str, as_json: bool) -> None:
+    if name == "stdio":
+        _announce(ready, editor)  # standard output is the plugin's; the line below goes to standard error
     if as_json:
         import json
 
@@ -142,22 +154,30 @@ def _say_ready(ready: "Ready", editor: str, as_json: bool) -> None:
                     server.name: {"port": server.port, "discovery_files": list(server.discovery_files)}
                     for server in ready.servers
                 },
-                "editor": editor,
+                "editor": name,
                 "pid": os.getpid(),
             }
         )
     else:
         folders = os.pathsep.join(ready.workspace_folders)
         again = ", taken over from before" if ready.taken_over else ""
-        line = (
-            f"Companion ready on port {ready.port}{again} ({editor}, {folders}); discovery file {ready.discovery_file}"
-        )
+        line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
     try:
         print(line, flush=True)
     except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, sys.stdout.fileno())
         os.close(sink)
+
+
+def _announce(ready: "Ready", editor: "Editor") -> None:
+    from isthmus.editors.stdio import StdioEditor
+    from isthmus.ide.terminal_environment import terminal_environment
+
+    if isinstance(editor, StdioEditor):
+        own = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}
+        files = [file for server in ready.servers for file in server.discovery_files]
+        editor.announce(terminal_environment(ready.variables, own), files)
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
