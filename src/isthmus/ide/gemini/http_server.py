@@ -8,10 +8,12 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Generator
+from typing import TYPE_CHECKING, Protocol
 
 import uvicorn
 
-from isthmus.ide.gemini.http_transport import McpEndpoint
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 MAXIMUM_CONNECTIONS = 256
 KEEP_ALIVE_SECONDS = 75
@@ -20,10 +22,22 @@ SILENT_TICKS = 100
 """A connection that has not sent the head of a request after one to two times so many ticks of 0.1 s is closed."""
 
 
+class Endpoint(Protocol):
+    """An ASGI application whose streams can be ended."""
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """One request."""
+        ...
+
+    def close(self) -> None:
+        """End every stream."""
+        ...
+
+
 class Server(uvicorn.Server):
     """Serves an endpoint on a bound socket until ``should_exit`` is set; ``listening`` is set once it listens."""
 
-    def __init__(self, endpoint: McpEndpoint, listener: socket.socket) -> None:
+    def __init__(self, endpoint: Endpoint, listener: socket.socket) -> None:
         super().__init__(
             uvicorn.Config(
                 endpoint,

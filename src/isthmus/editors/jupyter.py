@@ -1,0 +1,310 @@
+"""A running Jupyter server, or a bare kernel, as an :class:`~isthmus.ide.editor.Editor`.
+
+A server knows which notebooks are open and runs their kernels, but it has no hand on the browser: it cannot show, close
+or select anything there, and does not see what is not saved. So files, focus and execution come from the server, and
+the person reviews on our own page (:mod:`review_page`) or with ``isthmus ide``. No process is started here.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from isthmus.editors.event_queue import EventQueue
+from isthmus.editors.jupyter_connection_file import connection_file_kernel, require_jupyter_client
+from isthmus.editors.jupyter_finding import KernelAddress, find
+from isthmus.editors.jupyter_kernel import Kernel
+from isthmus.editors.jupyter_server import EXTENSION, JupyterServer, ServerAddress, Session
+from isthmus.editors.jupyter_server_kernel import server_kernel
+from isthmus.editors.review_board import ReviewBoard
+from isthmus.editors.review_page_server import ReviewPageServer
+from isthmus.ide.editor import (
+    Capability,
+    ContextChanged,
+    Diagnostic,
+    EditorError,
+    EditorEvent,
+    EditorGoneError,
+    EditorIdentity,
+    Execution,
+    NotAvailableError,
+    OpenFile,
+    Range,
+)
+from isthmus.ide.review import DiffReview
+from isthmus.places import absolute
+from isthmus.text import without_control_characters
+
+POLL_SECONDS: Final = 1.5
+FAILURES: Final = 3
+"""After so many looks in a row at which nobody answered, the server is gone."""
+
+_UNSEEN: Final = (
+    "what is not saved is in the browser, where no server sees it; Jupyter saves by itself every two minutes"
+)
+_UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
+    {
+        Capability.OPEN: "its server cannot open a tab in the browser; open the file there",
+        Capability.CLOSE: "its server cannot close a tab in the browser; close it there",
+        Capability.TEXT: f"{_UNSEEN}; read the file",
+        Capability.DIRTY: _UNSEEN,
+        Capability.SAVE: "its server does not have what is typed in the browser; save it there",
+        Capability.SELECTION: "its server is not told of cursor and selection",
+        Capability.DIAGNOSTICS: "it has no linters; start the companion with --diagnostics ruff",
+    }
+)
+_NO_EXTENSION: Final = (
+    "its terminals get the variables from our server extension, which is not enabled; run "
+    f"`jupyter server extension enable {EXTENSION}` and start the server again"
+)
+_NO_SERVER: Final = "a kernel alone has no terminals; start agents with `isthmus companion exec`"
+
+
+async def attach(
+    address: str | None = None,
+    folders: Sequence[str] = (),
+    *,
+    opened: Sequence[str] = (),
+    poll_seconds: float = POLL_SECONDS,
+) -> "JupyterEditor":
+    """Attach to a server or kernel; ``address`` and ``folders`` (absolute) as :func:`jupyter_finding.find` has them.
+
+    ``opened`` are absolute paths of files that count as open besides: the last one has the focus until something runs.
+
+    Raises:
+        EditorError: there is none, it does not answer, or it refuses the token.
+    """
+    found = await asyncio.to_thread(find, address, tuple(folders))
+    editor = JupyterEditor(found, tuple(folders), tuple(opened), poll_seconds)
+    try:
+        await editor.start()
+    except BaseException:
+        await editor.aclose()
+        raise
+    return editor
+
+
+class JupyterEditor:
+    """Made by :func:`attach`."""
+
+    def __init__(
+        self,
+        address: ServerAddress | KernelAddress,
+        folders: tuple[str, ...],
+        opened: tuple[str, ...],
+        poll_seconds: float,
+    ) -> None:
+        self._address = address
+        self._server = JupyterServer(address) if isinstance(address, ServerAddress) else None
+        self._folders = folders or ((os.path.realpath(address.root),) if isinstance(address, ServerAddress) else ())
+        self._opened = {path: 0.0 + number for number, path in enumerate(opened)}
+        self._poll_seconds = poll_seconds
+        self._unavailable: dict[Capability, str] = dict(_UNAVAILABLE)
+        self._events = EventQueue()
+        self._board = ReviewBoard(self._events.put)
+        self._page = ReviewPageServer(self._board)
+        self._kernels: dict[str, Kernel] = {}
+        self._files: tuple[OpenFile, ...] = ()
+        self._polling: asyncio.Task[None] | None = None
+        self._gone: str | None = None
+
+    @property
+    def identity(self) -> EditorIdentity:
+        """``jupyter``, with the server's process id if it runs on this machine, else the companion's."""
+        pid = self._address.pid if isinstance(self._address, ServerAddress) else None
+        return EditorIdentity("jupyter", "Jupyter", pid or os.getpid())
+
+    @property
+    def unavailable(self) -> Mapping[Capability, str]:
+        """What only the browser could do, and terminals where our extension is not enabled."""
+        return self._unavailable
+
+    @property
+    def is_trusted(self) -> bool | None:
+        """None: what Jupyter trusts is the output of notebooks, not folders."""
+        return None
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the person was told, oldest first; the newest twenty."""
+        return self._board.messages
+
+    def review_page(self) -> str:
+        """A link to the page on which the person reviews. It can be opened once; each call makes a new one."""
+        return self._page.link()
+
+    async def start(self) -> None:
+        """Look for the first time, then again and again; see :func:`attach`."""
+        if self._server is None:
+            require_jupyter_client()
+            self._unavailable[Capability.TERMINAL] = _NO_SERVER
+            self._folders = self._folders or (str(Path.cwd()),)
+        else:
+            await self._look()
+            if not await self._server.has_extension():
+                self._unavailable[Capability.TERMINAL] = _NO_EXTENSION
+            self._polling = asyncio.create_task(self._poll())
+        await self._page.start()
+
+    def changes(self) -> AsyncIterator[EditorEvent]:
+        """See the port. Files and focus are looked at every 1.5 s."""
+        return self._events.read()
+
+    async def workspace_folders(self) -> tuple[str, ...]:
+        """The folders that were given, else the one that the server serves."""
+        self._require_present()
+        return self._folders
+
+    async def open_files(self) -> tuple[OpenFile, ...]:
+        """The files of the sessions inside the workspace; the one whose kernel was active last has the focus."""
+        self._require_present()
+        return await self._look()
+
+    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
+        """Never."""
+        raise self._not_available(Capability.OPEN)
+
+    async def close_file(self, path: str) -> None:
+        """Never."""
+        raise self._not_available(Capability.CLOSE)
+
+    async def open_diff(self, review: DiffReview) -> None:
+        """Show the review on our page, and tell the person where."""
+        self._require_present()
+        self._board.open(review)
+        await self.show_message(
+            f"{review.title or 'An agent'} proposes a change of {review.file_path}; `isthmus ide diffs` shows it and "
+            "the page on which you answer"
+        )
+
+    async def close_diff(self, review_id: str) -> str | None:
+        """See the port. Only edits that were kept on the page, or sent with an answer, are in the text."""
+        self._require_present()
+        return self._board.close(review_id)
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        """Never."""
+        raise self._not_available(Capability.DIAGNOSTICS)
+
+    async def is_dirty(self, path: str) -> bool | None:
+        """Never."""
+        raise self._not_available(Capability.DIRTY)
+
+    async def save(self, path: str) -> None:
+        """Never."""
+        raise self._not_available(Capability.SAVE)
+
+    async def text(self, path: str) -> str | None:
+        """Never."""
+        raise self._not_available(Capability.TEXT)
+
+    async def show_message(self, text: str) -> None:
+        """On the companion's standard error, on our page and in ``isthmus ide status``."""
+        self._require_present()
+        self._board.say(text)
+        with suppress(OSError, ValueError):  # closed by whoever started us
+            print(without_control_characters(text), file=sys.stderr, flush=True)
+
+    async def confirm(self, title: str, text: str) -> bool:
+        """Ask on our page."""
+        self._require_present()
+        await self.show_message(f"{title}? Answer with `isthmus ide answer`, or on the page of `isthmus ide diffs`")
+        return await self._board.ask(title, text)
+
+    async def execute_code(self, code: str) -> Execution:
+        """See the port. The kernel is that of the notebook in the workspace which was active last."""
+        self._require_present()
+        if isinstance(self._address, KernelAddress):
+            return await self._kernel(self._address.connection_file).execute(code)
+        sessions = [session for session in await self._sessions() if session.type == "notebook"]
+        if not sessions:
+            raise EditorError("no notebook with a kernel is open in Jupyter; open one there and choose a kernel")
+        return await self._kernel(max(sessions, key=_focus).kernel_id).execute(code)
+
+    async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
+        """See the port; done by our extension in the server."""
+        if self._server is None or Capability.TERMINAL in self._unavailable:
+            raise self._not_available(Capability.TERMINAL)
+        self._require_present()
+        await self._server.set_terminal_environment(variables)
+
+    async def aclose(self) -> None:
+        """Stop looking, close the page. Server and kernels go on."""
+        self._end("the companion let go of it")
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.gather(self._polling, return_exceptions=True)
+        await asyncio.gather(*(kernel.aclose() for kernel in self._kernels.values()))
+        await self._page.stop()
+        if self._server is not None:
+            await self._server.aclose()
+
+    async def _poll(self) -> None:
+        failures, told = 0, self._files
+        while failures < FAILURES:
+            await asyncio.sleep(self._poll_seconds)
+            try:
+                if (files := await self._look()) != told:
+                    self._events.put(ContextChanged())
+                failures, told = 0, files
+            except EditorGoneError:
+                failures += 1
+            except EditorError:
+                pass  # busy, or it refuses us for now
+        self._end("its server does not answer any more")
+
+    async def _look(self) -> tuple[OpenFile, ...]:
+        sessions = await self._sessions()
+        focused = {
+            path: max(_focus(s) for s in sessions if self._path(s) == path) for path in map(self._path, sessions)
+        }
+        times = self._opened | focused
+        active = max(times, key=lambda path: times[path], default=None)
+        files = tuple(OpenFile(path, times[path], path == active) for path in times)
+        self._files = await asyncio.to_thread(_existing, files)
+        return self._files
+
+    async def _sessions(self) -> tuple[Session, ...]:
+        """The sessions inside the workspace."""
+        if self._server is None:
+            return ()
+        folders = [Path(folder) for folder in self._folders]
+        sessions = await self._server.sessions()
+        return tuple(s for s in sessions if any(Path(self._path(s)).is_relative_to(folder) for folder in folders))
+
+    def _path(self, session: Session) -> str:
+        root = os.path.realpath(self._address.root) if isinstance(self._address, ServerAddress) else ""
+        return absolute(f"{root}/{session.path}")
+
+    def _kernel(self, name: str) -> Kernel:
+        if name not in self._kernels:
+            self._kernels[name] = (
+                connection_file_kernel(name) if self._server is None else server_kernel(self._server, name)
+            )
+        return self._kernels[name]
+
+    def _not_available(self, capability: Capability) -> NotAvailableError:
+        return NotAvailableError(self.identity, self._unavailable[capability])
+
+    def _require_present(self) -> None:
+        if self._gone is not None:
+            raise EditorGoneError(f"Jupyter is gone: {self._gone}; start the companion again")
+
+    def _end(self, reason: str) -> None:
+        if self._gone is None:
+            self._gone = reason
+            self._board.clear()
+            self._events.end()
+
+
+def _focus(session: Session) -> float:
+    return session.last_activity
+
+
+def _existing(files: Sequence[OpenFile]) -> tuple[OpenFile, ...]:
+    """Some frontends have sessions for what is no file, and files go away while their kernels run."""
+    return tuple(file for file in files if Path(file.path).is_file())

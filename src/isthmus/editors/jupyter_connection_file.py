@@ -1,0 +1,124 @@
+"""A bare kernel, by its connection file (``kernel-*.json``): what runs in ``jupyter console``, Spyder or by itself.
+
+Needs jupyter-client (the extra ``jupyter``), which is imported when the first code runs.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from queue import Empty
+from typing import TYPE_CHECKING, Any, Final
+
+from isthmus.editors.jupyter_kernel import Channels, Kernel
+from isthmus.editors.jupyter_messages import execute_request
+from isthmus.ide.editor import EditorError
+
+if TYPE_CHECKING:
+    from jupyter_client.asynchronous.client import AsyncKernelClient
+
+READY_SECONDS: Final = 30.0
+LISTEN_SECONDS: Final = 0.5
+SILENT_BEATS: Final = 10
+"""After so many looks, LISTEN_SECONDS apart, without a heartbeat the kernel counts as dead."""
+
+
+def require_jupyter_client() -> None:
+    """Make sure that bare kernels can be used at all.
+
+    Raises:
+        EditorError: jupyter-client is not installed.
+    """
+    try:
+        import jupyter_client.asynchronous  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise EditorError(
+            "a kernel without a Jupyter server needs jupyter-client, which is not installed; install isthmus[jupyter]"
+        ) from error
+
+
+def connection_file_kernel(path: str) -> Kernel:
+    """The kernel whose connection file this is."""
+
+    def connect() -> AbstractAsyncContextManager[Channels]:
+        return _connected(path)
+
+    return Kernel(connect)
+
+
+@asynccontextmanager
+async def _connected(path: str) -> AsyncGenerator["_ZmqChannels"]:
+    require_jupyter_client()
+    from jupyter_client.asynchronous.client import AsyncKernelClient
+
+    client = AsyncKernelClient(connection_file=path)
+    try:
+        client.load_connection_file()
+    except (OSError, ValueError, KeyError) as error:
+        raise EditorError(f"{path}: expected the connection file of a kernel that runs: {error}") from error
+    client.start_channels(stdin=False)
+    channels = _ZmqChannels(client)
+    try:
+        await channels.listen()
+        yield channels
+    finally:
+        client.stop_channels()
+
+
+class _ZmqChannels:
+    """See :class:`~isthmus.editors.jupyter_kernel.Channels`."""
+
+    def __init__(self, client: "AsyncKernelClient") -> None:
+        self._client = client
+        self._silent = 0
+        self._pending: set[asyncio.Task[dict[str, Any]]] = set()
+
+    async def listen(self) -> None:
+        """Wait until the kernel's messages arrive: what it sends before is lost to us."""
+        control = self._client.control_channel
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                while True:
+                    # On the control channel, which is answered while a cell runs too.
+                    control.send(self._client.session.msg("kernel_info_request"))
+                    try:
+                        await self._client.get_iopub_msg(timeout=LISTEN_SECONDS)
+                        return
+                    except Empty:
+                        continue
+        except TimeoutError as error:
+            raise EditorError(
+                f"the kernel does not answer ({READY_SECONDS:.0f} s); expected one that runs: see whether its process "
+                "is there, and name its newest connection file with --address"
+            ) from error
+
+    async def execute(self, code: str) -> str:
+        request = execute_request(code, self._client.session.session)
+        message = self._client.session.msg("execute_request", dict(request["content"]))
+        self._client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
+
+    async def receive(self) -> Mapping[str, Any]:
+        while True:
+            for channel in (self._client.iopub_channel, self._client.shell_channel):
+                try:
+                    return dict(await channel.get_msg(timeout=0))
+                except Empty:
+                    pass
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Until there is a message, or for LISTEN_SECONDS."""
+        import zmq
+        import zmq.asyncio
+
+        poller = zmq.asyncio.Poller()
+        for channel in (self._client.iopub_channel, self._client.shell_channel):
+            poller.register(channel.socket, zmq.POLLIN)
+        if await poller.poll(int(LISTEN_SECONDS * 1000)):
+            return
+        self._silent = 0 if self._client.hb_channel.is_beating() else self._silent + 1
+        if self._silent >= SILENT_BEATS:
+            raise EditorError("the kernel died or was restarted; its variables are lost")
+
+    async def interrupt(self) -> None:
+        self._client.control_channel.send(self._client.session.msg("interrupt_request", {}))

@@ -1,0 +1,131 @@
+"""A running Jupyter kernel: runs one piece of code after the other and gives back what each of them showed.
+
+How a kernel is reached is behind :class:`Channels`: a server's websocket (:mod:`jupyter_server_kernel`) or the sockets
+of a connection file (:mod:`jupyter_connection_file`). Deliberately not here: starting, restarting and stopping kernels;
+they are the person's.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, Final, Protocol
+
+from isthmus.editors.jupyter_messages import RunningExecution
+from isthmus.ide.editor import EditorError, Execution
+
+REPLY_SECONDS: Final = 10.0
+"""How long the reply may come after the kernel said that it is done; both are sent at once."""
+INTERRUPT_SECONDS: Final = 1.0
+"""Code that caught the interrupt is interrupted again after so long."""
+INTERRUPTS: Final = 10
+
+
+class Channels(Protocol):
+    """An open connection to a kernel. It belongs to one execution."""
+
+    async def execute(self, code: str) -> str:
+        """Ask the kernel to run code; the id of the message."""
+        ...
+
+    async def receive(self) -> Mapping[str, Any]:
+        """The next message of the shell or iopub channel.
+
+        Raises:
+            EditorError: the connection is lost, or the kernel died.
+        """
+        ...
+
+    async def interrupt(self) -> None:
+        """Interrupt what the kernel runs now."""
+        ...
+
+
+class Kernel:
+    """Runs code, one execution at a time in the order of the calls. ``connect`` opens a connection for each."""
+
+    def __init__(self, connect: Callable[[], AbstractAsyncContextManager[Channels]]) -> None:
+        self._connect = connect
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def execute(self, code: str) -> Execution:
+        """Run code. Cancelling interrupts it: the kernel's state stays, later calls wait until it is done.
+
+        Raises:
+            EditorError: the kernel cannot be reached, is lost, or died.
+        """
+        done: asyncio.Future[Execution] = asyncio.get_running_loop().create_future()
+        is_wanted = asyncio.Event()
+        is_wanted.set()
+        task = asyncio.create_task(self._run(code, done, is_wanted))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            # The task goes on: it interrupts what has begun, and takes care that the next one does not begin before.
+            is_wanted.clear()
+            done.cancel()
+            raise
+
+    async def aclose(self) -> None:
+        """Let go of the kernel at once; what runs there goes on."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run(self, code: str, done: asyncio.Future[Execution], is_wanted: asyncio.Event) -> None:
+        try:
+            async with self._turn:
+                if not is_wanted.is_set():
+                    return
+                async with self._connect() as channels:
+                    running = RunningExecution(await channels.execute(code))
+                    await self._follow(channels, running, done, is_wanted)
+        except EditorError as error:
+            if not done.done():
+                done.set_exception(error)
+        finally:
+            if not done.done():
+                done.set_exception(EditorError("the companion let go of the kernel while it ran the code"))
+
+    async def _follow(
+        self, channels: Channels, running: RunningExecution, done: asyncio.Future[Execution], is_wanted: asyncio.Event
+    ) -> None:
+        reading = asyncio.create_task(self._read(channels, running))
+        gone = asyncio.create_task(_cancelled(done))
+        try:
+            await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not is_wanted.is_set():
+                await self._interrupt(channels, running, reading)
+            elif reading.done():
+                reading.result()
+                done.set_result(running.result())
+        finally:
+            for task in (reading, gone):
+                task.cancel()
+            await asyncio.gather(reading, gone, return_exceptions=True)
+
+    async def _read(self, channels: Channels, running: RunningExecution) -> None:
+        while not running.is_idle:
+            running.feed(await channels.receive())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REPLY_SECONDS):
+                while not running.is_finished:
+                    running.feed(await channels.receive())
+
+    async def _interrupt(self, channels: Channels, running: RunningExecution, reading: asyncio.Task[None]) -> None:
+        """End what nobody waits for any more. Code that did not begin yet is interrupted when it begins: before, the
+        interrupt would hit what the person runs."""
+        with suppress(EditorError):
+            while not running.has_started and not reading.done():
+                await asyncio.wait({reading}, timeout=0.05)
+            for _ in range(INTERRUPTS):
+                if reading.done():
+                    break
+                await channels.interrupt()
+                await asyncio.wait({reading}, timeout=INTERRUPT_SECONDS)
+
+
+async def _cancelled(done: asyncio.Future[Execution]) -> None:
+    await asyncio.wait({done})

@@ -1,0 +1,286 @@
+"""What a Jupyter kernel says while it runs code, gathered to an :class:`~isthmus.ide.editor.Execution`.
+
+No I/O: messages of the protocol (jupyter-client.readthedocs.io, "Messaging in Jupyter") as JSON objects in, outputs
+out. What a notebook would show as an image becomes an image, everything else its text form; HTML, SVG and widgets have
+one too. Deliberately not here: connections, and other frontends' executions, whose messages are passed over.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+from uuid import uuid4
+
+from isthmus.codec import JsonObject
+from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionOutput, ExecutionText
+from isthmus.text import without_control_characters
+
+MAXIMUM_TEXT_CHARACTERS: Final = 1_000_000
+MAXIMUM_IMAGES: Final = 20
+MAXIMUM_IMAGE_BYTES: Final = 20 * 1024 * 1024
+"""Of all images of one execution together."""
+MAXIMUM_OUTPUTS: Final = 1000
+PROTOCOL_VERSION: Final = "5.3"
+
+_IMAGES: Final = ("image/png", "image/jpeg")
+_TEXTS: Final = ("text/plain", "text/markdown", "text/latex", "application/json", "text/html", "image/svg+xml")
+
+
+def execute_request(code: str, session: str) -> JsonObject:
+    """The message that runs code; its ``msg_id`` is in the header. Nothing can be asked of the person (no stdin)."""
+    content: dict[str, Any] = {
+        "code": code,
+        "silent": False,
+        "store_history": True,
+        "user_expressions": {},
+        "allow_stdin": False,
+        "stop_on_error": True,
+    }
+    header = {
+        "msg_id": uuid4().hex,
+        "session": session,
+        "username": "isthmus",
+        "date": datetime.now(UTC).isoformat(),
+        "msg_type": "execute_request",
+        "version": PROTOCOL_VERSION,
+    }
+    return {
+        "header": header,
+        "parent_header": {},
+        "metadata": {},
+        "content": content,
+        "channel": "shell",
+        "buffers": [],
+    }
+
+
+@dataclass(slots=True)
+class _Shown:
+    """One output: an image, or text in parts; ``display_id`` is the name under which the kernel may replace it."""
+
+    image: ExecutionImage | None = None
+    parts: list[str] = field(default_factory=list[str])
+    length: int = 0
+    is_stream: bool = False
+    display_id: str | None = None
+
+    def take(self, other: "_Shown") -> None:
+        """Show what another one shows."""
+        self.image, self.parts, self.length = other.image, other.parts, other.length
+
+    def add(self, text: str) -> None:
+        """Add text behind what is there."""
+        self.parts.append(text)
+        self.length += len(text)
+
+
+class KernelDiedError(EditorError):
+    """The kernel ended or was restarted while it ran the code, or before."""
+
+
+class RunningExecution:
+    """The outputs of one execute_request. Feed it everything that the kernel sends."""
+
+    def __init__(self, message_id: str) -> None:
+        self._id = message_id
+        self.has_started = False
+        self._shown: list[_Shown] = []
+        self._clear_at_next = False
+        self._is_idle = False
+        self._has_reply = False
+        self._cut_characters = 0
+        self._cut_images = 0
+        self._cut_outputs = 0
+        self._is_error = False
+        self._traceback: str | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the kernel is done with it; the reply may still be on its way."""
+        return self._is_idle
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing follows."""
+        return self._is_idle and self._has_reply
+
+    def feed(self, message: Mapping[str, Any]) -> None:
+        """Take one message of the iopub or the shell channel.
+
+        Raises:
+            KernelDiedError: the kernel says, or whoever watches it, that it died or is started anew.
+            EditorError: the kernel refused to run the code.
+        """
+        kind, content = _kind(message), _object(message.get("content"))
+        if kind == "status" and content.get("execution_state") in ("dead", "restarting", "autorestarting"):
+            raise KernelDiedError("the kernel died or was restarted; its variables are lost")
+        if _object(message.get("parent_header")).get("msg_id") != self._id:
+            return
+        match kind:
+            case "status":
+                self.has_started = self.has_started or content.get("execution_state") == "busy"
+                self._is_idle = self._is_idle or content.get("execution_state") == "idle"
+            case "stream":
+                self._add_stream(str(content.get("text", "")))
+            case "execute_result" | "display_data":
+                self._clear_if_waiting()
+                self._add(self._display(content))
+            case "update_display_data":
+                self._replace(_display_id(content), content)
+            case "clear_output":
+                self._clear_at_next = content.get("wait") is True
+                if not self._clear_at_next:
+                    self._clear()
+            case "error":
+                self._is_error = True
+                self._traceback = _traceback(content)
+            case "execute_reply":
+                self._has_reply = True
+                self._replied(content)
+            case _:
+                pass  # comm messages of widgets, debug events, the echo of the code
+
+    def result(self) -> Execution:
+        """The outputs so far, in order; the traceback last."""
+        outputs: list[ExecutionOutput] = []
+        for shown in self._shown:
+            text = "".join(shown.parts)
+            if shown.image is not None:
+                outputs.append(shown.image)
+            elif text := _as_on_a_terminal(text) if shown.is_stream else text:
+                outputs.append(ExecutionText(text))
+        if self._cut:
+            outputs.append(ExecutionText(f"[output left out: {self._cut}]"))
+        if self._traceback is not None:
+            outputs.append(ExecutionText(self._traceback))
+        return Execution(tuple(outputs), self._is_error)
+
+    @property
+    def _cut(self) -> str:
+        """What was left out, in words."""
+        found: list[str] = []
+        if self._cut_characters:
+            found.append(f"{self._cut_characters} characters past the first {MAXIMUM_TEXT_CHARACTERS}")
+        if self._cut_images:
+            found.append(f"{self._cut_images} images past {MAXIMUM_IMAGES} or {MAXIMUM_IMAGE_BYTES // 1024**2} MiB")
+        if self._cut_outputs:
+            found.append(f"{self._cut_outputs} outputs past the first {MAXIMUM_OUTPUTS}")
+        return ", ".join(found)
+
+    def _replied(self, content: JsonObject) -> None:
+        match content.get("status"):
+            case "aborted":
+                raise EditorError("the kernel did not run the code: a cell that ran before it failed; ask again")
+            case "error":
+                self._is_error = True
+                self._traceback = self._traceback or _traceback(content)
+            case _:
+                for payload in _list(content.get("payload")):
+                    fields = _object(payload)
+                    if fields.get("source") == "page":  # the pager of `name?`
+                        self._add(self._text(_plain(_object(fields.get("data")))))
+
+    def _add_stream(self, text: str) -> None:
+        self._clear_if_waiting()
+        text = self._within(text)
+        if not text:
+            return
+        last = self._shown[-1] if self._shown else None
+        if last is None or not last.is_stream:
+            last = _Shown(is_stream=True)
+            self._add(last)
+        last.add(text)
+
+    def _add(self, shown: _Shown | None) -> None:
+        self._clear_if_waiting()
+        if shown is not None and len(self._shown) >= MAXIMUM_OUTPUTS:
+            self._cut_outputs += 1
+        elif shown is not None:
+            self._shown.append(shown)
+
+    def _replace(self, display_id: str | None, content: JsonObject) -> None:
+        # A display of an earlier execution is shown there, not here.
+        places = [shown for shown in self._shown if display_id is not None and shown.display_id == display_id]
+        for shown in places:
+            shown.take(_Shown())  # what is replaced does not count
+        for shown in places:
+            shown.take(self._display(content) or _Shown())
+
+    def _display(self, content: JsonObject) -> _Shown | None:
+        data = _object(content.get("data"))
+        for kind in _IMAGES:
+            if kind in data and (decoded := _decoded(data[kind])) is not None:
+                images = [len(shown.image.data) for shown in self._shown if shown.image is not None]
+                if len(images) < MAXIMUM_IMAGES and sum(images) + len(decoded) <= MAXIMUM_IMAGE_BYTES:
+                    return _Shown(ExecutionImage(decoded, kind), display_id=_display_id(content))
+                self._cut_images += 1
+                return None
+        return self._text(_plain(data), _display_id(content))
+
+    def _text(self, text: str, display_id: str | None = None) -> _Shown:
+        text = self._within(text)
+        return _Shown(None, [text], len(text), display_id=display_id)
+
+    def _within(self, text: str) -> str:
+        free = max(MAXIMUM_TEXT_CHARACTERS - sum(shown.length for shown in self._shown), 0)
+        self._cut_characters += max(len(text) - free, 0)
+        return text[:free]
+
+    def _clear_if_waiting(self) -> None:
+        if self._clear_at_next:
+            self._clear_at_next = False
+            self._clear()
+
+    def _clear(self) -> None:
+        self._shown.clear()
+        self._cut_characters = self._cut_images = self._cut_outputs = 0
+
+
+def _kind(message: Mapping[str, Any]) -> str:
+    return str(message.get("msg_type") or _object(message.get("header")).get("msg_type"))
+
+
+def _object(value: object) -> JsonObject:
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _display_id(content: JsonObject) -> str | None:
+    found = _object(content.get("transient")).get("display_id")
+    return found if isinstance(found, str) else None
+
+
+def _joined(value: object) -> str:
+    return "".join(str(line) for line in cast("list[object]", value)) if isinstance(value, list) else str(value)
+
+
+def _plain(data: JsonObject) -> str:
+    """The text form of a value: its plain text, which nearly everything has, else the source of another form."""
+    for kind in _TEXTS:
+        if kind in data:
+            return without_control_characters(_joined(data[kind]))
+    return f"[{', '.join(data)}: has no text form]" if data else ""
+
+
+def _decoded(value: object) -> bytes | None:
+    try:
+        return base64.b64decode(_joined(value))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _traceback(content: JsonObject) -> str:
+    lines = [str(line) for line in _list(content.get("traceback"))]
+    text = "\n".join(lines) or f"{content.get('ename', 'Error')}: {content.get('evalue', '')}"
+    return without_control_characters(text)[-MAXIMUM_TEXT_CHARACTERS:]
+
+
+def _as_on_a_terminal(text: str) -> str:
+    """What is left of a stream where progress bars went back to the start of their line."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return without_control_characters("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))

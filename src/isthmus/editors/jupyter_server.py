@@ -1,0 +1,177 @@
+"""A running Jupyter server, over its REST interface: which notebooks are open there, and their kernels.
+
+The server's own words (jupyter-server.readthedocs.io, "REST API"): a session is a notebook, console or file together
+with the kernel that runs for it. Deliberately not here: the kernels' messages (:mod:`jupyter_server_kernel`) and how a
+server is found (:mod:`jupyter_finding`). Requests do not count as activity, so that a server that ends when nobody
+uses it still does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import quote
+
+from isthmus.codec import JsonObject
+from isthmus.ide.editor import EditorError, EditorGoneError
+
+if TYPE_CHECKING:
+    import httpx2
+
+REQUEST_SECONDS: Final = 10.0
+MAXIMUM_SESSIONS: Final = 500
+EXTENSION: Final = "isthmus.editors.jupyter_extension"
+"""The module of our part inside the server; see docs/jupyter.md."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a server is. ``url`` ends with a slash; ``root`` is the absolute path of the folder that it serves.
+
+    ``pid`` is the server's process on this machine; None: not known.
+    """
+
+    url: str
+    token: str = field(repr=False)
+    root: str
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Something open with a kernel. ``path`` is relative to the server's root, with slashes; times are Unix seconds."""
+
+    id: str
+    path: str
+    type: str
+    kernel_id: str
+    kernel_state: str
+    last_activity: float
+
+
+class UnreachableError(EditorGoneError):
+    """Nobody answers at the server's address."""
+
+
+class JupyterServer:
+    """A client of one server."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        import httpx2
+
+        self.address = address
+        self._http = httpx2.AsyncClient(
+            base_url=address.url,
+            headers={"authorization": f"token {address.token}"} if address.token else {},
+            timeout=REQUEST_SECONDS,
+            trust_env=False,  # a proxy has no business between us and this machine's server
+        )
+
+    async def sessions(self) -> tuple[Session, ...]:
+        """What is open, in the server's order; the first 500.
+
+        Raises:
+            UnreachableError: nobody answers.
+            EditorError: the server refused, or answered something else.
+        """
+        found = await self._request("GET", "api/sessions")
+        if not isinstance(found, list):
+            raise EditorError(f"{self.address.url} does not answer as a Jupyter server: expected a list of sessions")
+        sessions = (_session(item) for item in cast("list[object]", found)[:MAXIMUM_SESSIONS])
+        return tuple(session for session in sessions if session is not None)
+
+    async def interrupt(self, kernel_id: str) -> None:
+        """Interrupt a kernel, as the button in a notebook does."""
+        await self._request("POST", f"api/kernels/{quote(kernel_id, safe='')}/interrupt")
+
+    async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
+        """Set variables for terminals that are opened in the server from now on.
+
+        Raises:
+            ExtensionMissingError: our extension is not enabled in the server.
+        """
+        await self._request("PUT", "isthmus/terminal-environment", dict(variables))
+
+    async def has_extension(self) -> bool:
+        """Whether our extension is enabled in the server."""
+        try:
+            await self._request("GET", "isthmus/terminal-environment")
+        except NotFoundError:
+            return False
+        return True
+
+    def websocket_url(self, kernel_id: str, session: str) -> str:
+        """Where the channels of a kernel are."""
+        base = "ws" + self.address.url.removeprefix("http")
+        return f"{base}api/kernels/{quote(kernel_id, safe='')}/channels?session_id={session}"
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _request(self, method: str, path: str, body: JsonObject | None = None) -> object:
+        import httpx2
+
+        try:
+            response = await self._http.request(method, path, json=body, params={"no_track_activity": "1"})
+        except httpx2.TimeoutException as error:
+            raise EditorError(f"the Jupyter server gave no answer within {REQUEST_SECONDS:.0f} s ({path})") from error
+        except httpx2.TransportError as error:
+            raise UnreachableError(f"no Jupyter server answers at {self.address.url}: {error}") from error
+        _require_success(response, path)
+        try:
+            return response.json() if response.content else None
+        except ValueError as error:
+            raise EditorError(f"{self.address.url} does not answer as a Jupyter server: {path} is no JSON") from error
+
+
+class NotFoundError(EditorError):
+    """The server has no such kernel, session or path."""
+
+
+def _require_success(response: "httpx2.Response", path: str) -> None:
+    if response.is_success:
+        return
+    if response.status_code in (401, 403) or response.is_redirect:  # to its login page
+        raise EditorError(
+            "the Jupyter server refused the token; expected the one that `jupyter server list` shows, as ?token=... in "
+            "--address or in $JUPYTER_TOKEN (a server with a password alone cannot be used: give it a token)"
+        )
+    if response.status_code == 404:
+        raise NotFoundError(f"the Jupyter server knows no {path}")
+    raise EditorError(f"the Jupyter server answered {response.status_code} to {path}: {_message(response)}")
+
+
+def _message(response: "httpx2.Response") -> str:
+    try:
+        value: object = response.json()
+    except ValueError:
+        return response.reason_phrase
+    return str(_object(value).get("message", response.reason_phrase))
+
+
+def _session(item: object) -> Session | None:
+    fields = _object(item)
+    kernel = _object(fields.get("kernel"))
+    path = fields.get("path") or _object(fields.get("notebook")).get("path")
+    if not isinstance(path, str) or not path or not isinstance(kernel.get("id"), str):
+        return None
+    return Session(
+        str(fields.get("id", "")),
+        path,
+        str(fields.get("type", "notebook")),
+        str(kernel["id"]),
+        str(kernel.get("execution_state", "unknown")),
+        _seconds(kernel.get("last_activity")),
+    )
+
+
+def _seconds(value: object) -> float:
+    try:
+        return datetime.fromisoformat(str(value)).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

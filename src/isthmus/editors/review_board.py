@@ -1,0 +1,120 @@
+"""What waits for the person in an editor that has no screen of its own: reviews, questions, messages.
+
+The reviews' views and the questions as data; whoever shows them (:mod:`review_page`) answers through the methods. A
+decision goes out as an event, once. No I/O.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorEvent
+from isthmus.ide.review import DiffReview
+
+KEPT_MESSAGES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A review that is shown; ``text`` is the proposal with the person's edits so far."""
+
+    review: DiffReview
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that is answered by yes or no."""
+
+    id: str
+    title: str
+    text: str
+    answer: "asyncio.Future[bool]"
+
+
+class ReviewBoard:
+    """``tell`` is called with each decision."""
+
+    def __init__(self, tell: Callable[[EditorEvent], None]) -> None:
+        self._tell = tell
+        self._views: dict[str, View] = {}
+        self._questions: dict[str, Question] = {}
+        self._messages: list[str] = []
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The open reviews, oldest first."""
+        return tuple(self._views.values())
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The open questions, oldest first."""
+        return tuple(self._questions.values())
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the person was told, oldest first; the newest twenty."""
+        return tuple(self._messages)
+
+    def view(self, review_id: str) -> View | None:
+        """An open review."""
+        return self._views.get(review_id)
+
+    def open(self, review: DiffReview) -> None:
+        """Show a review."""
+        self._views[review.id] = View(review, review.proposed)
+
+    def close(self, review_id: str) -> str | None:
+        """Take a review away without a decision; its text, None when it is not there."""
+        view = self._views.pop(review_id, None)
+        return view.text if view is not None else None
+
+    def edit(self, review_id: str, text: str) -> None:
+        """Keep what the person made of the proposal. One that is not there any more changes nothing."""
+        if (view := self._views.get(review_id)) is not None:
+            self._views[review_id] = View(view.review, text)
+
+    def accept(self, review_id: str, text: str) -> bool:
+        """Accept with this text; False when somebody else answered before."""
+        if self._views.pop(review_id, None) is None:
+            return False
+        self._tell(DiffAccepted(review_id, text))
+        return True
+
+    def reject(self, review_id: str) -> bool:
+        """Reject; False when somebody else answered before."""
+        if self._views.pop(review_id, None) is None:
+            return False
+        self._tell(DiffRejected(review_id))
+        return True
+
+    async def ask(self, title: str, text: str) -> bool:
+        """Ask, and wait for the answer; cancelling takes the question away."""
+        question = Question(uuid4().hex, title, text, asyncio.get_running_loop().create_future())
+        self._questions[question.id] = question
+        try:
+            return await question.answer
+        finally:
+            self._questions.pop(question.id, None)
+
+    def answer(self, question_id: str, answer: bool) -> bool:
+        """Answer a question; False when it is not open any more."""
+        question = self._questions.get(question_id)
+        if question is None or question.answer.done():
+            return False
+        question.answer.set_result(answer)
+        return True
+
+    def say(self, text: str) -> None:
+        """Keep a message for the person."""
+        self._messages.append(text)
+        del self._messages[:-KEPT_MESSAGES]
+
+    def clear(self) -> None:
+        """Take everything away; open questions are answered by no, nothing else is decided."""
+        self._views.clear()
+        for question in self._questions.values():
+            if not question.answer.done():
+                question.answer.set_result(False)

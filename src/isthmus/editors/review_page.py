@@ -1,0 +1,268 @@
+"""The person's own review page: which requests it answers, and what they do. No sockets.
+
+A link works once: it opens a visit, whose cookie the browser sends to that visit's paths alone. Everything else is
+refused: another Host or Origin, a form without the visit's secret. Agents are never given a link. The proposal in the
+form is what the person saw; when the file or the proposal changed since, it is shown again instead of decided.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl
+
+from isthmus.editors import review_page_html as html
+from isthmus.editors.review_board import ReviewBoard, View
+from isthmus.files import read_regular
+from isthmus.notebook_changes import NotebookChanges
+from isthmus.notebook_view import changes_between
+from isthmus.text import BinaryContentError, decode_text, with_newlines_of
+
+MAXIMUM_FORM_BYTES: Final = 16 * 1024 * 1024
+MAXIMUM_FIELDS: Final = 2000
+MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
+MAXIMUM_LINKS: Final = 20
+MAXIMUM_VISITS: Final = 20
+"""The oldest one ends when another begins."""
+COOKIE: Final = "isthmus-review"
+FORM: Final = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """One request. Header names are lowercase; of a repeated header the values are joined by a comma."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class PageResponse:
+    """One response."""
+
+    status: int
+    body: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    id: str
+    cookie: str
+    secret: str
+
+    @property
+    def base(self) -> str:
+        return f"/visit/{self.id}"
+
+
+class ReviewPage:
+    """Serves a board on a port of the loopback interface."""
+
+    def __init__(self, board: ReviewBoard, port: int) -> None:
+        self._board = board
+        self._port = port
+        self._hosts = frozenset(f"{host}:{port}" for host in ("127.0.0.1", "localhost"))
+        self._links: OrderedDict[str, None] = OrderedDict()
+        self._visits: OrderedDict[str, _Visit] = OrderedDict()
+
+    def link(self) -> str:
+        """A new link for the person; the oldest of those that nobody opened stops to work."""
+        token = secrets.token_urlsafe(32)
+        self._links[token] = None
+        while len(self._links) > MAXIMUM_LINKS:
+            self._links.popitem(last=False)
+        return f"http://127.0.0.1:{self._port}/open/{token}"
+
+    async def answer(self, request: PageRequest) -> PageResponse:
+        """What to answer."""
+        if request.headers.get("host", "").lower() not in self._hosts:
+            return _refused(403, f"Expected a Host of this page: {', '.join(sorted(self._hosts))}.")
+        match [part for part in request.path.split("/") if part]:
+            case ["open", token] if request.method == "GET":
+                return self._open(token)
+            case ["visit", name, *rest]:
+                visit = self._visit(name, request.headers.get("cookie", ""))
+                if visit is None:
+                    return _refused(403, _EXPIRED)
+                return await self._visited(visit, rest, request)
+            case _:
+                return _refused(404 if request.method == "GET" else 405, _EXPIRED)
+
+    def _open(self, token: str) -> PageResponse:
+        known = next((link for link in self._links if hmac.compare_digest(link.encode(), token.encode())), None)
+        if known is None:
+            return _refused(403, _EXPIRED)
+        del self._links[known]
+        visit = _Visit(secrets.token_urlsafe(12), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+        self._visits[visit.id] = visit
+        while len(self._visits) > MAXIMUM_VISITS:
+            self._visits.popitem(last=False)
+        # Not by a redirect: on one that began at another site the browser would not send the cookie.
+        cookie = f"{COOKIE}={visit.cookie}; Path={visit.base}; HttpOnly; SameSite=Strict"
+        body = f'<p><a href="{visit.base}/">Go on to the review</a></p>'
+        return _page("Isthmus", body, {"set-cookie": cookie}, refresh=f"0;url={visit.base}/")
+
+    def _visit(self, name: str, cookies: str) -> _Visit | None:
+        visit = self._visits.get(name)
+        sent = [part.strip().removeprefix(f"{COOKIE}=") for part in cookies.split(";")]
+        if visit is None or not any(hmac.compare_digest(value.encode(), visit.cookie.encode()) for value in sent):
+            return None
+        return visit
+
+    async def _visited(self, visit: _Visit, rest: list[str], request: PageRequest) -> PageResponse:
+        form = html.Form(visit.base, visit.secret)
+        match request.method, rest:
+            case "GET", []:
+                board = self._board
+                body = html.overview(board.views, board.questions, board.messages, form)
+                return _page("Isthmus", body, refresh=str(html.REFRESH_SECONDS))
+            case "GET", ["review", review_id]:
+                view = self._board.view(review_id)
+                return await self._show(view, form) if view is not None else self._back(visit, _ANSWERED)
+            case "POST", [("review" | "question") as kind, name]:
+                fields = self._fields(visit, request)
+                if isinstance(fields, PageResponse):
+                    return fields
+                if kind == "question":
+                    return self._question(visit, name, fields)
+                return await self._review(visit, name, fields)
+            case _:
+                return _refused(404, "There is no such page here.")
+
+    def _fields(self, visit: _Visit, request: PageRequest) -> dict[str, str] | PageResponse:
+        """The fields of a form of our own page, or the refusal."""
+        if request.headers.get("origin") not in {f"http://{host}" for host in self._hosts}:
+            return _refused(403, "Expected the Origin of this page.")
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+            return _refused(415, f"Expected a form ({FORM}).")
+        try:
+            pairs = parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=MAXIMUM_FIELDS)
+        except ValueError:
+            return _refused(400, "Expected a form in UTF-8 with few fields.")
+        fields = dict(pairs)
+        if not hmac.compare_digest(fields.get("secret", "").encode(), visit.secret.encode()):
+            return _refused(403, _EXPIRED)
+        return fields
+
+    def _question(self, visit: _Visit, question_id: str, fields: Mapping[str, str]) -> PageResponse:
+        answered = self._board.answer(question_id, fields.get("action") == "yes")
+        return self._back(visit, "" if answered else _ANSWERED)
+
+    async def _review(self, visit: _Visit, review_id: str, fields: Mapping[str, str]) -> PageResponse:
+        view = self._board.view(review_id)
+        if view is None:
+            return self._back(visit, _ANSWERED)
+        if fields.get("action") == "reject":
+            return self._back(visit, "" if self._board.reject(review_id) else _ANSWERED)
+        form = html.Form(visit.base, visit.secret)
+        old, changes = await asyncio.to_thread(_compared, view)
+        if fields.get("state") != _state(old, view):
+            return await self._show(view, form, "The file or the proposal changed meanwhile; nothing was decided yet.")
+        is_notebook = changes is not None and bool(changes.all)
+        accepting = fields.get("action") == "accept"
+        if changes is not None and is_notebook:
+            ticked = {change.number for change in changes.all if not accepting or f"change-{change.number}" in fields}
+            if not ticked:
+                return await self._show(view, form, "Nothing is ticked. To accept nothing at all, reject.")
+            text = await asyncio.to_thread(_chosen, changes, ticked, fields)
+        else:
+            text = _typed(view.text, fields.get("text"))
+        if accepting:
+            return self._back(visit, "" if self._board.accept(review_id, text) else _ANSWERED)
+        self._board.edit(review_id, text)
+        return self._back(visit)
+
+    async def _show(self, view: View, form: html.Form, notice: str = "") -> PageResponse:
+        def rendered() -> str:
+            old, changes = _compared(view)
+            return html.review(view, old, changes, _state(old, view), form, notice)
+
+        return _page(view.review.file_path, await asyncio.to_thread(rendered))
+
+    def _back(self, visit: _Visit, notice: str = "") -> PageResponse:
+        if not notice:
+            return PageResponse(303, "", {**_headers(""), "location": f"{visit.base}/"})
+        return _page("Isthmus", f'<p class="notice">{notice}</p><p><a href="{visit.base}/">All that waits</a></p>')
+
+
+_EXPIRED: Final = "This link does not work any more. Get a new one with `isthmus ide diffs` in a terminal of your own."
+_ANSWERED: Final = "It was answered elsewhere, or its agent took it back."
+
+
+def _compared(view: View) -> tuple[str | None, NotebookChanges | None]:
+    """The text on disk (None: no such file, or no text) and the changes of a notebook. Blocks."""
+    path = view.review.file_path
+    try:
+        file = decode_text(read_regular(Path(path), MAXIMUM_FILE_BYTES))
+    except (OSError, BinaryContentError, ValueError):
+        return None, None
+    mark = "\ufeff" if file.form.mark else ""
+    return file.text, changes_between(path, mark + file.text, view.text)
+
+
+def _state(old: str | None, view: View) -> str:
+    """What the person sees, as one short name."""
+    seen = hashlib.sha256()
+    for text in (old or "", view.text):
+        data = text.encode("utf-8", "surrogatepass")
+        seen.update(len(data).to_bytes(8, "big") + data)
+    return seen.hexdigest()
+
+
+def _chosen(changes: NotebookChanges, ticked: set[int], fields: Mapping[str, str]) -> str:
+    sources: dict[int, str] = {}
+    for change in changes.all:
+        _, new = changes.cells(change)
+        if new is not None and change.number in ticked:
+            sources[change.number] = _typed(new.source, fields.get(f"source-{change.number}"))
+    return changes.accept(ticked, sources)
+
+
+def _typed(shown: str, typed: str | None) -> str:
+    """What the person made of a text. A browser sends other newlines than it was given, and no byte order mark."""
+    if typed is None:
+        return shown
+    bare = shown.removeprefix("\ufeff")
+    typed = _plain_newlines(typed.removeprefix("\ufeff"))
+    if typed == _plain_newlines(bare):
+        return shown
+    return shown[: len(shown) - len(bare)] + with_newlines_of(bare, typed)
+
+
+def _plain_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _page(title: str, body: str, headers: Mapping[str, str] | None = None, *, refresh: str = "") -> PageResponse:
+    nonce = secrets.token_urlsafe(16)
+    text = html.document(title, body, nonce, refresh=refresh)
+    return PageResponse(200, text, {**_headers(nonce), **(headers or {})})
+
+
+def _refused(status: int, text: str) -> PageResponse:
+    nonce = secrets.token_urlsafe(16)
+    return PageResponse(status, html.document("Isthmus", f"<p>{text}</p>", nonce), _headers(nonce))
+
+
+def _headers(nonce: str) -> dict[str, str]:
+    style = f"'nonce-{nonce}'" if nonce else "'none'"
+    return {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": f"default-src 'none'; style-src {style}; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'",
+        "cache-control": "no-store",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        # Not no-referrer: with it browsers send `Origin: null` from our own forms.
+        "referrer-policy": "same-origin",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+    }

@@ -1,0 +1,96 @@
+"""Serves the review page on the loopback interface: sockets and HTTP, nothing of what the page means."""
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from isthmus.editors.review_board import ReviewBoard
+from isthmus.editors.review_page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
+from isthmus.ide import loopback
+from isthmus.ide.editor import EditorError
+
+if TYPE_CHECKING:
+    import socket
+
+    from starlette.types import Receive, Scope, Send
+
+    from isthmus.ide.gemini.http_server import Server
+
+BODY_SECONDS: Final = 30.0
+
+
+class ReviewPageServer:
+    """Listens between :meth:`start` and :meth:`stop`."""
+
+    def __init__(self, board: ReviewBoard) -> None:
+        self._board = board
+        self._page: ReviewPage | None = None
+        self._server: Server | None = None
+        self._listener: socket.socket | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    def link(self) -> str:
+        """See :meth:`ReviewPage.link`.
+
+        Raises:
+            EditorError: the page is not served now.
+        """
+        if self._page is None:
+            raise EditorError("the review page is not served any more; start the companion again")
+        return self._page.link()
+
+    async def start(self) -> None:
+        """Listen on a free port.
+
+        Raises:
+            EditorError: there is none.
+        """
+        from isthmus.ide.gemini.http_server import Server
+
+        try:
+            self._listener = loopback.bound(0)
+        except OSError as error:
+            raise EditorError(f"the review page cannot be served: {error}") from error
+        self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]))
+        self._server = Server(self, self._listener)
+        self._serving = asyncio.create_task(self._server.run_until_stopped())
+        await self._server.listening.wait()
+
+    async def stop(self) -> None:
+        """Stop to listen."""
+        self._page = None
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            await asyncio.gather(self._serving, return_exceptions=True)
+        if self._listener is not None:
+            self._listener.close()
+
+    def close(self) -> None:
+        """Called by the server before it stops: there are no endless answers here."""
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """One request, as ASGI has it."""
+        if scope["type"] != "http":
+            return
+        from starlette.requests import ClientDisconnect, Request
+        from starlette.responses import Response
+
+        request = Request(scope, receive)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > MAXIMUM_FORM_BYTES:
+                        break
+        except (TimeoutError, ClientDisconnect):
+            return
+        answer = await self._answer(request.method, request.url.path, dict(request.headers), bytes(body))
+        response = Response(answer.body, answer.status, dict(answer.headers))
+        await response(scope, receive, send)
+
+    async def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> PageResponse:
+        if len(body) > MAXIMUM_FORM_BYTES:
+            return PageResponse(413, f"Expected at most {MAXIMUM_FORM_BYTES} bytes.", {"content-type": "text/plain"})
+        if self._page is None:
+            return PageResponse(503, "The companion ends.", {"content-type": "text/plain"})
+        return await self._page.answer(PageRequest(method, path, headers, body))
