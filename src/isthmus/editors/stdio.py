@@ -49,6 +49,7 @@ EXECUTE_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 2.0
 MAXIMUM_READ_BYTES: Final = 4 * 1024 * 1024
 """Of a file whose lines are looked at: to convert positions, and for its newlines."""
+_NO_PIPES: Final = "--editor stdio is started by the plugin of an editor, with pipes; docs/editor-port.md tells how"
 
 T = TypeVar("T")
 
@@ -70,6 +71,22 @@ async def attach(incoming: int, outgoing: int, *, timeout: float = START_SECONDS
         await editor.aclose()
         raise
     return editor
+
+
+def take_standard_streams() -> tuple[int, int]:
+    """File descriptors for frames: what standard input and output were. What is printed goes to standard error now.
+
+    Raises:
+        EditorError: they are a terminal.
+    """
+    if os.isatty(0) or os.isatty(1):
+        raise EditorError(_NO_PIPES)
+    incoming, outgoing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return incoming, outgoing
 
 
 class StdioEditor:
@@ -111,9 +128,7 @@ class StdioEditor:
             async with asyncio.timeout(timeout):
                 await self._started.wait()
         except ValueError as error:
-            raise EditorError(
-                "--editor stdio is started by the plugin of an editor, with pipes; docs/editor-port.md tells how"
-            ) from error
+            raise EditorError(_NO_PIPES) from error
         except TimeoutError as error:
             raise EditorError(f"the plugin did not send initialize and initialized within {timeout:g} s") from error
         attached = self._session.attached
@@ -158,7 +173,7 @@ class StdioEditor:
                     # It still counts when it comes, and nothing is asked of a busy plugin meanwhile.
                     self._late = snapshot
                     snapshot.add_done_callback(self._came_late)
-        return await asyncio.to_thread(_existing, self._files)
+        return self._files
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
         """See the port."""
@@ -374,10 +389,6 @@ class StdioEditor:
 async def _without_errors(work: Coroutine[None, None, object]) -> None:
     with contextlib.suppress(EditorError):
         await work
-
-
-def _existing(files: tuple[OpenFile, ...]) -> tuple[OpenFile, ...]:
-    return tuple(file for file in files if os.path.isfile(file.path))  # noqa: PTH113 - names are strings in the port
 
 
 def _text_on_disk(path: str) -> str | None:
