@@ -1,0 +1,80 @@
+"""A companion around an editor with one Claude client, without a socket: tools are called as the server calls them."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.tools import call_tool, offered_tools
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Editor
+from isthmus.ide.mcp_peer import CallTool, ToolResult
+from isthmus.ide.options import CompanionOptions
+from isthmus.ide.questions import Question
+from isthmus.ide.review import DiffReview
+
+_numbers = count()
+
+
+@dataclass(slots=True)
+class ToolUser:
+    """One client. Text of results is taken apart by the methods for what real clients read."""
+
+    companion: Companion
+    session: Session = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.session = Session(f"client{next(_numbers)}", offered_tools(self.companion))
+        self.companion.attach(self.session)
+
+    async def call(self, name: str, **arguments: object) -> ToolResult:
+        """Call a tool; one that takes longer than 30 s fails the test."""
+        return await asyncio.wait_for(call_tool(self.companion, self.session, CallTool(1, name, arguments)), 30)
+
+    def start(self, name: str, **arguments: object) -> "asyncio.Task[ToolResult]":
+        """Call a tool that waits for the person."""
+        return asyncio.create_task(self.call(name, **arguments))
+
+    async def text(self, name: str, **arguments: object) -> str:
+        """Call a tool that succeeds with one text."""
+        result = await self.call(name, **arguments)
+        assert not result.is_error, result
+        (block,) = result.content
+        return block["text"]
+
+    async def json(self, name: str, **arguments: object) -> Any:
+        """Call a tool that succeeds with JSON."""
+        return json.loads(await self.text(name, **arguments))
+
+    async def error(self, name: str, **arguments: object) -> str:
+        """Call a tool that fails; what it says."""
+        result = await self.call(name, **arguments)
+        assert result.is_error, result
+        (block,) = result.content
+        return block["text"]
+
+    async def review(self) -> DiffReview:
+        """Wait until the person is asked to review an edit."""
+        (review, *_) = await self.companion.wait_for_reviews(30)
+        return review
+
+    async def question(self) -> Question:
+        """Wait until the person is asked a question."""
+        (question, *_) = await self.companion.asking.wait(30)
+        return question
+
+
+@asynccontextmanager
+async def tool_user(editor: Editor, options: CompanionOptions | None = None) -> AsyncGenerator[ToolUser]:
+    """A client of a companion that follows `editor`."""
+    companion = Companion(editor, options)
+    following = asyncio.create_task(companion.run())
+    try:
+        yield ToolUser(companion)
+    finally:
+        following.cancel()
+        await asyncio.wait({following}, timeout=30)
