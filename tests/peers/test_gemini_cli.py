@@ -1,6 +1,7 @@
 """The real Gemini CLI in IDE mode, with ``isthmus companion`` as its IDE."""
 
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,75 @@ async def test_a_companion_that_is_restarted_is_found_again_by_a_cli_that_goes_o
                 await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
                 await cli.shows("Accepted, I see.")
                 assert a.read_text(encoding="utf-8") == "reviewed\n"
+
+
+BELOW_AN_EDITOR = """
+import os, shutil, subprocess, sys
+source, command = sys.argv[1], sys.argv[2:]
+folder, name = os.path.split(source)
+shutil.copy2(source, os.path.join(folder, f"gemini-ide-server-{os.getpid()}-{name.rpartition('-')[2]}"))
+terminal = [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"]
+sys.exit(subprocess.call([*terminal, "sh", "-c", '"$@"; exit $?', "sh", *command]))
+"""
+"""An editor with a terminal and a shell in it, as the CLI expects above itself; argv[1] is its discovery file."""
+
+
+@pytest.mark.requirement("GEM-007", "GEM-019")
+async def test_the_cli_takes_the_companion_of_the_editor_that_it_runs_below(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, _ = files
+    with companion_program(workspace, "--open", "a.py") as editors, companion_program(workspace, "--open", "b.py"):
+        above = [sys.executable, "-c", BELOW_AN_EDITOR, str(editors.discovery_file)]
+        async with gemini_cli(workspace, *above) as cli:
+            assert (await cli.ask("first"))["activeFile"]["path"] == str(a)
+
+
+@pytest.mark.requirement("GEM-030")
+@pytest.mark.parametrize("named", [0, 1], ids=["the-older", "the-newer"])
+async def test_of_two_companions_of_the_workspace_the_cli_takes_the_one_that_its_terminal_names(
+    workspace: Path, files: tuple[Path, Path], named: int
+) -> None:
+    older, newer = (companion_program(workspace, "--open", file.name) for file in files)
+    with older as first, newer as second:
+        port = (first, second)[named].ready["port"]
+        async with gemini_cli(workspace, environment={"GEMINI_CLI_IDE_SERVER_PORT": str(port)}) as cli:
+            assert (await cli.ask("first"))["activeFile"]["path"] == str(files[named])
+
+
+async def test_the_cli_finds_the_companion_by_its_variables_alone(
+    workspace: Path, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    a, _ = files
+    with companion_program(workspace, "--open", "a.py:2:3") as companion:
+        elsewhere = tmp_path / "temporary"
+        elsewhere.mkdir()
+        variables = {
+            "TMPDIR": str(elsewhere),
+            # Without a discovery file, which says what the editor is, the terminal has to.
+            "TERM_PROGRAM": "sublime",
+            "GEMINI_CLI_IDE_SERVER_PORT": str(companion.ready["port"]),
+            "GEMINI_CLI_IDE_WORKSPACE_PATH": companion.discovered["workspacePath"],
+            "GEMINI_CLI_IDE_AUTH_TOKEN": companion.discovered["authToken"],
+        }
+        async with gemini_cli(workspace, environment=variables) as cli:
+            active = {"path": str(a), "cursor": {"line": 2, "character": 3}}
+            assert await cli.ask("first") == {"activeFile": active}
+            await cli.propose(write_file(a), "Accepted, I see.")
+            await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
+            await cli.shows("Accepted, I see.")
+            assert a.read_text(encoding="utf-8") == "reviewed\n"
+
+
+async def test_the_cli_asks_in_its_terminal_alone_where_the_person_wants_no_diffs(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, _ = files
+    with companion_program(workspace, "--open", "a.py", "--no-diff"):
+        async with gemini_cli(workspace) as cli:
+            assert (await cli.ask("first"))["activeFile"]["path"] == str(a)
+            await cli.propose(write_file(a), "Allowed, I see.")
+            await cli.choose("Allow once")
+            await cli.shows("Allowed, I see.")
+            assert a.read_text(encoding="utf-8") == PROPOSED
+            assert (await person("diffs", folder=workspace))["diffs"] == []
