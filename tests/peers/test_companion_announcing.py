@@ -1,0 +1,130 @@
+"""By what files CLIs of spec 1 find the companion, how these follow the workspace, and what options change for them."""
+
+import json
+import signal
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.companion import attached_agent, running_companion
+from support.isthmus_program import companion_program
+from support.neovim import running_neovim
+from support.surroundings import Surroundings
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def qwen_lock(surroundings: Surroundings, port: int) -> Path:
+    return surroundings.home / ".qwen" / "ide" / f"{port}.lock"
+
+
+def test_a_lock_for_qwen_code_says_the_same_as_the_discovery_file_and_goes_with_the_companion(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    with companion_program(workspace) as companion:
+        lock = qwen_lock(surroundings, companion.ready["port"])
+        content = read(lock)
+        assert content["ppid"] == companion.process.pid
+        assert {name: content[name] for name in companion.discovered} == companion.discovered
+        assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+        assert companion.end() == 0
+    assert not lock.exists()
+    assert not companion.discovery_file.exists()
+
+
+def test_a_lock_is_written_where_qwen_home_says(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QWEN_HOME", str(tmp_path / "qwen"))
+    with companion_program(workspace) as companion:
+        assert (tmp_path / "qwen" / "ide" / f"{companion.ready['port']}.lock").exists()
+
+
+def test_a_home_folder_that_takes_no_lock_keeps_nobody_from_the_companion(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    (surroundings.home / ".qwen").write_text("a file where the folder should be", encoding="utf-8")
+    with companion_program(workspace) as companion:
+        assert companion.discovered["port"] == companion.ready["port"]
+
+
+async def test_files_that_somebody_removes_come_back(
+    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
+    async with running_companion(workspace) as companion:
+        for path in (qwen_lock(surroundings, companion.ready.port), Path(companion.ready.discovery_file)):
+            path.unlink()
+            await eventually_async(path.exists, what=f"{path} is back")
+
+
+def test_what_a_killed_companion_left_is_removed_by_the_next_one(
+    workspace: Path, tmp_path: Path, surroundings: Surroundings
+) -> None:
+    with companion_program(workspace) as companion:
+        left = (companion.discovery_file, qwen_lock(surroundings, companion.ready["port"]))
+        companion.end(signal.SIGKILL)
+    assert all(path.exists() for path in left)
+    with companion_program(tmp_path):
+        assert not any(path.exists() for path in left)
+
+
+@pytest.mark.requirement("GEM-017")
+def test_several_folders_are_joined_by_the_separator_of_paths(
+    workspace: Path, tmp_path: Path, surroundings: Surroundings
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with companion_program(workspace, "--workspace", str(workspace), "--workspace", str(other)) as companion:
+        assert companion.discovered["workspacePath"] == f"{workspace}:{other}"
+        assert read(qwen_lock(surroundings, companion.ready["port"]))["workspacePath"] == f"{workspace}:{other}"
+
+
+@pytest.mark.requirement("GEM-018")
+async def test_the_files_follow_the_editor_to_another_folder(
+    workspace: Path, tmp_path: Path, surroundings: Surroundings
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with running_neovim(workspace) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
+            paths = (companion.discovery_file, qwen_lock(surroundings, companion.ready["port"]))
+            assert [read(path)["workspacePath"] for path in paths] == [str(workspace)] * 2
+            await neovim.type(f":cd {other}<CR>")
+
+            def followed() -> bool:
+                return [read(path)["workspacePath"] for path in paths] == [str(other)] * 2
+
+            await eventually_async(followed, what="both files name the new folder")
+
+
+@pytest.mark.requirement("GEM-042")
+@pytest.mark.parametrize(
+    ("option", "expected"), [((), None), (("--trusted",), True), (("--untrusted",), False)], ids=["unsaid", "yes", "no"]
+)
+async def test_the_trust_of_the_workspace_is_told_when_it_is_known(
+    workspace: Path, option: tuple[str, ...], expected: bool | None
+) -> None:
+    with companion_program(workspace, *option) as companion:
+        async with attached_agent(companion.url, companion.discovered["authToken"]) as agent:
+            context = await agent.notified("ide/contextUpdate")
+            assert context["workspaceState"].get("isTrusted") is expected
+
+
+async def test_without_diffs_no_diff_tool_is_listed_and_a_call_says_why(workspace: Path) -> None:
+    with companion_program(workspace, "--no-diff") as companion:
+        async with attached_agent(companion.url, companion.discovered["authToken"]) as agent:
+            assert (await agent.client.list_tools()).tools == []
+            for result in (
+                await agent.open_diff(workspace / "a.py", "new\n"),
+                await agent.close_diff(workspace / "a.py", suppressNotification=True),
+            ):
+                assert result.is_error
+            assert "--no-diff" in str((await agent.open_diff(workspace / "a.py", "new\n")).content)
