@@ -88,7 +88,8 @@ class JsonRpcConnection:
             async with asyncio.timeout(timeout):
                 while self._writer.get_write_buffer_size() and not self._writer.is_closing():
                     await asyncio.sleep(0.01)
-        self._writer.abort()
+        if not self._writer.is_closing():
+            self._writer.abort()
         self._input.close()
 
     def lost(self) -> None:

@@ -8,6 +8,7 @@ its own requests and nothing else.
 import asyncio
 import contextlib
 import os
+import stat
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -62,7 +63,7 @@ async def attach(incoming: int, outgoing: int, *, timeout: float = START_SECONDS
     """Attach to the plugin at the other end of two pipes, given as file descriptors, which are taken.
 
     Raises:
-        EditorError: they are no pipes, or the plugin did not initialize within ``timeout`` seconds.
+        EditorError: the plugin did not initialize within ``timeout`` seconds.
     """
     editor = StdioEditor()
     try:
@@ -77,9 +78,9 @@ def take_standard_streams() -> tuple[int, int]:
     """File descriptors for frames: what standard input and output were. What is printed goes to standard error now.
 
     Raises:
-        EditorError: they are a terminal.
+        EditorError: they are a terminal, or files.
     """
-    if os.isatty(0) or os.isatty(1):
+    if not all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in (os.fstat(0).st_mode, os.fstat(1).st_mode)):
         raise EditorError(_NO_PIPES)
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -127,8 +128,6 @@ class StdioEditor:
             )
             async with asyncio.timeout(timeout):
                 await self._started.wait()
-        except ValueError as error:
-            raise EditorError(_NO_PIPES) from error
         except TimeoutError as error:
             raise EditorError(f"the plugin did not send initialize and initialized within {timeout:g} s") from error
         attached = self._session.attached

@@ -1,0 +1,83 @@
+"""A complete plugin for Isthmus: the files named on the command line are open, and you review diffs on this terminal.
+
+Run it in a project: python minimal_editor.py src/*.py. The wire is in docs/editor-port.md. Standard library only.
+"""
+
+import difflib
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+from urllib.parse import unquote, urlsplit
+
+FOLDERS = [{"uri": Path.cwd().as_uri(), "name": Path.cwd().name}]
+FILES = [Path(name).resolve() for name in sys.argv[1:]]
+reviews: set[str] = set()
+companion = subprocess.Popen(
+    [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+)
+to_companion, from_companion = cast("tuple[BinaryIO, BinaryIO]", (companion.stdin, companion.stdout))
+one_at_a_time = threading.Lock()
+
+
+def send(**message: Any) -> None:
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    with one_at_a_time:
+        to_companion.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        to_companion.flush()
+
+
+def read() -> dict[str, Any] | None:
+    length = 0
+    while (line := from_companion.readline()).strip():  # headers, up to the empty line
+        name, _, value = line.partition(b":")
+        length = int(value) if name.lower() == b"content-length" else length
+    return json.loads(from_companion.read(length)) if length else None  # None: the companion has ended
+
+
+def review(params: dict[str, Any]) -> None:
+    path = Path(unquote(urlsplit(str(params["uri"])).path))
+    old = "" if params["isNewFile"] else path.read_text(encoding="utf-8")
+    diff = difflib.unified_diff(old.splitlines(), params["proposed"].splitlines(), "now", "proposed", lineterm="")
+    print(f"{params['title'] or 'An agent'} proposes for {path}:", *diff, "Accept? [y/n]", sep="\n", flush=True)
+    answer = "Accept" if sys.stdin.readline().strip() == "y" else "Reject"
+    reviews.discard(params["id"])
+    send(method=f"editor/did{answer}Diff", params={"id": params["id"]})
+
+
+def answer(method: str, params: dict[str, Any]) -> Any:
+    """The result of what the companion asks."""
+    match method:
+        case "workspace/workspaceFolders":
+            return FOLDERS
+        case "editor/openFiles":
+            return [{"uri": file.as_uri(), "isActive": file == FILES[-1]} for file in FILES]
+        case "editor/openDiff":
+            reviews.add(params["id"])
+            threading.Thread(target=review, args=[params], daemon=True).start()
+            return None
+        case "editor/closeDiff":  # answered elsewhere: {} says that the text is as proposed, None that there is no view
+            was_open = params["id"] in reviews
+            reviews.discard(params["id"])
+            return {} if was_open else None
+        case _:
+            raise NotImplementedError(f"a terminal has no {method}")
+
+
+info = {"name": "minimal", "displayName": "Minimal Editor"}
+send(
+    id=1, method="initialize", params={"editorInfo": info, "capabilities": {"diff": True}, "workspaceFolders": FOLDERS}
+)
+while message := read():
+    method = message.get("method")
+    if message.get("id") == 1 and not method:
+        send(method="initialized")
+    elif method == "companion/ready":
+        print("Agents in this folder can find you now.", flush=True)
+    elif method and "id" in message:
+        try:
+            send(id=message["id"], result=answer(method, message.get("params") or {}))
+        except NotImplementedError as error:
+            send(id=message["id"], error={"code": -32601, "message": str(error)})
