@@ -16,7 +16,7 @@ from support.waiting import eventually
 _SHOW_ENVIRONMENT = "import json, os, sys; print(json.dumps(dict(os.environ))); sys.exit(7)"
 
 
-@pytest.mark.requirement("GEM-029", "CLD-010")
+@pytest.mark.requirement("GEM-029", "CLD-009", "CLD-010")
 def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
     workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -33,18 +33,21 @@ def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
         assert environment["GEMINI_CLI_IDE_PID"] == str(companion.process.pid)
         assert environment["QWEN_CODE_IDE_SERVER_PORT"] == str(companion.ready["port"])
         assert environment["QWEN_CODE_IDE_WORKSPACE_PATH"] == str(workspace)
+        assert environment["CLAUDE_CODE_SSE_PORT"] == str(companion.ready["servers"]["claude"]["port"])
+        assert environment["ENABLE_IDE_INTEGRATION"] == "true"
         assert environment["NO_PROXY"] == "example.org,127.0.0.1,localhost,::1"
         assert environment["no_proxy"] == "127.0.0.1,localhost,::1"
         assert persons_token not in done.stdout
 
 
-def test_exec_leaves_claude_code_with_an_editor_that_speaks_its_protocol(
+def test_exec_leads_claude_code_to_the_companion_also_from_the_terminal_of_another_editor(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CODE_SSE_PORT", "12345")
-    with companion_program(workspace):
+    with companion_program(workspace) as companion:
         done = isthmus("companion", "exec", "--", sys.executable, "-c", _SHOW_ENVIRONMENT, folder=workspace)
-        assert json.loads(done.stdout)["CLAUDE_CODE_SSE_PORT"] == "12345"
+        port = companion.ready["servers"]["claude"]["port"]
+        assert json.loads(done.stdout)["CLAUDE_CODE_SSE_PORT"] == str(port)
 
 
 def test_what_exec_runs_is_an_agent_before_it_connects(workspace: Path) -> None:

@@ -145,7 +145,7 @@ _WRONG_MESSAGES = [
     (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', 400, -32600),
     (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', 400, -32600),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', 200, -32602),
-    (b'{"jsonrpc":"2.0","id":1,"method":"prompts/list"}', 200, -32601),
+    (b'{"jsonrpc":"2.0","id":1,"method":"prompts/get"}', 200, -32601),
     (b'{"jsonrpc":"2.0","id":1,"method":"initialize"}', 200, -32600),
     (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"2"}}', 200, -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}', 200, -32602),

@@ -294,23 +294,31 @@ class ClaudeCli:
             "tab_name": tab,
         }
         shown = asyncio.create_task(self.call("openDiff", arguments))
-        decided: Edit | None = None
-        done, _ = await asyncio.wait({shown, answer}, return_when=asyncio.FIRST_COMPLETED)
-        if answer not in done:
+        try:
+            decided = await self._decision(shown, answer, proposed)
             with contextlib.suppress(CallError):
-                decided = _answered_in_the_ide(await shown, proposed)
-        if decided is None:  # the question in the terminal stays
-            decided = Edit("written", proposed) if await answer else Edit("declined")
-        with contextlib.suppress(CallError):
-            await asyncio.gather(*(self.text("close_tab", {"tab_name": tab}) for _ in range(2)))
-        if decided.outcome == "written":
-            file.write_bytes(decided.text.encode())
-            with contextlib.suppress(CallError):
-                await self.text("getDiagnostics", {"uri": file.as_uri()})
-        if not shown.done():
+                await asyncio.gather(*(self.text("close_tab", {"tab_name": tab}) for _ in range(2)))
+            if decided.outcome == "written":
+                file.write_bytes(decided.text.encode())
+                with contextlib.suppress(CallError):
+                    await self.text("getDiagnostics", {"uri": file.as_uri()})
             await asyncio.wait({shown}, timeout=ANSWER_SECONDS)
             assert shown.done(), "openDiff was never answered, though its tab was closed"
-        return decided
+            return decided
+        finally:
+            shown.cancel()
+            await asyncio.gather(shown, return_exceptions=True)
+
+    async def _decision(
+        self, shown: "asyncio.Task[list[dict[str, Any]]]", terminal: "asyncio.Future[bool]", proposed: str
+    ) -> Edit:
+        await asyncio.wait({shown, terminal}, return_when=asyncio.FIRST_COMPLETED)
+        if not terminal.done():
+            with contextlib.suppress(CallError):
+                if (decided := _answered_in_the_ide(await shown, proposed)) is not None:
+                    return decided
+        # The question in the terminal stays.
+        return Edit("written", proposed) if await terminal else Edit("declined")
 
 
 def _answered_in_the_ide(content: list[dict[str, Any]], proposed: str) -> Edit | None:

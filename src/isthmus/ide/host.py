@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from isthmus.errors import IsthmusError
 from isthmus.ide.agent_server import AgentServer
+from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import ControlServer
+from isthmus.ide.custom_tools import load_tools
 from isthmus.ide.editor import Capability, Editor, EditorError
 from isthmus.ide.gemini.server import GeminiServer
 from isthmus.ide.options import CompanionOptions
@@ -84,12 +86,15 @@ class CompanionHost:
 
         Raises:
             CompanionError: it could not start; nothing is left behind.
+            CustomToolError: a file with custom tools cannot be used.
             EditorError: the editor was gone before it began.
         """
         options = self._options
         companion = Companion(self._editor, options, workspace_changed=self._workspace_changed.set)
+        for file in options.tool_files:
+            load_tools(file, companion.tools)
         folders = await companion.workspace_folders()
-        self._servers = servers = (GeminiServer(companion, self._keep),)
+        self._servers = servers = self._make_servers(companion)
         lives = LifeFile(data_directory() / "companions", self._editor.identity.name, folders)
         former = lives.take_over(fresh=options.fresh)
         try:
@@ -129,6 +134,16 @@ class CompanionHost:
             await asyncio.gather(*serving, *tasks, return_exceptions=True)
             await self._unset_terminals()
             await self._editor.aclose()
+
+    def _make_servers(self, companion: Companion) -> tuple[AgentServer, ...]:
+        makers: dict[str, Callable[[], AgentServer]] = {
+            "gemini": lambda: GeminiServer(companion, self._keep),
+            "claude": lambda: ClaudeServer(companion),
+        }
+        chosen = self._options.protocols
+        if not chosen or any(name not in makers for name in chosen):
+            raise CompanionError(f"protocols: expected one or more of {', '.join(makers)}, received {list(chosen)}")
+        return tuple(makers[name]() for name in chosen)
 
     def _keep(self) -> None:
         """Note what a next life needs."""

@@ -9,7 +9,7 @@ import pytest
 from isthmus.ide.claude.session import KEPT_DECISIONS, KEPT_MENTIONS, Session
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range, Selection
-from isthmus.ide.mcp_peer import Notified
+from isthmus.ide.mcp_peer import Notified, Tool
 from isthmus.ide.review import DiffReview
 
 _INITIALIZED = Notified("notifications/initialized", {})
@@ -152,7 +152,7 @@ def test_of_a_client_that_does_not_read_the_newest_mentions_are_kept() -> None:
 
 def test_changed_tools_are_told() -> None:
     session = _session()
-    session.tools_changed()
+    session.offer((Tool("mine", "Does it.", {"type": "object"}),))
     assert [message["method"] for message in _taken(session)] == ["notifications/tools/list_changed"]
 
 

@@ -96,8 +96,9 @@ class Session:
         self._mentions.append(mention)
         self.wake.set()
 
-    def tools_changed(self) -> None:
-        """Queue that tools/list is to be asked again."""
+    def offer(self, tools: Sequence[Tool]) -> None:
+        """Offer other tools than before, and queue that tools/list is to be asked again."""
+        self.peer.tools = tools
         self._are_tools_queued = True
         self.wake.set()
 

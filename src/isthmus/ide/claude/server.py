@@ -1,0 +1,184 @@
+"""The companion's server for spec 3 (Claude Code): socket, token, clients and lock file together.
+
+An :class:`~isthmus.ide.agent_server.AgentServer`. What goes over the wire is in the modules beside this one.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from isthmus.codec import JsonObject
+from isthmus.ide import loopback
+from isthmus.ide.claude.gate import Gate
+from isthmus.ide.claude.lock_file import LockFile, claude_variables
+from isthmus.ide.claude.session import Session
+from isthmus.ide.claude.tools import offered_tools
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import FileMentioned
+
+if TYPE_CHECKING:
+    import socket
+
+    from websockets.asyncio.server import ServerConnection
+    from websockets.http11 import Request, Response
+
+    from isthmus.ide.claude.websocket_server import AttachedClient
+
+LOWEST_PORT, HIGHEST_PORT = 10_000, 65_535
+PORT_ATTEMPTS = 100
+MAXIMUM_CLIENTS = 64
+SUBPROTOCOL = "mcp"
+HANDSHAKE_SECONDS = 10.0
+PING_SECONDS = 30.0
+"""Real CLIs send no pings; one that does not answer ours for as long again is gone."""
+CLOSE_SECONDS = 2.0
+KEPT_MENTION_SECONDS = 10.0
+"""A mention that no CLI heard waits so long for one."""
+
+
+class ClaudeServer:
+    """Lets Claude CLIs attach to a companion."""
+
+    def __init__(self, companion: Companion) -> None:
+        self._companion = companion
+        self._clients: set[AttachedClient] = set()
+        self._tools = offered_tools(companion)
+        self._left_at = -KEPT_MENTION_SECONDS
+        self._listening = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        """``claude``."""
+        return "claude"
+
+    @property
+    def port(self) -> int:
+        """See the port."""
+        return self._port
+
+    @property
+    def discovery_files(self) -> tuple[str, ...]:
+        """See the port."""
+        return (str(self._lock_file.path),)
+
+    async def start(self, former: JsonObject | None) -> bool:
+        """Bind the former port, with its token, else a random one with a new token."""
+        again = loopback.bound_again(former)
+        self._listener, self._token = again or (_bound_at_random(), str(uuid4()))
+        self._port = int(self._listener.getsockname()[1])
+        self._gate = Gate(self._token, self._port)
+        self._lock_file = LockFile(self._companion.editor.identity, self._port)
+        return again is not None
+
+    async def serve(self) -> None:
+        """See the port."""
+        from websockets.asyncio.server import serve
+
+        from isthmus.ide.claude import websocket_server
+
+        # At its finer levels the library logs the headers of requests: the token.
+        quiet = logging.getLogger("isthmus.websockets")
+        quiet.setLevel(logging.CRITICAL)
+        server = await serve(
+            self._attach,
+            sock=self._listener,
+            create_connection=websocket_server.BoundedConnection,
+            process_request=self._check,
+            select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
+            compression=None,
+            server_header=None,
+            open_timeout=HANDSHAKE_SECONDS,
+            ping_interval=PING_SECONDS,
+            ping_timeout=PING_SECONDS,
+            close_timeout=CLOSE_SECONDS,
+            max_size=websocket_server.MAXIMUM_MESSAGE_BYTES,
+            max_queue=(2, 0),
+            logger=quiet,
+        )
+        self._listening.set()
+        await self._stopping.wait()
+        await asyncio.gather(*(client.finish_calls() for client in self._clients), return_exceptions=True)
+        server.close()
+        await server.wait_closed()
+
+    async def listening(self) -> None:
+        """See the port."""
+        await self._listening.wait()
+
+    def announce(self, folders: Sequence[str]) -> None:
+        """See the port."""
+        self._lock_file.write(folders, self._token)
+
+    @property
+    def is_announced(self) -> bool:
+        """See the port."""
+        return self._lock_file.path.exists()
+
+    def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
+        """See the port."""
+        return claude_variables(self.port)
+
+    def life(self) -> JsonObject:
+        """Port and token: a CLI that comes back introduces itself anew."""
+        return {"port": self.port, "token": self._token}
+
+    async def housekeep(self) -> None:
+        """Tell of tools that came since; a client is gone with its connection."""
+        tools = offered_tools(self._companion)
+        if tools != self._tools:
+            self._tools = tools
+            for client in self._clients:
+                client.session.offer(tools)
+
+    def withdraw(self) -> None:
+        """See the port."""
+        self._lock_file.remove()
+
+    async def stop(self) -> None:
+        """Answer what waits, then close every connection as "going away"."""
+        self._stopping.set()
+
+    async def _attach(self, connection: "ServerConnection") -> None:
+        from isthmus.ide.claude.websocket_server import AttachedClient, BoundedConnection
+
+        assert isinstance(connection, BoundedConnection)  # noqa: S101 - by create_connection
+        session = Session(uuid4().hex, offered_tools(self._companion))
+        client = AttachedClient(self._companion, session, connection, self._missed_mentions)
+        self._clients.add(client)
+        try:
+            await client.run()
+        finally:
+            self._clients.discard(client)
+            self._left_at = time.monotonic()
+
+    def _missed_mentions(self) -> Sequence[FileMentioned]:
+        """What was mentioned while no CLI was there, a moment ago."""
+        if len(self._clients) > 1:
+            return ()
+        return self._companion.recent_mentions(min(KEPT_MENTION_SECONDS, time.monotonic() - self._left_at))
+
+    def _check(self, connection: "ServerConnection", request: "Request") -> "Response | None":
+        refusal = self._gate.check(request.headers.get_all)
+        if refusal is not None:
+            return connection.respond(refusal.status, refusal.text)
+        if len(self._clients) >= MAXIMUM_CLIENTS:
+            return connection.respond(503, f"Too many agents: {MAXIMUM_CLIENTS} are attached; end one first\n")
+        return None
+
+
+def _bound_at_random() -> "socket.socket":
+    """A socket on any free port of the range that real editors use.
+
+    Raises:
+        OSError: so many ports in a row were taken.
+    """
+    for _ in range(PORT_ATTEMPTS - 1):
+        with suppress(OSError):
+            return loopback.bound(LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT + 1))
+    return loopback.bound(LOWEST_PORT + secrets.randbelow(HIGHEST_PORT - LOWEST_PORT + 1))
