@@ -81,7 +81,8 @@ class CommandPrompt(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class EditorContext(InternalEvent):
-    """What the person's editor showed when a prompt was taken up, as text for the model. Not shown to clients."""
+    """What the person's editor told, as text for the model: what it showed when a prompt was taken up, and later what
+    it found wrong after edits. Not shown to clients."""
 
     text: str
 

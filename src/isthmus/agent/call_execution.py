@@ -6,11 +6,11 @@ it. Deliberately not here: which calls are made (:mod:`isthmus.agent.calls`).
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from isthmus.agent.approval import ApprovalMode, Policy
 from isthmus.agent.call_events import CANCELLED_CATEGORY, failed, refused
@@ -36,6 +36,8 @@ from isthmus.tools.base import LiveContent, ToolFailed, ToolItem, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 
 ABOUT_CHARACTERS = 80
+BeforeEdit: TypeAlias = Callable[[Path], Awaitable[None]]
+"""Told of a file that is about to be edited."""
 
 
 class CallExecution:
@@ -48,8 +50,10 @@ class CallExecution:
         parked: ParkedCalls,
         checkpoints: Checkpoints | None,
         open_model: ModelSource | None,
+        before_edit: BeforeEdit | None = None,
     ) -> None:
         self._session = session
+        self._before_edit = before_edit
         self._policy = policy
         self._parked = parked
         self._checkpoints = checkpoints
@@ -70,6 +74,8 @@ class CallExecution:
                     yield event
                 return
             yield Checkpoint(checkpoint_id, call.tool_call_id)
+        if self._before_edit is not None and edit is not None:
+            await self._before_edit(Path(edit.file_path))
         yield ToolCallUpdate(call)
         async with aclosing(self._follow(RunningCall(call, items, checkpoint_id))) as events:
             async for event in events:

@@ -38,7 +38,7 @@ from isthmus.agent.call_events import (
     refused,
     result_of,
 )
-from isthmus.agent.call_execution import CallExecution
+from isthmus.agent.call_execution import BeforeEdit, CallExecution
 from isthmus.agent.kept_approvals import SessionApprovals
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
@@ -105,6 +105,7 @@ class CallRunner:
         is_permitted: bool = False,
         asked_each_time: AskedEachTime | None = None,
         approvals: SessionApprovals | None = None,
+        before_edit: BeforeEdit | None = None,
     ) -> None:
         """``parked`` keeps calls that ask in the middle of their work, ``open_model`` is for those that ask a model.
 
@@ -113,13 +114,15 @@ class CallRunner:
         ``asked_each_time``: why a person is asked for each of these calls, whatever the policy allows.
 
         ``approvals``: what the person allowed for all sessions; None: nothing can be.
+
+        ``before_edit`` is told of each file that is about to be edited.
         """
         self._tools = tools
         self._options = options
         self._session = session
         policy = policy_for(options.policy, session.settings, options.settings_rule)
         self._parked = parked if parked is not None else ParkedCalls()
-        self._execution = CallExecution(session, policy, self._parked, checkpoints, open_model)
+        self._execution = CallExecution(session, policy, self._parked, checkpoints, open_model, before_edit)
         self._is_permitted = is_permitted
         self._asked_each_time = asked_each_time
         self._approvals = approvals

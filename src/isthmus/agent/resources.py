@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from isthmus.agent.editor_ports import EditDiagnostics, EditorControl
 from isthmus.agent.kept_approvals import KeptApprovals, SessionApprovals
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
@@ -43,6 +44,8 @@ class AgentResources:
     servers: ToolServers | None = None
     contents: ServerContents | None = None
     editor_context: ContextSource | None = None
+    editors: EditorControl | None = None
+    edit_diagnostics: EditDiagnostics | None = None
     home: Path | None = None
     checkpoints: Checkpoints | None = None
     tasks: TaskSource | None = None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.agent.call_events import failed_calls
+from isthmus.agent.call_execution import BeforeEdit
 from isthmus.agent.calls import CallRunner
 from isthmus.agent.context_keeping import ContextKeeper, still_too_long
 from isthmus.agent.context_size import context_window
@@ -136,6 +137,7 @@ class CodingAgent:
             parked=self.parked,
             open_model=self._resources.open_model,
             approvals=await self._resources.approvals_of(session.user, tools),
+            before_edit=self._before_edit(session),
         )
         keeper = ContextKeeper(session, self._options.compaction_share)
         if session.state is TaskState.SUBMITTED:
@@ -172,6 +174,10 @@ class CodingAgent:
             if (now := await self._resources.tools.renewed(_scope(session), tools)) is not tools:
                 tools, loading = now, ToolLoading(now, self._options.tool_search)
                 calls.renew(loading.tools, await self._resources.approvals_of(session.user, tools))
+            if (diagnostics := self._resources.edit_diagnostics) is not None:
+                news = await diagnostics.news(_scope(session))
+                if news is not None:
+                    yield session.apply(EditorContext(news))
             end: StateChange | None = None
             try:
                 async with aclosing(self._step(session, loading, keeper)) as step:
@@ -185,6 +191,10 @@ class CodingAgent:
             if end is not None:
                 yield session.apply(end)
                 return
+
+    def _before_edit(self, session: Session) -> BeforeEdit | None:
+        diagnostics = self._resources.edit_diagnostics
+        return partial(diagnostics.before_edit, _scope(session)) if diagnostics is not None else None
 
     async def _step(
         self, session: Session, loading: ToolLoading, keeper: ContextKeeper

@@ -11,17 +11,22 @@ from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
     from isthmus.ide.asked_review import Outcome
-    from isthmus.ide.peer import IdePeer
+    from isthmus.ide.editor import FileMentioned
+    from isthmus.ide.ide_client import IdeClient
 
 LOOK_AGAIN_SECONDS = 2.0
 """How long it is remembered that no editor was found."""
+CONTEXT_SECONDS = 1.0
+"""How long a turn waits for an editor that has to be asked what it shows."""
+MENTIONS = 20
+"""So many mentions of a person are kept for the next turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdeEditor:
-    """A connected companion as the agent's :class:`~isthmus.engine.editor_surface.EditorPeer`."""
+    """A connected IDE as the agent's :class:`~isthmus.engine.editor_surface.EditorPeer`."""
 
-    peer: "IdePeer"
+    peer: "IdeClient"
 
     @property
     def name(self) -> str:
@@ -31,7 +36,8 @@ class IdeEditor:
     async def review(self, path: Path, new_content: str) -> str | None:
         """Show the change there; the accepted content, or None for a rejection.
 
-        An editor that is gone is waited for: it may come back while the question is open.
+        An editor that is gone is waited for: it may come back while the question is open. Raises IsthmusError when
+        it ends the review without a decision: then the person decides elsewhere.
         """
         from isthmus.ide.review import Accepted, Closed, Rejected
 
@@ -45,12 +51,14 @@ class IdeEditor:
                 raise IsthmusError(f"the view was closed in {self.name} without an answer")
 
     async def _outcome(self, path: str, new_content: str) -> "Outcome":
-        from isthmus.ide.ide_client import IdeError
+        from isthmus.ide.ide_client import IdeError, UndecidedError
 
         while True:
             await self._back()
             try:
                 return await self.peer.open_diff(path, new_content)
+            except UndecidedError:
+                raise
             except IdeError:
                 if self.peer.can_review:
                     raise
@@ -66,29 +74,53 @@ class IdeEditor:
             unsubscribe()
 
 
+class Mentions:
+    """What the person sent from the editor for the next turn, the last ones, each once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[FileMentioned, None] = {}
+
+    def add(self, mentioned: "FileMentioned") -> None:
+        """Keep one; the oldest goes when there are too many."""
+        self._kept.pop(mentioned, None)
+        self._kept[mentioned] = None
+        while len(self._kept) > MENTIONS:
+            self._kept.pop(next(iter(self._kept)))
+
+    def take(self) -> "tuple[FileMentioned, ...]":
+        """Those that no turn has had."""
+        taken, self._kept = tuple(self._kept), {}
+        return taken
+
+
+async def shown_by(client: "IdeClient", mentions: Mentions) -> str | None:
+    """What an IDE shows, and what the person sent from there, for the model."""
+    from isthmus.ide.prompt_context import context_for_model
+
+    await client.refresh(CONTEXT_SECONDS)
+    return context_for_model(client.context(), mentions.take())
+
+
 class EditorDirectory:
     """Finds the editor of a workspace. ``environment`` is where the discovery variables are looked up."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._peers: dict[Path, IdePeer] = {}
+        self._peers: dict[Path, IdeClient] = {}
+        self._mentions: dict[Path, Mentions] = {}
         self._looked: dict[Path, float] = {}
+        self._disabled: set[Path] = set()
         self._lock = asyncio.Lock()
 
     async def find(self, workspace: Path) -> IdeEditor | None:
         """The editor that has the workspace open, or had it and may come back; None when it shows no diffs."""
-        peer = await self._peer(workspace)
+        peer = await self.client(workspace)
         return IdeEditor(peer) if peer is not None and (peer.can_review or not peer.connected) else None
 
     async def context(self, workspace: Path) -> str | None:
         """What that editor shows, for the model."""
-        peer = await self._peer(workspace)
-        context = peer.context() if peer is not None else None
-        if context is None:
-            return None
-        from isthmus.ide.prompt_context import context_for_model
-
-        return context_for_model(context)
+        peer = await self.client(workspace)
+        return await shown_by(peer, self._mentions[workspace]) if peer is not None else None
 
     def trust(self, workspace: Path) -> bool | None:
         """Whether the person trusts the workspace, as its editor says; None: it does not say, or none is known yet."""
@@ -97,26 +129,64 @@ class EditorDirectory:
         state = context.workspace_state if context is not None else None
         return state.is_trusted if state is not None else None
 
+    async def disable(self, workspace: Path) -> None:
+        """Use no editor for a workspace from now on, and leave the one that is used; what it shows is closed."""
+        self._disabled.add(workspace)
+        if (peer := self._peers.pop(workspace, None)) is not None:
+            await peer.aclose()
+
+    async def enable(self, workspace: Path) -> None:
+        """Use an editor again, and look for it at once, also where one is connected: a nearer one may have come."""
+        self._disabled.discard(workspace)
+        self._looked.pop(workspace, None)
+        peer = self._peers.get(workspace)
+        if peer is not None and not peer.connected:
+            del self._peers[workspace]
+            await peer.aclose()
+        await self.client(workspace)
+
+    async def status(self, workspace: Path) -> str:
+        """How it stands with the editor of a workspace, for the person."""
+        from isthmus.cli.editor_status import DISABLED, connected_status, not_found_status
+        from isthmus.ide.connecting import find_candidates
+
+        if workspace in self._disabled:
+            return DISABLED
+        if (peer := await self.client(workspace)) is not None:
+            return await connected_status(peer, workspace)
+        candidates = await asyncio.to_thread(find_candidates, workspace, self._environment)
+        return not_found_status(candidates, workspace)
+
     async def aclose(self) -> None:
         """Close every connection, and the views that are open."""
         await asyncio.gather(*(peer.aclose() for peer in self._peers.values()), return_exceptions=True)
 
-    async def _peer(self, workspace: Path) -> "IdePeer | None":
-        from isthmus.ide.gemini.finding import find_companions
-
+    async def client(self, workspace: Path) -> "IdeClient | None":
+        """The connection to the editor that has the workspace open, made when there is none yet."""
         async with self._lock:
+            if workspace in self._disabled:
+                return None
             if (known := self._peers.get(workspace)) is not None:
                 return known
             if time.monotonic() - self._looked.get(workspace, -LOOK_AGAIN_SECONDS) < LOOK_AGAIN_SECONDS:
                 return None
-            self._looked[workspace] = time.monotonic()
-            if not (await asyncio.to_thread(find_companions, workspace, self._environment)).companions:
-                return None
-            # Loaded only when there is one: mostly there is none, and without a person every start counts.
-            from isthmus.ide.peer import connect_companion
+            return await self._connect(workspace)
 
-            found = await connect_companion(workspace, self._environment)
+    async def _connect(self, workspace: Path) -> "IdeClient | None":
+        # Loaded only when there is one: mostly there is none, and without a person every start counts.
+        from isthmus.ide.connecting import connect_ide, find_candidates
+        from isthmus.ide.ide_client import IdeError
+
+        self._looked[workspace] = time.monotonic()
+        candidates = await asyncio.to_thread(find_candidates, workspace, self._environment)
+        if not candidates:
+            return None
+        try:
+            found = await connect_ide(workspace, self._environment, candidates)
+        except IdeError:
             self._looked[workspace] = time.monotonic()
-            if found is not None:
-                self._peers[workspace] = found
-            return found
+            return None
+        self._peers[workspace] = found
+        mentions = self._mentions.setdefault(workspace, Mentions())
+        found.on_mention(mentions.add)
+        return found

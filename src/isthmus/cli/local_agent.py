@@ -15,6 +15,7 @@ from isthmus.agent.tool_loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.agent.turn import CodingAgent
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.approvals_file import ApprovalsFile
+from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.cli.editors import EditorDirectory
 from isthmus.cli.models import ModelDirectory
 from isthmus.cli.options import Setup
@@ -102,12 +103,20 @@ async def local_agent(
     trusts = trust_of(local_editors, Path.home())
     mcp = _mcp_host(setup, use, trusts, local_editors)
     editors = SessionEditors(local_editors, use.why_not, settings_of, user_of)
+    diagnostics = EditDiagnosticsOfIde(editors.client)
+
+    def task_ended(task_id: str) -> None:
+        editors.task_ended(task_id)
+        diagnostics.task_ended(task_id)
+
     resources = AgentResources(
         open_model=model.open,
         tools=mcp,
         servers=mcp,
         contents=HostContents(mcp),
         editor_context=editors.context,
+        editors=editors,
+        edit_diagnostics=diagnostics,
         home=Path.home() / ".gemini",
         checkpoints=checkpoints,
         tasks=tasks_of,
@@ -124,7 +133,7 @@ async def local_agent(
             takes_over=takes_over,
             maximum_size=setup.journal_maximum_size,
             delete_files=files.delete,
-            on_task_end=editors.task_ended,
+            on_task_end=task_ended,
             check_settings=_settings_check(setup, options.settings_rule, mcp, model),
         ),
     )

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.cli.editors import EditorDirectory, IdeEditor
+from isthmus.cli.editors import EditorDirectory, IdeEditor, Mentions, shown_by
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.questions import QuestionOpened
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:
+    from isthmus.ide.ide_client import IdeClient
     from isthmus.ide.peer import IdePeer
 
 WhyNot: TypeAlias = Callable[[str, str], str | None]
@@ -26,6 +27,10 @@ SettingsOf: TypeAlias = Callable[[str], Awaitable[AgentSettings | None]]
 OTHER_SECONDS = 60.0
 """How long it is remembered that an endpoint is no editor's, or cannot be reached."""
 OTHERS = 1000
+_NO_EDITOR = (
+    "This session has no editor. Those on this machine are for the sessions of the person at it, unless the agent was "
+    "started with --no-ide; a client names its own in its settings: the MCP endpoint of an IDE companion (mcp_servers)."
+)
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +56,12 @@ class SessionEditors:
         self._peers: dict[str, dict[str, asyncio.Task[IdePeer | None]]] = {}
         self._others: dict[tuple[str, ...], float] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._disabled: set[str] = set()
 
     async def find(self, question: QuestionOpened) -> IdeEditor | None:
         """The editor that shows the diff of a question; None when there is none that can."""
+        if question.context_id in self._disabled:
+            return None
         settings = question.settings or await self._settings_of(question.task_id)
         servers = settings.mcp_servers if settings is not None else ()
         if (peer := await self._named(question.task_id, servers)) is not None:
@@ -64,16 +72,54 @@ class SessionEditors:
 
     async def context(self, scope: ToolScope) -> str | None:
         """What the session's editor shows, for the model."""
-        if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
-            context = peer.context()
-            if context is None:
-                return None
-            from isthmus.ide.prompt_context import context_for_model
-
-            return context_for_model(context)
-        if self._local is None or await self._user_of(scope.task_id):
+        if scope.context_id in self._disabled:
             return None
-        return await self._local.context(scope.workspace)
+        if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
+            return await shown_by(peer, Mentions())
+        local = await self._local_of(scope)
+        return await local.context(scope.workspace) if local is not None else None
+
+    async def client(self, scope: ToolScope) -> "IdeClient | None":
+        """The IDE of a session; None when it has none, or uses none."""
+        if scope.context_id in self._disabled:
+            return None
+        if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
+            return peer
+        local = await self._local_of(scope)
+        return await local.client(scope.workspace) if local is not None else None
+
+    async def status(self, scope: ToolScope) -> str:
+        """See :meth:`isthmus.agent.editor_ports.EditorControl.status`."""
+        from isthmus.cli.editor_status import DISABLED, connected_status
+
+        if scope.context_id in self._disabled:
+            return DISABLED
+        if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
+            return await connected_status(peer, scope.workspace)
+        local = await self._local_of(scope)
+        return await local.status(scope.workspace) if local is not None else _NO_EDITOR
+
+    async def enable(self, scope: ToolScope) -> str:
+        """See :meth:`isthmus.agent.editor_ports.EditorControl.enable`."""
+        self._disabled.discard(scope.context_id)
+        self._others.clear()
+        if (local := await self._local_of(scope)) is not None:
+            await local.enable(scope.workspace)
+        return await self.status(scope)
+
+    async def disable(self, scope: ToolScope) -> str:
+        """See :meth:`isthmus.agent.editor_ports.EditorControl.disable`: of the workspace here, else of the session."""
+        named = await self._named(scope.task_id, scope.mcp_servers)
+        if named is None and (local := await self._local_of(scope)) is not None:
+            await local.disable(scope.workspace)
+        else:
+            self._disabled.add(scope.context_id)
+            self.task_ended(scope.task_id)
+        return "Your editor is not used any more. /ide enable uses it again."
+
+    async def _local_of(self, scope: ToolScope) -> EditorDirectory | None:
+        """Where the editors of this machine are, for a task of the local person."""
+        return None if self._local is None or await self._user_of(scope.task_id) else self._local
 
     def task_ended(self, task_id: str) -> None:
         """Leave the editors that a task has named."""

@@ -1,6 +1,6 @@
 """The slash commands that are built in. A new one: copy ``about.py``, and list it here."""
 
-from isthmus.agent.commands import about, compress, helping, init, mcp, memory, model, restore, stats, tasks, tools
+from isthmus.agent.commands import about, compress, helping, ide, init, mcp, memory, model, restore, stats, tasks, tools
 from isthmus.agent.commands.base import CommandNode
 
 BUILT_IN: tuple[CommandNode, ...] = (
@@ -9,6 +9,7 @@ BUILT_IN: tuple[CommandNode, ...] = (
     model.COMMAND,
     tools.COMMAND,
     mcp.COMMAND,
+    ide.COMMAND,
     memory.COMMAND,
     init.COMMAND,
     compress.COMMAND,

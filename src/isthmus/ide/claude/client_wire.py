@@ -242,6 +242,12 @@ def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_plain(path) for path in paths if path is not None and PurePath(path).is_absolute()))
 
 
+def trust_of(outcome: ToolOutcome) -> bool | None:
+    """Whether the person trusts the workspace: what our own companion adds to getWorkspaceFolders' result."""
+    said = _object(json_of(outcome)).get("isTrusted")
+    return said if isinstance(said, bool) else None
+
+
 def diagnostics_of(outcome: ToolOutcome, *, limit: int = _MAXIMUM_DIAGNOSTICS) -> tuple[Diagnostic, ...]:
     """What getDiagnostics returned, in the documented form (by file, 0-based) or claudecode.nvim's (one item each).
 

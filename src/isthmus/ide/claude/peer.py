@@ -31,6 +31,7 @@ from isthmus.ide.claude.client_wire import (
     selection_of,
     tabs_of,
     tool_name,
+    trust_of,
 )
 from isthmus.ide.claude.connection import CallFailedError, Connection, LostError
 from isthmus.ide.claude.finding import find_ides
@@ -126,6 +127,7 @@ class ClaudePeer(Link):
                 if tabs is not None:
                     self._seen.listed(tabs, time.time())
                     self._has_context = True
+            await self.workspace_folders()
         if self.context() != before:
             self._notify()
 
@@ -270,7 +272,9 @@ class ClaudePeer(Link):
         connection = await self._ready(self._deadlines.connect)
         if tool_name("getWorkspaceFolders", connection.tools) in connection.tools:
             with contextlib.suppress(IdeError):
-                if folders := folders_of(await self._call("getWorkspaceFolders", {})):
+                told = await self._call("getWorkspaceFolders", {})
+                self._seen.is_trusted = trust_of(told)
+                if folders := folders_of(told):
                     return folders
         return self._folders
 

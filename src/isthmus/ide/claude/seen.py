@@ -25,6 +25,8 @@ class SeenFiles:
         self._focused_at: dict[str, float] = {}
         self._active: str | None = None
         self._is_listed = False
+        self.is_trusted: bool | None = None
+        """Whether the person trusts the workspace; None: the IDE does not say."""
 
     def selected(self, told: SelectionTold, now: float) -> None:
         """The person is at this place; a file that does not exist is not looked at."""
@@ -63,7 +65,7 @@ class SeenFiles:
     def context(self) -> IdeContext:
         """In the form, and with the limits, of spec 1."""
         tracker = ContextTracker(self._exists)
-        tracker.update(self.open_files())
+        tracker.update(self.open_files(), self.is_trusted)
         return ide_context(tracker.latest)
 
     def label_of(self, path: str) -> str | None:

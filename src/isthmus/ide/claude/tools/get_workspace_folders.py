@@ -16,4 +16,6 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     """Those that the person named for the companion, else the editor's."""
     folders = await companion.workspace_folders()
     named = [{"name": PurePath(path).name or path, "uri": file_uri(path), "path": path} for path in folders]
-    return json_result({"success": True, "folders": named, "rootPath": folders[0]})
+    # Beyond the document, for our own agent: whether the person trusts what lies there.
+    trust = {} if companion.is_trusted is None else {"isTrusted": companion.is_trusted}
+    return json_result({"success": True, "folders": named, "rootPath": folders[0], **trust})

@@ -1,0 +1,121 @@
+"""Tells the model what its edits broke, as the person's editor sees it: what is new after them, and nothing else.
+
+Only while an IDE is connected that tells diagnostics; every wait is short. What the texts say is
+:mod:`isthmus.ide.new_diagnostics`'s business.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from isthmus.tools.base import ToolScope
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from isthmus.ide.editor import Diagnostic
+    from isthmus.ide.ide_client import IdeClient
+    from isthmus.ide.new_diagnostics import Identity
+
+ClientOf: TypeAlias = Callable[[ToolScope], Awaitable["IdeClient | None"]]
+
+ASK_SECONDS: Final = 1.0
+"""How long one question to the editor may take."""
+TASKS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """In seconds. ``look``: how long the editor may take to look at an edited file; ``settle``: how long to wait for
+    the rest once something changed; ``pause``: between two questions."""
+
+    look: float = 1.0
+    settle: float = 0.2
+    pause: float = 0.1
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Of one task: what was known before its last edits; whether there was an edit that was not looked at."""
+
+    known: "Counter[Identity]"
+    is_pending: bool = True
+
+
+class EditDiagnosticsOfIde:
+    """An :class:`~isthmus.agent.editor_ports.EditDiagnostics` over the IDE of a session."""
+
+    def __init__(self, client_of: ClientOf, patience: Patience = Patience()) -> None:
+        self._client_of = client_of
+        self._patience = patience
+        self._watches: dict[str, _Watch] = {}
+
+    async def before_edit(self, scope: ToolScope, path: Path) -> None:
+        """See :meth:`EditDiagnostics.before_edit`; what is already watched for stays news until it is told."""
+        watch = self._watches.get(scope.task_id)
+        if watch is not None and watch.is_pending:
+            return
+        found = await self._ask(scope)
+        if found is None:
+            self._watches.pop(scope.task_id, None)
+            return
+        from isthmus.ide.new_diagnostics import identities
+
+        if len(self._watches) >= TASKS:
+            self._watches.pop(next(iter(self._watches)))
+        known = identities(found)
+        if watch is not None:
+            # What came late, after the last edits, was not told yet.
+            known = known & watch.known
+        self._watches[scope.task_id] = _Watch(known)
+
+    async def news(self, scope: ToolScope) -> str | None:
+        """See :meth:`EditDiagnostics.news`; waits once after edits, and later only asks."""
+        watch = self._watches.get(scope.task_id)
+        if watch is None:
+            return None
+        from isthmus.ide.new_diagnostics import diagnostics_for_model, identities, new_diagnostics
+
+        found = await (self._after_edit(scope, watch) if watch.is_pending else self._ask(scope))
+        watch.is_pending = False
+        if found is None:
+            return None
+        new = new_diagnostics(watch.known, found)
+        watch.known = identities(found)
+        return diagnostics_for_model(new, scope.workspace)
+
+    def task_ended(self, task_id: str) -> None:
+        """Nothing more of a task is asked."""
+        self._watches.pop(task_id, None)
+
+    async def _after_edit(self, scope: ToolScope, watch: _Watch) -> "tuple[Diagnostic, ...] | None":
+        """Ask until something is other than before the edit, for a moment."""
+        from isthmus.ide.new_diagnostics import identities
+
+        end = time.monotonic() + self._patience.look
+        while True:
+            found = await self._ask(scope)
+            if found is None:
+                return None
+            if identities(found) != watch.known:
+                await asyncio.sleep(self._patience.settle)
+                return await self._ask(scope)
+            if time.monotonic() >= end:
+                return found
+            await asyncio.sleep(self._patience.pause)
+
+    async def _ask(self, scope: ToolScope) -> "tuple[Diagnostic, ...] | None":
+        from isthmus.ide.editor import Capability
+        from isthmus.ide.ide_client import IdeError
+
+        client = await self._client_of(scope)
+        if client is None or not client.connected or Capability.DIAGNOSTICS not in client.offers:
+            return None
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                return await client.diagnostics()
+        except (IdeError, TimeoutError):
+            return None

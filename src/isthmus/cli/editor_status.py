@@ -1,0 +1,72 @@
+"""What ``/ide status`` says: which editor it is, what it can be asked, what to do when there is none. Texts only."""
+
+from pathlib import Path
+
+from isthmus.ide.connecting import Candidates
+from isthmus.ide.editor import Capability
+from isthmus.ide.ide_client import IdeClient, IdeError
+
+DISABLED = "Your editor is not used for this workspace: /ide disable switched it off. /ide enable uses it again."
+MAXIMUM_REJECTED = 10
+_WORDS = {
+    Capability.DIFF: "reviews of edits",
+    Capability.SELECTION: "open files and selection",
+    Capability.DIAGNOSTICS: "diagnostics",
+    Capability.OPEN: "opening files",
+    Capability.CLOSE: "closing files",
+    Capability.DIRTY: "unsaved changes",
+    Capability.SAVE: "saving",
+    Capability.EXECUTE: "running code in a notebook",
+}
+_HOW_TO_START = (
+    "Open the folder in an editor with an agent extension (VS Code with the Claude Code or the Gemini CLI companion "
+    "extension, Neovim with claudecode.nvim), or run `isthmus companion` for Neovim, Emacs, Jupyter or any editor. "
+    "Then /ide enable. `isthmus ide status` lists every editor that announces itself."
+)
+
+
+async def connected_status(client: IdeClient, workspace: Path) -> str:
+    """Of an editor that is, or was, connected to."""
+    if not client.connected:
+        problem = client.problem or "no reason is known"
+        return (
+            f"{client.ide_name} is not connected ({problem}). It is looked for all the time; /ide enable looks for "
+            "another one now, /ide disable goes on without."
+        )
+    try:
+        folders = await client.workspace_folders()
+    except IdeError:
+        folders = ()
+    offered = ", ".join(word for capability, word in _WORDS.items() if capability in client.offers)
+    process = f", process {client.pid}" if client.pid else ""
+    lines = [
+        f"Connected to {client.ide_name} ({client.protocol} protocol{process}).",
+        f"Folders: {', '.join(folders) or workspace}",
+        f"It offers: {offered}",
+    ]
+    if not client.can_review:
+        lines.append("Edits are reviewed here only: it shows no diffs. Its settings may have them switched off.")
+    context = client.context()
+    files = (context.workspace_state.open_files if context and context.workspace_state else None) or ()
+    active = context.active_file if context else None
+    if files:
+        selected = ", with selected text" if active and active.selected_text else ""
+        lines.append(f"Open files: {len(files)}" + (f"; you are in {active.path}{selected}" if active else ""))
+    if client.problem:
+        lines.append(f"Last problem: {client.problem}")
+    return "\n".join(lines)
+
+
+def not_found_status(candidates: Candidates, workspace: Path) -> str:
+    """Where no editor is connected to."""
+    if candidates:
+        named = [*(each.source for each in candidates.ides), *(each.source for each in candidates.companions)]
+        return (
+            f"An editor announces itself for {workspace}, but does not answer: {', '.join(named[:MAXIMUM_REJECTED])}. "
+            "Restart its extension or companion, then /ide enable."
+        )
+    lines = [f"No editor has {workspace} open that speaks to agents."]
+    lines += [f"- {rejected.source}: {rejected.reason}" for rejected in candidates.rejected[:MAXIMUM_REJECTED]]
+    if len(candidates.rejected) > MAXIMUM_REJECTED:
+        lines.append(f"- and {len(candidates.rejected) - MAXIMUM_REJECTED} more")
+    return "\n".join((*lines, _HOW_TO_START))
