@@ -1,7 +1,6 @@
 """``isthmus companion``: serve an editor to agent CLIs; ``isthmus companion exec``: run an agent CLI beside it."""
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +9,16 @@ import click
 
 from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.place import parse_place
+from isthmus.cli.serving_editor import serve_editor
 
 if TYPE_CHECKING:
     from isthmus.ide.control_client import RunningCompanion
     from isthmus.ide.editor import Editor
-    from isthmus.ide.host import Ready
     from isthmus.ide.options import CompanionOptions
 
 START_SECONDS = 15.0
+PROTOCOLS = ("gemini", "claude")
+"""What agents speak: Gemini CLI and its relatives, Claude Code."""
 
 _EDITOR_HELP = "The editor to serve. Default: nvim with --address or in a Neovim terminal ($NVIM), else headless."
 _STDIO_HELP = " stdio: an editor whose plugin started this and speaks over standard input and output."
@@ -51,6 +52,13 @@ _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default
 @click.option(
     "--tools", "tool_files", metavar="FILE.py", multiple=True, help="Offer agents the tools that this file declares."
 )
+@click.option(
+    "--protocol",
+    "protocols",
+    type=click.Choice(PROTOCOLS),
+    multiple=True,
+    help="Serve only agents of this kind. Default: all. Of use where another extension serves the others.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 @click.option("--until-exit-of", type=int, metavar="PID", hidden=True)
 @click.pass_context
@@ -67,6 +75,7 @@ def command(
     no_diff: bool,
     is_trusted: bool | None,
     tool_files: tuple[str, ...],
+    protocols: tuple[str, ...],
     as_json: bool,
     until_exit_of: int | None,
 ) -> None:
@@ -98,6 +107,7 @@ def command(
         share_selection=not no_selection,
         show_diffs=not no_diff,
         tool_files=tool_files,
+        protocols=tuple(dict.fromkeys(protocols)) or PROTOCOLS,
     )
     asyncio.run(_run(name, opened, address, options, as_json))
 
@@ -105,20 +115,12 @@ def command(
 async def _run(
     name: str, opened: tuple[str, ...], address: str | None, options: "CompanionOptions", as_json: bool
 ) -> None:
-    import asyncio
-
-    from isthmus.ide.host import CompanionHost
-
     editor = await _editor(name, options.folders, address)
     try:
         for place in opened:
             path, at = parse_place(place, options.folders)
             await editor.open_file(path, at)
-        host = CompanionHost(editor, options)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, host.stop)
-        await host.run(lambda ready: _say_ready(ready, editor, name, as_json))
+        await serve_editor(editor, name, options, as_json=as_json)
     finally:
         await editor.aclose()
 
@@ -137,47 +139,6 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None) -> "
     from isthmus.editors.headless import HeadlessEditor
 
     return HeadlessEditor(folders)
-
-
-def _say_ready(ready: "Ready", editor: "Editor", name: str, as_json: bool) -> None:
-    if name == "stdio":
-        _announce(ready, editor)  # standard output is the plugin's; the line below goes to standard error
-    if as_json:
-        import json
-
-        line = json.dumps(
-            {
-                "port": ready.port,
-                "discovery_file": ready.discovery_file,
-                "workspace_folders": list(ready.workspace_folders),
-                "servers": {
-                    server.name: {"port": server.port, "discovery_files": list(server.discovery_files)}
-                    for server in ready.servers
-                },
-                "editor": name,
-                "pid": os.getpid(),
-            }
-        )
-    else:
-        folders = os.pathsep.join(ready.workspace_folders)
-        again = ", taken over from before" if ready.taken_over else ""
-        line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
-    try:
-        print(line, flush=True)
-    except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
-        sink = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(sink, sys.stdout.fileno())
-        os.close(sink)
-
-
-def _announce(ready: "Ready", editor: "Editor") -> None:
-    from isthmus.editors.stdio import StdioEditor
-    from isthmus.ide.terminal_environment import terminal_environment
-
-    if isinstance(editor, StdioEditor):
-        own = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}
-        files = [file for server in ready.servers for file in server.discovery_files]
-        editor.announce(terminal_environment(ready.variables, own), files)
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

@@ -1,0 +1,119 @@
+"""``isthmus bridge``: let agents that speak one protocol work in an editor whose extension speaks only the other."""
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from isthmus.cli.serving_editor import serve_editor
+from isthmus.errors import IsthmusError
+
+if TYPE_CHECKING:
+    from isthmus.ide.connecting import Candidates
+    from isthmus.ide.options import CompanionOptions
+
+KINDS = {"claude": "Claude Code's", "gemini": "Gemini CLI's"}
+"""The protocols by the name of their server, as a person calls them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """An IDE that has announced itself in one of the protocols."""
+
+    kind: str
+    name: str
+    pid: int | None
+
+
+@click.command("bridge", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--workspace", metavar="DIR", default=".", help="A folder that the IDE has open. Default: this one.")
+@click.option(
+    "--from",
+    "kind",
+    type=click.Choice(list(KINDS)),
+    help="Use the IDE that speaks this protocol. Needed only where there are IDEs of both kinds.",
+)
+@click.option("--fresh", is_flag=True, help="Never take over port and token of a bridge that stopped a moment ago.")
+@click.option("--no-context", is_flag=True, help="Tell agents nothing of what you have open.")
+@click.option("--no-selection", is_flag=True, help="Tell agents which files are open, but not what you select.")
+@click.option("--no-diff", is_flag=True, help="Show no reviews in the IDE: agents ask in their own terminals.")
+@click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
+def command(
+    workspace: str, kind: str | None, fresh: bool, no_context: bool, no_selection: bool, no_diff: bool, as_json: bool
+) -> None:
+    """Let every agent CLI use an IDE extension that was made for one of them.
+
+    Run it beside an editor that has, say, an extension for Claude Code: Gemini CLI and Qwen Code then see its open
+    files and selection, and their edits are reviewed there. And the other way round. Ends with the editor, or with
+    Ctrl-C.
+
+    \b
+    isthmus bridge
+    """
+    from isthmus.ide.options import CompanionOptions
+
+    folder = os.path.realpath(workspace)
+    if not Path(folder).is_dir():
+        raise click.UsageError(f"--workspace: {workspace} is no folder; expected an existing one")
+    options = CompanionOptions(
+        fresh=fresh, share_context=not no_context, share_selection=not no_selection, show_diffs=not no_diff
+    )
+    asyncio.run(_run(Path(folder), kind, options, as_json=as_json))
+
+
+async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *, as_json: bool) -> None:
+    from isthmus.editors.remote import RemoteEditor
+    from isthmus.ide.connecting import connect_ide, find_candidates
+
+    candidates = await asyncio.to_thread(find_candidates, workspace, os.environ)
+    chosen = choose(_announced(candidates), kind)
+    only = replace(candidates, companions=()) if chosen.kind == "claude" else replace(candidates, ides=())
+    client = await connect_ide(workspace, os.environ, only)
+    editor = RemoteEditor(client, _tell)
+    try:
+        lacking = tuple(each for each in KINDS if each != chosen.kind)
+        await serve_editor(editor, f"{client.ide_name}, bridged", replace(options, protocols=lacking), as_json=as_json)
+    finally:
+        await editor.aclose()
+
+
+def choose(announced: "tuple[Announced, ...]", kind: str | None) -> Announced:
+    """The IDE to bridge: the best one of ``kind``, or of the only kind there is; ``announced`` is best first by kind.
+
+    Raises:
+        IsthmusError: there is none, there are both kinds, or it speaks every protocol by itself.
+    """
+    if not announced:
+        raise IsthmusError(
+            "no IDE has this folder open with an extension for agents; start it there (`isthmus doctor` says what was "
+            "found), or serve an editor directly with `isthmus companion`"
+        )
+    of_kind = {each: [ide for ide in announced if ide.kind == each] for each in KINDS}
+    both = [ide for ide in of_kind["claude"] if ide.pid and any(ide.pid == other.pid for other in of_kind["gemini"])]
+    if (kind is None and both) or (
+        kind is not None and of_kind[kind] and of_kind[kind][0].pid in {i.pid for i in both}
+    ):
+        raise IsthmusError(f"{both[0].name} (process {both[0].pid}) speaks every protocol already; nothing to bridge")
+    if kind is None:
+        if all(of_kind.values()):
+            names = "; ".join(f"--from {each}: {found[0].name}" for each, found in of_kind.items())
+            raise IsthmusError(f"there are IDEs of both kinds here; say which one is meant: {names}")
+        kind = next(each for each, found in of_kind.items() if found)
+    if not of_kind[kind]:
+        names = ", ".join(sorted({f"{ide.name} ({KINDS[ide.kind]} protocol)" for ide in announced}))
+        raise IsthmusError(f"no IDE here speaks {KINDS[kind]} protocol; there is {names}")
+    return of_kind[kind][0]
+
+
+def _announced(candidates: "Candidates") -> tuple[Announced, ...]:
+    ides = [Announced("claude", ide.ide_name, ide.pid) for ide in candidates.ides]
+    companions = [Announced("gemini", found.display_name, found.pid) for found in candidates.companions]
+    return (*ides, *companions)
+
+
+def _tell(text: str) -> None:
+    print(f"isthmus bridge: {text}", file=sys.stderr, flush=True)

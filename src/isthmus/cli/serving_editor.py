@@ -1,0 +1,67 @@
+"""Runs a companion around an editor until a signal or the editor ends it, and prints the line that says it is ready."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isthmus.ide.editor import Editor
+    from isthmus.ide.host import Ready
+    from isthmus.ide.options import CompanionOptions
+
+
+async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions", *, as_json: bool) -> None:
+    """``name`` is what the command line calls the editor. Whoever made the editor closes it.
+
+    Raises:
+        CompanionError: it could not start.
+    """
+    from isthmus.ide.host import CompanionHost
+
+    host = CompanionHost(editor, options)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, host.stop)
+    await host.run(lambda ready: _say_ready(ready, editor, name, as_json=as_json))
+
+
+def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) -> None:
+    if name == "stdio":
+        _announce(ready, editor)  # standard output is the plugin's; the line below goes to standard error
+    if as_json:
+        line = json.dumps(
+            {
+                "port": ready.port,
+                "discovery_file": ready.discovery_file,
+                "workspace_folders": list(ready.workspace_folders),
+                "servers": {
+                    server.name: {"port": server.port, "discovery_files": list(server.discovery_files)}
+                    for server in ready.servers
+                },
+                "editor": name,
+                "pid": os.getpid(),
+            }
+        )
+    else:
+        folders = os.pathsep.join(ready.workspace_folders)
+        again = ", taken over from before" if ready.taken_over else ""
+        line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
+    try:
+        print(line, flush=True)
+    except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, sys.stdout.fileno())
+        os.close(sink)
+
+
+def _announce(ready: "Ready", editor: "Editor") -> None:
+    from isthmus.editors.stdio import StdioEditor
+    from isthmus.ide.terminal_environment import terminal_environment
+
+    if isinstance(editor, StdioEditor):
+        own = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}
+        files = [file for server in ready.servers for file in server.discovery_files]
+        editor.announce(terminal_environment(ready.variables, own), files)
