@@ -279,7 +279,8 @@ def decode_answer(value: object) -> bool:
 
 def with_form_of(original: str, text: str) -> str:
     r"""A text of an editor that knows only ``\n``, with the newlines and the byte order mark of the original."""
-    if original.removeprefix(_MARK).replace("\r\n", "\n") == text.removeprefix(_MARK):
+    seen = original.replace("\r\n", "\n")
+    if text in (seen, seen.removeprefix(_MARK)):
         return original
     mark = _MARK if original.startswith(_MARK) else ""
     return mark + with_newlines_of(original.removeprefix(_MARK), text.removeprefix(_MARK))
