@@ -219,6 +219,10 @@ class Companion:
         """Whether the client of a review would hear of a decision right now."""
         return self._desk.is_heard(review)
 
+    def is_visible(self, review: DiffReview) -> bool:
+        """Whether the person can see a review; else it waits for its turn, or has ended."""
+        return self._desk.is_visible(review)
+
     # The person, from another terminal.
 
     async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:

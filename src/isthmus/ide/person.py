@@ -179,7 +179,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
         raise CommandError(f"no diff is open for {path}; open diffs: {waiting}")
     # The one that the person sees: two agents that propose the same file are answered in the order they asked. One that
     # is gone, perhaps for ever, does not stand in the way of one that waits.
-    return min(found, key=lambda review: (not companion.is_heard(review), not companion.reviews.is_shown(review.id)))
+    return min(found, key=lambda review: (not companion.is_heard(review), not companion.is_visible(review)))
 
 
 def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
@@ -193,7 +193,7 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
         "id": review.id,
         "file": review.file_path,
         "agent": review.title,
-        "shown": companion.reviews.is_shown(review.id),
+        "shown": companion.is_visible(review),
     }
     if whole:
         shown["new_content"] = review.proposed

@@ -9,15 +9,14 @@ what it leads to is.
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
+from isthmus.ide.file_stamp import FileStamp
 from isthmus.ignore import IgnoreFile, IgnoreScope, read_ignore_file
 
 IGNORE_FILES: Final = (".geminiignore", ".aiexclude")
 MAXIMUM_KNOWN = 4096
 """Folders whose ignore files are remembered; over it all are read anew."""
-
-Stamp: TypeAlias = tuple[int, int, int] | None
 
 
 class HiddenFiles:
@@ -28,7 +27,7 @@ class HiddenFiles:
 
     def __init__(self, folders: Sequence[str] = ()) -> None:
         self.folders: tuple[str, ...] = tuple(folders)
-        self._known: dict[str, tuple[Stamp, IgnoreFile | None]] = {}
+        self._known: dict[str, tuple[FileStamp | None, IgnoreFile | None]] = {}
 
     def hides(self, path: str) -> bool:
         """Whether agents must not hear of the file with this absolute path; it need not exist."""
@@ -63,7 +62,7 @@ class HiddenFiles:
         return False
 
     def _rules(self, path: str) -> IgnoreFile | None:
-        stamp = _stamp(path)
+        stamp = FileStamp.of(path)
         known = self._known.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
@@ -80,11 +79,3 @@ def _has_hidden_name(path: str) -> bool:
 
 def _is_hidden_name(name: str) -> bool:
     return name.casefold().startswith(".env")
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - often
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

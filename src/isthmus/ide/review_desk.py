@@ -13,12 +13,12 @@ from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 from uuid import uuid4
 
 from isthmus.files import require_regular
 from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
+from isthmus.ide.file_stamp import FileStamp, wait_until_written
 from isthmus.ide.kept_text import KeptTexts
 from isthmus.ide.review import Accepted, Closed, DiffReview, ReviewTable
 
@@ -30,11 +30,8 @@ KEPT_CHARACTERS = 16 * 1024 * 1024
 DECISION_WAIT_SECONDS = 1.0
 SETTLE_SECONDS = 1.0
 """An agent whose edit was accepted writes the file within this, or does not keep the next review waiting."""
-SETTLE_POLL_SECONDS = 0.02
 LEAVE_SECONDS = 3.0
 """For all views together, when the companion ends."""
-
-Stamp: TypeAlias = tuple[int, int, int] | None
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +44,7 @@ class ReviewDesk:
         self._editor = editor
         self._clients = clients
         self._kept_texts = kept
+        self._visible: set[str] = set()
         self._typed: dict[str, str] = {}
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
@@ -158,6 +156,10 @@ class ReviewDesk:
         owner = self._clients.get(review.owner)
         return owner is not None and owner.connected
 
+    def is_visible(self, review: DiffReview) -> bool:
+        """Whether the person can see a review: it is open, it is its turn, and the editor has shown it."""
+        return review.id in self._visible and self.reviews.is_shown(review.id)
+
     async def stop(self) -> None:
         """End all reviews: views are closed, clients told, and what the person typed is kept. No more are taken."""
         self._is_stopped = True
@@ -182,6 +184,7 @@ class ReviewDesk:
     async def _show(self, review: DiffReview) -> None:
         self.reviews.show(review.id)
         await self._editor.open_diff(review)
+        self._visible = {visible for visible in self._visible if self.reviews.get(visible) is not None} | {review.id}
         if self.reviews.get(review.id) is None:
             self._later(self._close_view(review.id))  # it ended meanwhile
 
@@ -201,7 +204,7 @@ class ReviewDesk:
                     self.say(f"the review of {review.file_path} could not be shown: {error}")
             await self._announce()
 
-    def _settle(self, review: DiffReview, before: Stamp) -> None:
+    def _settle(self, review: DiffReview, before: FileStamp | None) -> None:
         """Give the client of a review that has ended a moment to write before others' reviews of the file are shown."""
         if self.is_heard(review) and len(self._clients) > 1 and not self._is_stopped:
             self._stop_settling(review.target)
@@ -210,13 +213,8 @@ class ReviewDesk:
         else:
             self._later(self._advance(review.target))
 
-    async def _until_written(self, target: str, before: Stamp) -> None:
-        last = before
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SETTLE_SECONDS):
-                while last == before or last != _stamp(target):  # changed, and not changing any more
-                    last = _stamp(target)
-                    await asyncio.sleep(SETTLE_POLL_SECONDS)
+    async def _until_written(self, target: str, before: FileStamp | None) -> None:
+        await wait_until_written(target, before, SETTLE_SECONDS)
         del self._settling[target]
         await self._advance(target)
 
@@ -255,7 +253,7 @@ class ReviewDesk:
     async def _take_back(self, review: DiffReview) -> DiffReview | None:
         """End a review because its client says so; when the person has answered in the same moment, their answer."""
         content = self._typed.get(review.id)
-        before = _stamp(review.target)
+        before = FileStamp.of(review.target)
         if self.reviews.is_shown(review.id):
             shown = await self._close_view(review.id)
             if shown is None and await self._is_decided_soon(review):
@@ -296,7 +294,7 @@ class ReviewDesk:
     async def _decide(self, review: DiffReview | None) -> DiffReview | None:
         if review is None:
             return None
-        before = _stamp(review.target)
+        before = FileStamp.of(review.target)
         self._typed.pop(review.id, None)
         self._remember(review)
         client = self._clients.get(review.owner)
@@ -384,12 +382,3 @@ def _target(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise EditorError(f"openDiff: {path} cannot be reviewed: {reason}; expected the path of a file") from error
-
-
-def _stamp(path: str) -> Stamp:
-    """What changes when a file is written; None: there is no such file."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - many a second
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,325 @@
+"""Reviews under bad conditions, through a companion, on every editor: one answer, the right bytes, nothing lost.
+
+Run on each editor in PERSONS. The agents here are clients without a wire; what they would write is what they are told.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from isthmus.ide.companion import Companion
+from isthmus.ide.editor import EditorError
+from isthmus.ide.kept_text import KeptTexts
+from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
+from support.companion_recorder import Recorder
+from support.editor_person import PERSONS, Person
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Scene:
+    """An editor with a person, the companion that joins them to two agents, and where texts are kept."""
+
+    person: Person
+    companion: Companion
+    one: Recorder
+    two: Recorder
+    kept_folder: Path
+    running: "asyncio.Task[None]"
+
+    @property
+    def kept(self) -> list[str]:
+        return [Path(path).read_bytes().decode() for path in KeptTexts(self.kept_folder).paths()]
+
+    async def accepted(self, client: Recorder) -> str:
+        """The text with which the person accepted the newest review of a client."""
+        await eventually_async(lambda: client.decisions, what="a decision")
+        state = client.decisions[-1].state
+        assert isinstance(state, Accepted)
+        return state.content
+
+    async def shown(self, review: DiffReview) -> None:
+        await eventually_async(lambda: self.companion.is_visible(review), what="a review on the screen")
+
+    async def end(self) -> None:
+        """The companion stops; the editor stays."""
+        self.running.cancel()
+        await asyncio.wait({self.running}, timeout=60)
+
+
+@asynccontextmanager
+async def _companion(person: Person, kept_folder: Path) -> AsyncGenerator[Scene]:
+    companion = Companion(person.editor, kept=KeptTexts(kept_folder))
+    one, two = Recorder("one", "First agent"), Recorder("two", "Second agent")
+    companion.attach(one)
+    companion.attach(two)
+    scene = Scene(person, companion, one, two, kept_folder, asyncio.create_task(companion.run()))
+    try:
+        await asyncio.sleep(0)  # it runs from here on
+        yield scene
+    finally:
+        await scene.end()
+
+
+@pytest.fixture(params=sorted(PERSONS))
+async def person(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[Person]:
+    async with PERSONS[request.param](workspace) as person:
+        yield person
+
+
+@pytest.fixture
+async def scene(person: Person, tmp_path: Path) -> AsyncGenerator[Scene]:
+    async with _companion(person, tmp_path / "kept") as scene:
+        yield scene
+
+
+def _file(workspace: Path, content: bytes = b"one\ntwo\nthree\n", name: str = "a.py") -> Path:
+    path = workspace / name
+    path.write_bytes(content)
+    return path
+
+
+# Every way to answer.
+
+
+async def test_accepted_as_proposed(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "one\nTWO\n")
+    await scene.person.accept(review)
+    assert await scene.accepted(scene.one) == "one\nTWO\n"
+    assert (scene.two.decisions, scene.one.closed, scene.kept) == ([], [], [])
+
+
+async def test_accepted_with_the_persons_edits(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "one\nTWO\n")
+    await scene.person.edit_review(review, "one\n2\nthree\n")
+    await scene.person.accept(review)
+    assert await scene.accepted(scene.one) == "one\n2\nthree\n"
+    assert scene.kept == []
+
+
+async def test_an_empty_text_accepted_is_empty(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "")
+    await scene.person.accept(review)
+    assert await scene.accepted(scene.one) == ""
+
+
+async def test_rejected(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
+    await scene.person.reject(review)
+    await eventually_async(lambda: scene.one.decisions, what="a decision")
+    assert [decided.state for decided in scene.one.decisions] == [Rejected()]
+    assert scene.companion.reviews.all() == ()
+
+
+async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace: Path) -> None:
+    path = str(_file(workspace))
+    review = await scene.companion.open_diff(scene.one, path, "new\n")
+    await scene.person.edit_review(review, "mine\n")
+    closed = await scene.companion.close_diff(scene.one, path)
+    assert closed is not None
+    assert closed.state == Closed("mine\n")
+    assert await scene.person.editor.close_diff(review.id) is None
+    assert scene.one.decisions == []
+
+
+@pytest.mark.parametrize("answer", ["accept", "reject"])
+async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, workspace: Path, answer: str) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
+    terminal = scene.companion.accept if answer == "reject" else scene.companion.reject
+    in_editor = scene.person.accept if answer == "accept" else scene.person.reject
+    # The loser finds no view: the person's own program says so, each in its way.
+    terminal_result, _ = await asyncio.gather(terminal(review.id), in_editor(review), return_exceptions=True)
+    await eventually_async(lambda: scene.one.decisions, what="a decision")
+    assert len(scene.one.decisions) == 1
+    assert not isinstance(terminal_result, BaseException)
+    assert terminal_result in (None, scene.one.decisions[0])
+
+
+# Ends that nobody wanted.
+
+
+async def test_an_editor_that_quits_ends_every_review_and_no_agent_is_told_an_acceptance(
+    scene: Scene, workspace: Path
+) -> None:
+    await scene.companion.open_diff(scene.one, str(_file(workspace)), "first\n")
+    await scene.companion.open_diff(scene.two, str(workspace / "a.py"), "second\n")
+    await scene.person.quit()
+    await asyncio.wait({scene.running}, timeout=60)
+    assert scene.running.done()
+    assert scene.companion.reviews.all() == ()
+    for client in (scene.one, scene.two):
+        assert len(client.closed) + len(client.decisions) == 1
+        assert [decided.state for decided in client.decisions] in ([], [Rejected()])
+
+
+async def test_what_was_typed_before_a_client_left_is_kept(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
+    await scene.person.edit_review(review, "mine 😀\n")
+    await scene.companion.detach(scene.one.id)
+    assert scene.kept == ["mine 😀\n"]
+    assert await scene.person.editor.close_diff(review.id) is None
+
+
+async def test_a_companion_that_stops_keeps_what_was_typed_and_one_that_comes_after_it_is_asked_again(
+    person: Person, workspace: Path, tmp_path: Path
+) -> None:
+    path = str(_file(workspace))
+    async with _companion(person, tmp_path / "kept") as scene:
+        review = await scene.companion.open_diff(scene.one, path, "new\n")
+        await person.edit_review(review, "mine\n")
+        await scene.end()
+        assert [closed.id for closed in scene.one.closed] == [review.id]
+        assert scene.kept == ["mine\n"]
+        assert await person.editor.close_diff(review.id) is None
+    async with _companion(person, tmp_path / "kept") as scene:
+        again = await scene.companion.open_diff(scene.one, path, "new\n")
+        await person.accept(again)
+        assert await scene.accepted(scene.one) == "new\n"
+        assert [decided.id for decided in scene.one.decisions] == [again.id]
+
+
+async def test_the_same_file_from_two_agents_each_beside_what_the_other_left(scene: Scene, workspace: Path) -> None:
+    path = _file(workspace)
+    first = await scene.companion.open_diff(scene.one, str(path), "one\ntwo\nthree\nfour\n")
+    second = await scene.companion.open_diff(scene.two, str(path), "zero\none\n")
+    assert not scene.companion.reviews.is_shown(second.id)
+    await scene.person.accept(first)
+    path.write_text(await scene.accepted(scene.one), encoding="utf-8")
+    await scene.shown(second)
+    await scene.person.accept(second)
+    assert await scene.accepted(scene.two) == "zero\none\n"
+    assert path.read_bytes() == b"one\ntwo\nthree\nfour\n"
+    assert (len(scene.one.decisions), len(scene.two.decisions)) == (1, 1)
+
+
+# Files of every kind: the bytes on disk stay, and what comes back is what was proposed.
+
+_CONTENTS = {
+    "crlf": (b"one\r\ntwo\r\n", "one\r\nTWO\r\n"),
+    "mixed newlines": (b"one\r\ntwo\nthree\r\n", "one\r\nTWO\nthree\r\n"),
+    "bom": (b"\xef\xbb\xbfone\n", "\ufeffONE\n"),
+    "bom that the agent left out": (b"\xef\xbb\xbfone\n", "ONE\n"),
+    "no final newline": (b"one\ntwo", "one\nTWO"),
+    "final newline is taken away": (b"one\ntwo\n", "one\ntwo"),
+    "final newline is added": (b"one\ntwo", "one\ntwo\n"),
+    "only newlines": (b"\n\n", "\n\n\n"),
+    "latin-1": (b"caf\xe9\n", "café\n"),
+    "5 MB": (b"0123456789abcdef\n" * 310_000, "0123456789abcdef\n" * 309_999 + "changed\n"),
+    "one line of 1 MB": (b"x" * 1_000_000, "y" * 1_000_000),
+    "control characters": (b"a\x0cb\tc\n", "a\x0cb\tc\x1b[0m\n"),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(_CONTENTS))
+async def test_what_is_accepted_unchanged_is_the_proposal_and_the_file_is_not_touched(
+    scene: Scene, workspace: Path, kind: str
+) -> None:
+    before, proposed = _CONTENTS[kind]
+    path = _file(workspace, before)
+    stamp = path.stat().st_mtime_ns
+    review = await scene.companion.open_diff(scene.one, str(path), proposed)
+    await scene.person.accept(review)
+    assert await scene.accepted(scene.one) == proposed
+    assert path.read_bytes() == before
+    assert path.stat().st_mtime_ns == stamp
+
+
+@pytest.mark.parametrize("kind", sorted(_CONTENTS))
+async def test_what_a_client_takes_back_unchanged_is_the_proposal(scene: Scene, workspace: Path, kind: str) -> None:
+    before, proposed = _CONTENTS[kind]
+    path = _file(workspace, before)
+    await scene.companion.open_diff(scene.one, str(path), proposed)
+    closed = await scene.companion.close_diff(scene.one, str(path))
+    assert closed is not None
+    assert closed.state == Closed(proposed)
+    assert path.read_bytes() == before
+    assert scene.kept == []
+
+
+async def test_a_binary_file_is_reviewed_or_refused_and_stays_as_it_is(scene: Scene, workspace: Path) -> None:
+    content = bytes(range(256)) * 40
+    path = _file(workspace, content, "image.png")
+    try:
+        review = await scene.companion.open_diff(scene.one, str(path), "text now\n")
+    except EditorError as error:
+        refused = str(error)
+    else:
+        refused = "image.png"
+        await scene.person.accept(review)
+        assert await scene.accepted(scene.one) == "text now\n"
+    assert "image.png" in refused
+    assert path.read_bytes() == content
+
+
+async def test_a_read_only_file_is_reviewed_and_keeps_its_mode(scene: Scene, workspace: Path) -> None:
+    path = _file(workspace)
+    path.chmod(0o444)
+    review = await scene.companion.open_diff(scene.one, str(path), "new\n")
+    await scene.person.accept(review)
+    assert await scene.accepted(scene.one) == "new\n"
+    assert path.stat().st_mode & 0o777 == 0o444
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
+
+
+async def test_a_file_that_is_deleted_meanwhile_stays_deleted(scene: Scene, workspace: Path) -> None:
+    path = _file(workspace)
+    review = await scene.companion.open_diff(scene.one, str(path), "new\n")
+    path.unlink()
+    await scene.person.accept(review)
+    assert await scene.accepted(scene.one) == "new\n"
+    assert not path.exists()
+
+
+async def test_a_file_whose_folder_is_deleted_meanwhile_can_be_rejected(scene: Scene, workspace: Path) -> None:
+    (workspace / "deep").mkdir()
+    path = _file(workspace / "deep")
+    review = await scene.companion.open_diff(scene.one, str(path), "new\n")
+    path.unlink()
+    path.parent.rmdir()
+    await scene.person.reject(review)
+    await eventually_async(lambda: scene.one.decisions, what="a decision")
+    assert [decided.state for decided in scene.one.decisions] == [Rejected()]
+
+
+async def test_a_name_that_is_no_unicode_is_reviewed_or_refused_and_the_next_review_works(
+    scene: Scene, workspace: Path
+) -> None:
+    path = os.fsdecode(os.fsencode(workspace) + b"/caf\xe9.py")
+    Path(path).write_bytes(b"old\n")
+    try:
+        review = await scene.companion.open_diff(scene.one, path, "new\n")
+    except EditorError:
+        pass
+    else:
+        decided = await scene.companion.accept(review.id)
+        assert decided is not None
+        assert decided.state == Accepted("new\n")
+        assert decided.file_path == path
+    assert Path(path).read_bytes() == b"old\n"
+    following = await scene.companion.open_diff(scene.two, str(_file(workspace)), "new\n")
+    await scene.person.accept(following)
+    assert await scene.accepted(scene.two) == "new\n"
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe", "missing folder of a file"])
+async def test_what_is_no_file_is_refused_and_a_file_to_be_made_is_not_made(
+    scene: Scene, workspace: Path, what: str
+) -> None:
+    path = workspace / "thing"
+    if what == "missing folder of a file":
+        _file(workspace, name="thing")
+        path = path / "below.py"
+    elif what == "folder":
+        path.mkdir()
+    else:
+        os.mkfifo(path)
+    with pytest.raises(EditorError, match="thing"):
+        await scene.companion.open_diff(scene.one, str(path), "new\n")
+    assert scene.companion.reviews.all() == ()
