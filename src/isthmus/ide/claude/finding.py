@@ -70,16 +70,11 @@ def find_ides(
     named = port_number(environment.get(PORT_VARIABLE))
     usable: dict[int, ClaudeIde] = {}
     rejected: list[Rejected] = []
-    for path in _files(environment):
-        try:
-            ide = _ide(path, read_object(path), path.stat().st_mtime)
-        except UnusableFileError as error:
-            rejected.append(Rejected(str(path), str(error)))
-            continue
-        except OSError as error:
-            rejected.append(Rejected(str(path), f"cannot be read: {error.strerror}"))
-            continue
-        if ide.port != named and (problem := mismatch(root, ide.folders)):
+    for path in lock_files(environment):
+        ide = read_ide(path)
+        if isinstance(ide, Rejected):
+            rejected.append(ide)
+        elif ide.port != named and (problem := mismatch(root, ide.folders)):
             rejected.append(Rejected(str(path), problem))
         else:
             usable.setdefault(ide.port, ide)
@@ -95,7 +90,8 @@ def find_ides(
     return FoundIdes(tuple(sorted(usable.values(), key=rank)), tuple(rejected))
 
 
-def _files(environment: Mapping[str, str]) -> Iterator[Path]:
+def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
+    """The files in both folders that are named as lock files."""
     for folder in lock_folders(environment):
         try:
             names = sorted(path.name for path in folder.iterdir())
@@ -103,6 +99,16 @@ def _files(environment: Mapping[str, str]) -> Iterator[Path]:
             continue
         for name in [name for name in names if _NAME.fullmatch(name)][:MAXIMUM_FILES]:
             yield folder / name
+
+
+def read_ide(path: Path) -> ClaudeIde | Rejected:
+    """What a lock file says, or why it is of no use to any client. Blocking file access."""
+    try:
+        return _ide(path, read_object(path), path.stat().st_mtime)
+    except UnusableFileError as error:
+        return Rejected(str(path), str(error))
+    except OSError as error:
+        return Rejected(str(path), f"cannot be read: {error.strerror}")
 
 
 def _ide(path: Path, value: JsonObject, modified_at: float) -> ClaudeIde:

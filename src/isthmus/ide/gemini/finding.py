@@ -46,6 +46,8 @@ class Companion:
     source: str
     remote: RemoteEndpoint | None = None
     """Where it is when it was found by a URL; port and token say nothing then."""
+    has_identity: bool = True
+    """Whether its file says both names of the IDE; without, real clients want to know it by their terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def find_companions(
     root = os.path.realpath(workspace)
     usable: list[Companion] = []
     rejected: list[Rejected] = []
-    for path in _files(environment):
+    for path in discovery_files(environment):
         read = read_companion(path)
         if isinstance(read, Companion) and (reason := mismatch(root, read.folders)):
             read = Rejected(read.source, reason)
@@ -131,7 +133,8 @@ class _Rank:
         return companion.port != self._port, distance, not self._is_alive(pid), -pid
 
 
-def _files(environment: Mapping[str, str]) -> Iterator[Path]:
+def discovery_files(environment: Mapping[str, str]) -> Iterator[Path]:
+    """The files that are named as those of this protocol, by either name."""
     folder = node_temporary_directory(environment) / "gemini" / "ide"
     try:
         names = sorted(path.name for path in folder.iterdir())
@@ -144,13 +147,16 @@ def _files(environment: Mapping[str, str]) -> Iterator[Path]:
 
 def read_companion(path: Path) -> Companion | Rejected:
     """What a discovery file of this protocol says, or why it is of no use to any client. Blocking file access."""
+    matched = _NAME.fullmatch(path.name)
     try:
-        return _companion(path, read_object(path))
+        value = read_object(path)
     except UnusableFileError as error:
         return Rejected(str(path), str(error))
+    return companion_of(path, value, int(matched[1]) if matched else None)
 
 
-def _companion(path: Path, value: JsonObject) -> Companion | Rejected:
+def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | Rejected:
+    """The companion that the content of a file describes; ``pid`` is the process that it names."""
     port = port_number(value.get("port"))
     if port is None:
         return Rejected(str(path), "expected port as a number from 1 to 65535")
@@ -163,16 +169,17 @@ def _companion(path: Path, value: JsonObject) -> Companion | Rejected:
     info = value.get("ideInfo")
     identity = cast("dict[str, Any]", info if isinstance(info, dict) else {})
     name, display_name = identity.get("name"), identity.get("displayName")
+    has_identity = all(isinstance(text, str) and text for text in (name, display_name))
     name = name if isinstance(name, str) and name else "ide"
-    matched = _NAME.fullmatch(path.name)
     return Companion(
         port,
         token,
         name,
         display_name if isinstance(display_name, str) and display_name else name,
-        int(matched[1]) if matched else None,
+        pid,
         tuple(folder for folder in folders.split(os.pathsep) if folder),
         str(path),
+        has_identity=has_identity,
     )
 
 

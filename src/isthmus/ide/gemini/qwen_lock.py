@@ -1,17 +1,28 @@
 """The lock file by which Qwen Code finds a companion: it speaks the protocol of spec 1 and looks elsewhere for it.
 
-``$QWEN_HOME/ide/PORT.lock``, else ``~/.qwen/ide/PORT.lock``. Writing and removing only; which lock a Qwen Code takes is
-in :mod:`isthmus.ide.doctor`. The legacy files directly in the temporary folder are read by it still, not written here.
+``$QWEN_HOME/ide/PORT.lock``, else ``~/.qwen/ide/PORT.lock``. Which lock a Qwen Code takes is in
+:mod:`isthmus.ide.cli_choice`. Older companions wrote files directly into the temporary folder, which Qwen Code still
+reads; here they are only read, too.
 """
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+from isthmus.ide.discovery_file import UnusableFileError, number, read_object
 from isthmus.ide.editor import EditorIdentity
+from isthmus.ide.gemini.discovery import node_temporary_directory
+from isthmus.ide.gemini.finding import Companion, Rejected, companion_of
 from isthmus.places import make_private_directory, write_private
+
+MAXIMUM_FILES = 200
+_LOCK = re.compile(r"\d{1,5}\.lock")
+_LEGACY = re.compile(r"qwen-code-ide-server-(\d{1,10})\.json")
 
 
 def qwen_directory(environment: Mapping[str, str] = os.environ) -> Path:
@@ -61,3 +72,40 @@ class QwenLockFile:
 def _joined(folders: Sequence[str]) -> str:
     """The folders as Qwen Code splits them; newer ones read a JSON list too, the only form for a colon in a name."""
     return json.dumps(list(folders)) if any(os.pathsep in folder for folder in folders) else os.pathsep.join(folders)
+
+
+def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
+    """The locks, and the files of older companions."""
+    for folder, pattern in (
+        (qwen_directory(environment) / "ide", _LOCK),
+        (node_temporary_directory(environment), _LEGACY),
+    ):
+        try:
+            names = sorted(path.name for path in folder.iterdir())
+        except OSError:
+            continue
+        for name in [name for name in names if pattern.fullmatch(name)][:MAXIMUM_FILES]:
+            yield folder / name
+
+
+def legacy_number(path: Path) -> int | None:
+    """The number in the name of an older companion's file, a process id or a port; None for a lock."""
+    matched = _LEGACY.fullmatch(path.name)
+    return int(matched[1]) if matched else None
+
+
+def read_lock(path: Path) -> Companion | Rejected:
+    """What a lock, or an older companion's file, says, or why it is of no use to any client. Blocking file access."""
+    try:
+        value = read_object(path)
+    except UnusableFileError as error:
+        return Rejected(str(path), str(error))
+    companion = companion_of(path, value, number(value.get("ppid")))
+    folders = value.get("workspacePath")
+    if isinstance(companion, Companion) and isinstance(folders, str) and folders.lstrip().startswith("["):
+        with suppress(ValueError):
+            listed: object = json.loads(folders)
+            if isinstance(listed, list):
+                texts = tuple(text for text in cast("list[object]", listed) if isinstance(text, str))
+                return replace(companion, folders=texts)
+    return companion
