@@ -1,20 +1,23 @@
 """What every Editor keeps, whatever is behind it. One suite, run on each implementation in PERSONS."""
 
 import asyncio
+import functools
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from isthmus.ide.editor import (
+    Capability,
     ContextChanged,
     DiffAccepted,
     DiffRejected,
     EditorError,
     EditorEvent,
     EditorGoneError,
+    NotAvailableError,
     OpenFile,
     Position,
     Range,
@@ -30,6 +33,49 @@ pytestmark = pytest.mark.anyio
 async def person(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[Person]:
     async with PERSONS[request.param](workspace) as person:
         yield person
+
+
+async def _refuses(person: Person, capability: Capability) -> None:
+    """What has to be so in an editor that lacks a capability: it says so, with the reason, and does nothing."""
+    editor, path = person.editor, "/nowhere"
+    calls: dict[Capability, Callable[[], Awaitable[object]]] = {
+        Capability.DIFF: lambda: editor.open_diff(_review(Path(path), "new")),
+        Capability.OPEN: lambda: editor.open_file(path),
+        Capability.CLOSE: lambda: editor.close_file(path),
+        Capability.TEXT: lambda: editor.text(path),
+        Capability.DIRTY: lambda: editor.is_dirty(path),
+        Capability.DIAGNOSTICS: lambda: editor.diagnostics(path),
+        Capability.SAVE: lambda: editor.save(path),
+        Capability.MESSAGE: lambda: editor.show_message("text"),
+        Capability.CONFIRM: lambda: editor.confirm("title", "text"),
+        Capability.EXECUTE: lambda: editor.execute_code("1"),
+        Capability.TERMINAL: lambda: editor.set_terminal_environment({"NAME": "value"}),
+    }
+    if capability is Capability.SELECTION:
+        assert all((file.cursor, file.selection) == (None, None) for file in await editor.open_files())
+        return
+    with pytest.raises(NotAvailableError) as refused:
+        await calls[capability]()
+    assert str(refused.value) == f"not available in {editor.identity.display_name}: {editor.unavailable[capability]}"
+
+
+def needs(
+    *capabilities: Capability,
+) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., Coroutine[Any, Any, None]]]:
+    """On an editor that lacks one of these, the test shows that it refuses, instead of what the test shows."""
+
+    def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
+        @functools.wraps(test)
+        async def run(person: Person, **fixtures: Any) -> None:
+            missing = [capability for capability in capabilities if capability in person.editor.unavailable]
+            for capability in missing:
+                await _refuses(person, capability)
+            if not missing:
+                await test(person=person, **fixtures)
+
+        return run
+
+    return decorate
 
 
 class Listener:
@@ -98,6 +144,12 @@ async def test_it_says_who_it_is_and_where(person: Person, workspace: Path) -> N
     assert await person.editor.workspace_folders() == (str(workspace),)
 
 
+async def test_what_it_lacks_it_refuses_with_the_reason(person: Person) -> None:
+    for capability, reason in person.editor.unavailable.items():
+        assert reason
+        await _refuses(person, capability)
+
+
 async def test_a_file_that_the_person_opens_is_active_and_told(
     person: Person, listener: Listener, workspace: Path
 ) -> None:
@@ -119,6 +171,7 @@ async def test_the_file_that_was_focused_last_is_the_active_one_and_the_newest(p
     assert [file.is_active for file in files.values()].count(True) == 1
 
 
+@needs(Capability.SELECTION)
 async def test_cursor_and_selection_count_utf16_units(person: Person, listener: Listener, workspace: Path) -> None:
     path = _file(workspace, "a.py", "x = '😀é' # end\n".encode())
     await person.open(path)
@@ -141,6 +194,7 @@ async def _selected(person: Person, path: Path) -> OpenFile:
     return file
 
 
+@needs(Capability.SELECTION)
 async def test_a_selection_over_lines_has_their_newlines(person: Person, listener: Listener, workspace: Path) -> None:
     path = _file(workspace, "a.py")
     await person.open(path)
@@ -150,12 +204,14 @@ async def test_a_selection_over_lines_has_their_newlines(person: Person, listene
     assert file.selection.text == "ne\ntwo\nth"
 
 
+@needs(Capability.OPEN, Capability.SELECTION)
 async def test_an_agent_can_open_a_file_at_a_place(person: Person, listener: Listener, workspace: Path) -> None:
     path = _file(workspace, "a.py")
     await person.editor.open_file(str(path), _at(1, 2))
     await _active(person, path, cursor=Position(1, 2))
 
 
+@needs(Capability.OPEN)
 async def test_a_file_opened_in_the_background_does_not_take_the_focus(
     person: Person, listener: Listener, workspace: Path
 ) -> None:
@@ -167,11 +223,13 @@ async def test_a_file_opened_in_the_background_does_not_take_the_focus(
     assert str(two) in {file.path for file in await person.editor.open_files()}
 
 
+@needs(Capability.OPEN)
 async def test_a_missing_file_cannot_be_opened(person: Person, workspace: Path) -> None:
     with pytest.raises(EditorError, match="missing"):
         await person.editor.open_file(str(workspace / "missing.py"))
 
 
+@needs(Capability.OPEN)
 async def test_what_is_no_file_cannot_be_opened_and_is_not_waited_for(person: Person, workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
     for path in (workspace, workspace / "pipe", Path("/dev/zero")):
@@ -179,6 +237,7 @@ async def test_what_is_no_file_cannot_be_opened_and_is_not_waited_for(person: Pe
             await person.editor.open_file(str(path))
 
 
+@needs(Capability.CLOSE)
 async def test_a_closed_file_is_gone_and_closing_it_again_is_no_error(person: Person, workspace: Path) -> None:
     path = _file(workspace, "a.py")
     await person.open(path)
@@ -187,6 +246,7 @@ async def test_a_closed_file_is_gone_and_closing_it_again_is_no_error(person: Pe
     await person.editor.close_file(str(path))
 
 
+@needs(Capability.DIRTY, Capability.SAVE, Capability.CLOSE)
 async def test_unsaved_changes_are_known_kept_and_saved_on_request(person: Person, workspace: Path) -> None:
     path = _file(workspace, "a.py")
     assert await person.editor.is_dirty(str(path)) is None
@@ -202,6 +262,7 @@ async def test_unsaved_changes_are_known_kept_and_saved_on_request(person: Perso
     assert await person.editor.is_dirty(str(path)) is False
 
 
+@needs(Capability.SAVE)
 async def test_saving_an_unchanged_file_leaves_it_untouched(person: Person, workspace: Path) -> None:
     path = _file(workspace, "a.py", b"\xef\xbb\xbfone\r\ntwo")
     await person.open(path)
@@ -211,6 +272,7 @@ async def test_saving_an_unchanged_file_leaves_it_untouched(person: Person, work
     assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
 
 
+@needs(Capability.SAVE)
 async def test_what_is_not_open_cannot_be_saved(person: Person, workspace: Path) -> None:
     with pytest.raises(EditorError):
         await person.editor.save(str(_file(workspace, "a.py")))
@@ -314,6 +376,7 @@ async def test_a_decision_taken_while_nobody_reads_is_told_later(person: Person,
     await asyncio.wait({listener.task})
 
 
+@needs(Capability.DIAGNOSTICS)
 async def test_files_without_findings_have_no_diagnostics(person: Person, workspace: Path) -> None:
     path = _file(workspace, "a.py")
     await person.open(path)

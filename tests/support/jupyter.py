@@ -61,6 +61,11 @@ class RunningJupyter:
     environment: dict[str, str]
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
+    @property
+    def file(self) -> str:
+        """The file by which it is found."""
+        return f"{self.environment['JUPYTER_RUNTIME_DIR']}/jpserver-{self.process.pid}.json"
+
     async def request(self, method: str, path: str, body: object = None) -> Any:
         """What the browser would ask the server."""
         headers = {"authorization": f"token {TOKEN}"}
@@ -128,8 +133,20 @@ class Browser:
             "msg_type": "execute_request",
             "version": "5.3",
         }
-        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}
-        message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+        content: dict[str, Any] = {
+            "code": code,
+            "silent": False,
+            "store_history": True,
+            "user_expressions": {},
+            "allow_stdin": False,
+        }
+        message: dict[str, Any] = {
+            "header": header,
+            "parent_header": {},
+            "metadata": {},
+            "content": content,
+            "channel": "shell",
+        }
         await self._socket.send(json.dumps(message | {"buffers": []}))
 
     async def until(self, kind: str, message_id: str = "cell", **content: object) -> dict[str, Any]:
@@ -137,7 +154,7 @@ class Browser:
         async with asyncio.timeout(60):
             while True:
                 frame = await self._socket.recv()
-                message = json.loads(frame) if isinstance(frame, str) else {}
+                message: dict[str, Any] = json.loads(frame) if isinstance(frame, str) else {}
                 is_it = message.get("msg_type") == kind and message["parent_header"].get("msg_id") == message_id
                 if is_it and content.items() <= message["content"].items():
                     return message
@@ -178,11 +195,12 @@ async def shared_jupyter(folder: Path) -> AsyncGenerator[RunningJupyter]:
 async def _start(root: Path, *arguments: str, **variables: str) -> RunningJupyter:
     folder = Path(tempfile.mkdtemp(prefix="jupyter-", dir="/tmp"))
     environment = jupyter_environment(folder) | variables
-    process = subprocess.Popen(
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
         [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
          f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}", *arguments],
         cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=(folder / "log").open("wb"), start_new_session=True,
+        stderr=log, start_new_session=True,
     )  # fmt: skip
     server = RunningJupyter(process, folder, ServerAddress("", TOKEN, str(root)), environment)
     try:

@@ -1,0 +1,58 @@
+"""The person in front of a Jupyter server, for the contract suite; see support.editor_person."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from isthmus.editors import jupyter
+from isthmus.editors.jupyter import JupyterEditor
+from isthmus.ide.editor import Range
+from isthmus.ide.review import DiffReview
+from support.jupyter import RunningJupyter, shared_jupyter
+from support.review_page import visiting
+
+
+class JupyterPerson:
+    """In a browser: at the notebooks of a real Jupyter server, and at the review page."""
+
+    def __init__(self, jupyter: RunningJupyter, editor: JupyterEditor) -> None:
+        self._jupyter = jupyter
+        self._editor = editor
+
+    @property
+    def editor(self) -> JupyterEditor:
+        return self._editor
+
+    async def open(self, path: Path) -> None:
+        await self._jupyter.open(path)
+
+    async def select(self, at: Range) -> None:
+        raise AssertionError("no server knows what is selected in the browser")
+
+    async def type_over(self, text: str) -> None:
+        raise AssertionError("no server knows what is typed in the browser")
+
+    async def edit_review(self, review: DiffReview, text: str) -> None:
+        await self._answer(review, "keep", text)
+
+    async def accept(self, review: DiffReview) -> None:
+        await self._answer(review, "accept")
+
+    async def reject(self, review: DiffReview) -> None:
+        await self._answer(review, "reject")
+
+    async def quit(self) -> None:
+        self._jupyter.end()
+
+    async def _answer(self, review: DiffReview, action: str, text: str | None = None) -> None:
+        async with visiting(self._editor.review_page()) as page:
+            await page.answer(review, action, text)
+
+
+@asynccontextmanager
+async def jupyter_person(folder: Path) -> AsyncGenerator[JupyterPerson]:
+    """See PERSONS in support.editor_person."""
+    async with shared_jupyter(folder) as running:
+        editor = await jupyter.attach(running.file, (str(folder),), poll_seconds=0.1)
+        yield JupyterPerson(running, editor)
+        await editor.aclose()
