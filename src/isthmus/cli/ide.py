@@ -14,7 +14,6 @@ from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.place import locate, parse_range
 
 LONGEST_WAIT_SECONDS = 3600
-MAXIMUM_SHOWN_BYTES = 64 * 1024 * 1024
 
 P = ParamSpec("P")
 Result = dict[str, Any]
@@ -199,9 +198,17 @@ def diagnostics(
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
 @_person
 def diffs(person: Person, wait: float | None) -> None:
-    """Show the edits that wait for your answer, as unified diffs against the files on disk."""
+    """Show the edits that wait for your answer, as unified diffs against the files on disk.
+
+    The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. With
+    Jupyter a link to the page is shown on which you can answer in the browser; it can be opened once.
+    """
     result = person.ask("diffs", patience=_patience(wait), wait=wait)
     text = "\n".join(_shown(review) for review in result["diffs"])
+    page = _page(person) if result["diffs"] else None
+    if page is not None:
+        result["page"] = page
+        text += f"\nReview it in the browser: {page}"
     person.show(result, text or "no diff waits for an answer")
 
 
@@ -210,11 +217,20 @@ def diffs(person: Person, wait: float | None) -> None:
 @click.option(
     "--content", metavar="FILE|-", help="Accept this text instead of the proposed one; - reads standard input."
 )
+@click.option(
+    "--cells", metavar="1,3|2-4", help="Of a notebook accept only these changes, as `isthmus ide diffs` numbers them."
+)
 @_person
-def accept(person: Person, file: str, content: str | None) -> None:
-    """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it."""
+def accept(person: Person, file: str, content: str | None, cells: str | None) -> None:
+    """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
+
+    With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata.
+    """
+    if content is not None and cells is not None:
+        raise click.UsageError("--cells chooses from the proposal; with --content the text is yours")
     text = _read(content) if content is not None else None
-    result = person.ask("accept", path=person.locate(file), content=text)
+    numbers = _numbers(cells) if cells is not None else None
+    result = person.ask("accept", path=person.locate(file), content=text, cells=numbers)
     then = "the agent writes it" if result["agent_connected"] else "the agent is gone; it is told if it comes back soon"
     person.show(result, f"accepted: {result['file']} ({then})")
 
@@ -254,6 +270,27 @@ def _patience(wait: float | None) -> float:
     return wait or 0.0
 
 
+def _page(person: Person) -> str | None:
+    """A link to the page of the editor, if it has one and who asks may answer in the person's place."""
+    from isthmus.ide.control_client import RefusedError
+
+    try:
+        return person.ask("page")["page"]
+    except RefusedError:
+        return None
+
+
+def _numbers(text: str) -> list[int]:
+    """The numbers of ``1,3`` and ``2-4``."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) - int(first) > 10_000:
+            raise click.UsageError(f"--cells: expected numbers as in 1,3 or 2-4, received {text}")
+        numbers.extend(range(int(first), int(last or first) + 1))
+    return numbers
+
+
 def _agent(agent: Result) -> str:
     return agent["title"] + ("" if agent["connected"] else " (not connected now)")
 
@@ -277,13 +314,15 @@ def _heading(review: Result) -> str:
 
 
 def _shown(review: Result) -> str:
-    from isthmus.files import read_regular
-    from isthmus.text import BinaryContentError, decode_text, unified_diff
+    from isthmus.ide.reviewed_file import text_on_disk
+    from isthmus.notebook_view import changes_between, describe
+    from isthmus.text import unified_diff
 
-    try:
-        old = decode_text(read_regular(Path(review["file"]), MAXIMUM_SHOWN_BYTES)).text
-    except (OSError, BinaryContentError):
-        old = None
+    old = text_on_disk(review["file"])
+    changes = changes_between(review["file"], old, review["new_content"])
+    if changes is not None and changes.all:
+        return f"{_heading(review)}\n{describe(changes)}"
+    old = old.removeprefix("\ufeff") if old is not None else None
     return f"{_heading(review)}\n{unified_diff(old, review['new_content'], review['file'].lstrip('/'))}"
 
 

@@ -12,20 +12,18 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl
 
 from isthmus.editors import review_page_html as html
 from isthmus.editors.review_board import ReviewBoard, View
-from isthmus.files import read_regular
+from isthmus.ide.reviewed_file import text_on_disk
 from isthmus.notebook_changes import NotebookChanges
 from isthmus.notebook_view import changes_between
-from isthmus.text import BinaryContentError, decode_text, with_newlines_of
+from isthmus.text import with_newlines_of
 
 MAXIMUM_FORM_BYTES: Final = 16 * 1024 * 1024
 MAXIMUM_FIELDS: Final = 2000
-MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
 MAXIMUM_LINKS: Final = 20
 MAXIMUM_VISITS: Final = 20
 """The oldest one ends when another begins."""
@@ -198,14 +196,10 @@ _ANSWERED: Final = "It was answered elsewhere, or its agent took it back."
 
 
 def _compared(view: View) -> tuple[str | None, NotebookChanges | None]:
-    """The text on disk (None: no such file, or no text) and the changes of a notebook. Blocks."""
+    """The text on disk and the changes of a notebook. Blocks."""
     path = view.review.file_path
-    try:
-        file = decode_text(read_regular(Path(path), MAXIMUM_FILE_BYTES))
-    except (OSError, BinaryContentError, ValueError):
-        return None, None
-    mark = "\ufeff" if file.form.mark else ""
-    return file.text, changes_between(path, mark + file.text, view.text)
+    old = text_on_disk(path)
+    return old, changes_between(path, old, view.text)
 
 
 def _state(old: str | None, view: View) -> str:

@@ -4,6 +4,7 @@ Each command takes the companion and a JSON object and gives a JSON object. Posi
 people and spec 1 count; characters are UTF-16 units. The socket is in :mod:`control`.
 """
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
@@ -16,6 +17,7 @@ from isthmus.ide.editor import Diagnostic, NotAvailableError, Range, Severity
 from isthmus.ide.positions import from_one_based, one_based, ordered
 from isthmus.ide.questions import Question
 from isthmus.ide.review import DiffReview
+from isthmus.ide.reviewed_file import with_accepted_cells
 
 LONGEST_WAIT_SECONDS = 3600.0
 
@@ -28,15 +30,29 @@ class CommandError(IsthmusError):
 
 @runtime_checkable
 class Hands(Protocol):
-    """What only an editor without a screen lets the person do, and has to show, from outside."""
+    """What only an editor without a screen lets the person do from outside."""
+
+    def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
+        """Replace the diagnostics of a file."""
+        ...
+
+
+@runtime_checkable
+class Teller(Protocol):
+    """An editor that has no place of its own for messages."""
 
     @property
     def messages(self) -> Sequence[str]:
         """What the person was told, oldest first."""
         ...
 
-    def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
-        """Replace the diagnostics of a file."""
+
+@runtime_checkable
+class PageServer(Protocol):
+    """An editor that serves the person a page to answer on."""
+
+    def review_page(self) -> str:
+        """A link to it that can be opened once."""
         ...
 
 
@@ -54,7 +70,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         "questions": [_question(question) for question in companion.asking.open_questions],
         "context": context.to_json(context.ide_context(await companion.context())),
         "kept": companion.kept_paths(),
-        "messages": list(editor.messages) if isinstance(editor, Hands) else [],
+        "messages": list(editor.messages) if isinstance(editor, Teller) else [],
     }
 
 
@@ -113,11 +129,19 @@ async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def accept(companion: Companion, request: JsonObject) -> JsonObject:
-    """Accept a review, with the text in its view or with ``content``. The agent writes the file, not we."""
-    content = request.get("content")
+    """Accept a review, with the text in its view or with ``content``. The agent writes the file, not we.
+
+    ``cells`` are the numbers of the changes of a notebook that are accepted, of the proposal as the agent made it.
+    """
+    content, cells = request.get("content"), request.get("cells")
     if content is not None and not isinstance(content, str):
         raise CommandError("expected content as a string")
     review = _find(companion, request)
+    if cells is not None:
+        if content is not None or not isinstance(cells, list):
+            raise CommandError("expected cells as a list of numbers, without content")
+        numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
+        content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
     decided = await companion.accept(review.id, content)
     return {**_decided(review, decided, "accepted"), "agent_connected": companion.is_heard(review)}
 
@@ -126,6 +150,12 @@ async def reject(companion: Companion, request: JsonObject) -> JsonObject:
     """Reject a review."""
     review = _find(companion, request)
     return _decided(review, await companion.reject(review.id), "rejected")
+
+
+async def page(companion: Companion, request: JsonObject) -> JsonObject:
+    """A link to the page on which the person answers, in an editor that has one; null in any other."""
+    editor = companion.editor
+    return {"page": editor.review_page() if isinstance(editor, PageServer) else None}
 
 
 async def questions(companion: Companion, request: JsonObject) -> JsonObject:
@@ -157,11 +187,12 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
     "diffs": diffs,
     "accept": accept,
     "reject": reject,
+    "page": page,
     "questions": questions,
     "answer": answer,
 }
 
-PERMISSIONS = frozenset({"accept", "answer"})
+PERMISSIONS = frozenset({"accept", "answer", "page"})
 """The commands that allow something in the person's place. A rejection does no harm, whoever sends it."""
 
 
