@@ -18,10 +18,9 @@ from uuid import uuid4
 from isthmus.editors import msgpack_rpc
 from isthmus.editors.event_queue import EventQueue
 from isthmus.editors.msgpack_rpc import Notification, RpcConnection
-from isthmus.editors.neovim_text import BufferText
+from isthmus.editors.neovim_text import BufferText, final_text
 from isthmus.editors.neovim_wire import decode_diagnostics, decode_files, encode_range
 from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
-from isthmus.errors import DecodeError
 from isthmus.files import read_regular
 from isthmus.ide.editor import (
     Capability,
@@ -29,6 +28,7 @@ from isthmus.ide.editor import (
     Diagnostic,
     DiagnosticsChanged,
     DiffAccepted,
+    DiffEdited,
     DiffRejected,
     EditorError,
     EditorEvent,
@@ -219,7 +219,7 @@ class NeovimEditor:
         if closed is None:
             return None
         self._reviews.pop(review_id, None)
-        return _final_text(review, closed.get("text"))
+        return final_text(review.proposed, closed.get("text"))
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
         """What ``vim.diagnostic`` has."""
@@ -346,10 +346,13 @@ class NeovimEditor:
                 self._events.put(FileMentioned(path, first, last))
             case ("accepted", str(review_id), text) if review_id in self._reviews:
                 review = self._reviews.pop(review_id)
-                self._events.put(DiffAccepted(review_id, _final_text(review, text)))
-            case ("rejected", str(review_id)) if review_id in self._reviews:
-                del self._reviews[review_id]
-                self._events.put(DiffRejected(review_id))
+                self._events.put(DiffAccepted(review_id, final_text(review.proposed, text)))
+            case ("rejected", str(review_id), *left) if review_id in self._reviews:
+                review = self._reviews.pop(review_id)
+                typed = final_text(review.proposed, left[0]) if left and left[0] is not None else None
+                self._events.put(DiffRejected(review_id, typed))
+            case ("edited", str(review_id), text) if review_id in self._reviews:
+                self._events.put(DiffEdited(review_id, final_text(self._reviews[review_id].proposed, text)))
             case ("answered", str(question_id), bool(yes)) if question_id in self._questions:
                 if not self._questions[question_id].done():
                     self._questions[question_id].set_result(yes)
@@ -387,12 +390,3 @@ def _read(path: str) -> tuple[BufferText, str]:
     except OSError as error:
         raise EditorError(f"{path}: cannot be shown: {error.strerror}") from error
     return BufferText.of(data.decode("utf-8", "surrogateescape")), "on disk"
-
-
-def _final_text(review: DiffReview, text: object) -> str:
-    """The text in the view; what the person did not touch is the proposal itself, character by character."""
-    if text is None:
-        return review.proposed
-    with suppress(DecodeError):
-        return BufferText.from_neovim(text).text()
-    return review.proposed

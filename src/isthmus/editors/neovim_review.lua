@@ -214,6 +214,20 @@ local function write(review, event)
   end
 end
 
+-- So that little is lost when Neovim crashes: what a view holds is told soon after it changes.
+local function note_edit(review)
+  if review.noted then
+    return
+  end
+  review.noted = true
+  vim.defer_fn(function()
+    review.noted = false
+    if reviews[review.id] == review then
+      notify("isthmus", "edited", review.id, text_of(review) or vim.NIL)
+    end
+  end, api.nvim_buf_line_count(review.proposed) > 20000 and 5000 or 500) -- copying a large one takes a while
+end
+
 local function watch(review)
   local function inside(events, buffer, callback)
     api.nvim_create_autocmd(events, { group = group, buffer = buffer, callback = callback })
@@ -229,6 +243,9 @@ local function watch(review)
     if not vim.bo[review.proposed].modified and reviews[review.id] == review then
       let_go(review)
     end
+  end)
+  inside({ "TextChanged", "TextChangedI", "TextChangedP" }, review.proposed, function()
+    note_edit(review)
   end)
   inside("BufWipeout", review.proposed, function()
     reject(review)
@@ -387,8 +404,8 @@ end)
 
 function session.reject_reviews() -- Neovim quits
   leaving = true
-  for id in pairs(reviews) do
-    notify("isthmus", "rejected", id)
+  for id, review in pairs(reviews) do
+    notify("isthmus", "rejected", id, text_of(review) or vim.NIL)
   end
   reviews = {}
 end

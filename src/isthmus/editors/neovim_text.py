@@ -3,10 +3,12 @@
 Pure. What a buffer cannot show as line ends (a lone CR in a file of LF, mixed ends) stays in the lines.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from isthmus.codec import from_json
+from isthmus.errors import DecodeError
 
 BYTE_ORDER_MARK = "\ufeff"
 _LINE_ENDS = {"unix": "\n", "dos": "\r\n", "mac": "\r"}
@@ -56,3 +58,12 @@ class BufferText:
         end = _LINE_ENDS.get(self.fileformat, "\n")
         body = end.join(self.lines) + (end if self.endofline else "")
         return (BYTE_ORDER_MARK if self.bomb else "") + body
+
+
+def final_text(proposed: str, text: object) -> str:
+    """The text in a review's view; what the person did not touch is the proposal itself, character by character."""
+    if text is None:
+        return proposed
+    with suppress(DecodeError):
+        return BufferText.from_neovim(text).text()
+    return proposed

@@ -285,8 +285,8 @@ class Companion:
                 self._note_change()
             case DiffAccepted(review_id, content):
                 await self._desk.accepted_in_editor(review_id, content)
-            case DiffRejected(review_id):
-                await self._desk.rejected_in_editor(review_id)
+            case DiffRejected(review_id, content):
+                await self._desk.rejected_in_editor(review_id, content)
             case DiffEdited(review_id, content):
                 self._desk.typed(review_id, content)
             case FileMentioned():

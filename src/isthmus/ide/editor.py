@@ -205,16 +205,20 @@ class DiffAccepted:
 
 @dataclass(frozen=True, slots=True)
 class DiffRejected:
-    """The person rejected the review, or closed its view without accepting."""
+    """The person rejected the review, or closed its view without accepting.
+
+    ``content`` is what they had typed when the view went with the editor that quit, and is kept; None: it may go.
+    """
 
     review_id: str
+    content: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DiffEdited:
     """The text in the view of a review is ``content`` now: no answer, but all that is left of it if the editor crashes.
 
-    Told within about a second of the last key by editors that can; others do not tell it.
+    Told within about a second of the last key (of large texts later) by editors that can; others do not tell it.
     """
 
     review_id: str

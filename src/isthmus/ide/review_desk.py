@@ -134,9 +134,11 @@ class ReviewDesk:
             if ended is not None and isinstance(ended.state, Closed) and ended.state.content != content:
                 await self._keep(ended, content)  # its client left in the same moment
 
-    async def rejected_in_editor(self, review_id: str) -> None:
-        """The editor told that the person rejected."""
-        await self._decide(self.reviews.reject(review_id))
+    async def rejected_in_editor(self, review_id: str, content: str | None) -> None:
+        """The editor told that the person rejected; ``content`` is what they typed and did not mean to throw away."""
+        decided = await self._decide(self.reviews.reject(review_id))
+        if decided is not None and content is not None:
+            await self._keep(decided, content)
 
     def typed(self, review_id: str, content: str) -> None:
         """The editor told what is in a view now: all that is left of it when the editor crashes."""
