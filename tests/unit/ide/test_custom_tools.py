@@ -284,6 +284,16 @@ async def read(page: Page) -> str:
 
 
 @pytest.mark.usefixtures("sys_path")
+async def test_the_example_of_the_documentation_works(tools: ToolRegistry, tmp_path: Path) -> None:
+    guide = (Path(__file__).resolve().parents[3] / "docs" / "companion-tools.md").read_text(encoding="utf-8")
+    file = tmp_path / "tools.py"
+    file.write_text(guide.split("```python\n", 1)[1].split("```", 1)[0], encoding="utf-8")
+    load_tools(str(file), tools)
+    assert [tool.name for tool in tools.listed()] == ["look_up_ticket", "screenshot"]
+    assert json.loads(_text(await tools.call("look_up_ticket", {"number": 7})))["number"] == "7"
+
+
+@pytest.mark.usefixtures("sys_path")
 @pytest.mark.parametrize(
     ("source", "problem"),
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 from isthmus.files import read_regular, require_regular
 from isthmus.ide.claude.wire import language_id
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import EditorError, OpenFile
+from isthmus.ide.editor import Capability, EditorError, OpenFile
 from isthmus.text import BinaryContentError, decode_text
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
@@ -71,7 +71,8 @@ async def text_of(companion: Companion, path: str) -> str:
     Raises:
         EditorError: it cannot be read.
     """
-    unsaved = await companion.editor.text(path) if companion.options.share_context else None
+    is_known = companion.options.share_context and Capability.TEXT not in companion.editor.unavailable
+    unsaved = await companion.editor.text(path) if is_known else None
     return await asyncio.to_thread(_text_on_disk, path) if unsaved is None else unsaved
 
 

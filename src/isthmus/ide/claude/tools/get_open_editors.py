@@ -1,6 +1,7 @@
 """getOpenEditors: the open files as VS Code lists its tabs.
 
 The Editor port knows no groups, pins and previews: every file is an ordinary tab of the one group there is.
+``isDirty`` is null where the editor cannot tell.
 """
 
 from pathlib import PurePath
@@ -11,7 +12,7 @@ from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, json_result, language_id, schema
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import EditorError, EditorGoneError, OpenFile
+from isthmus.ide.editor import Capability, EditorError, EditorGoneError, OpenFile
 from isthmus.ide.file_uri import file_uri
 from isthmus.ide.mcp_peer import Tool, ToolResult
 from isthmus.ide.tool_names import GET_OPEN_EDITORS
@@ -30,7 +31,7 @@ async def _tab(companion: Companion, file: OpenFile) -> JsonObject:
         "isActive": file.is_active,
         "isPinned": False,
         "isPreview": False,
-        "isDirty": file.is_dirty,
+        "isDirty": None if Capability.DIRTY in companion.editor.unavailable else file.is_dirty,
         "label": PurePath(file.path).name,
         "groupIndex": 0,
         "viewColumn": 1,
