@@ -20,10 +20,13 @@ START_SECONDS = 15.0
 PROTOCOLS = ("gemini", "claude")
 """What agents speak: Gemini CLI and its relatives, Claude Code."""
 
-_EDITOR_HELP = "The editor to serve. Default: nvim with --address or in a Neovim terminal ($NVIM), else headless."
+_EDITOR_HELP = "The editor to serve. Default: by --address; nvim in a Neovim terminal ($NVIM), else headless."
 _STDIO_HELP = " stdio: an editor whose plugin started this and speaks over standard input and output."
-_WORKSPACE_HELP = "A workspace folder, may be given several times. Default: Neovim's folder; headless: this one."
-_ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default: $NVIM."
+_WORKSPACE_HELP = "A workspace folder, may be given several times. Default: the editor's folder; headless: this one."
+_ADDRESS_HELP = (
+    "Where Neovim listens, as `:echo v:servername` shows it (default: $NVIM); the URL of a Jupyter server with its "
+    "token, or the connection file of a kernel (default: the Jupyter server that runs for this folder)."
+)
 
 
 @click.group(
@@ -32,7 +35,7 @@ _ADDRESS_HELP = "Where Neovim listens, as `:echo v:servername` shows it. Default
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("--editor", type=click.Choice(["nvim", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
+@click.option("--editor", type=click.Choice(["nvim", "jupyter", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option(
     "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one has focus."
@@ -115,23 +118,27 @@ def command(
 async def _run(
     name: str, opened: tuple[str, ...], address: str | None, options: "CompanionOptions", as_json: bool
 ) -> None:
-    editor = await _editor(name, options.folders, address)
+    places = [parse_place(place, options.folders) for place in opened]
+    editor = await _editor(name, options.folders, address, tuple(path for path, _ in places))
     try:
-        for place in opened:
-            path, at = parse_place(place, options.folders)
+        for path, at in places if name != "jupyter" else ():  # it opens nothing: to it they are open from the start
             await editor.open_file(path, at)
         await serve_editor(editor, name, options, as_json=as_json)
     finally:
         await editor.aclose()
 
 
-async def _editor(name: str, folders: tuple[str, ...], address: str | None) -> "Editor":
+async def _editor(name: str, folders: tuple[str, ...], address: str | None, opened: tuple[str, ...]) -> "Editor":
     if name == "nvim":
         from isthmus.editors import neovim
 
         return await neovim.attach(address or neovim.default_address(os.environ))
+    if name == "jupyter":
+        from isthmus.editors import jupyter
+
+        return await jupyter.attach(address, folders, opened=opened)
     if address is not None:
-        raise click.UsageError(f"--address belongs to --editor nvim; {name} has none")
+        raise click.UsageError(f"--address belongs to --editor nvim and jupyter; {name} has none")
     if name == "stdio":
         from isthmus.editors import stdio
 
@@ -142,7 +149,7 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None) -> "
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--editor", type=click.Choice(["nvim", "headless"]), help=_EDITOR_HELP)
+@click.option("--editor", type=click.Choice(["nvim", "jupyter", "headless"]), help=_EDITOR_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
 @click.argument("arguments", metavar="-- CMD [ARGUMENTS]...", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -223,6 +230,8 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
 
 
 def _default_editor(address: str | None) -> str:
+    if address is not None and (address.startswith(("http://", "https://")) or address.endswith(".json")):
+        return "jupyter"
     return "nvim" if address is not None or os.environ.get("NVIM") else "headless"
 
 
