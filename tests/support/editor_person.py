@@ -12,6 +12,8 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
 from isthmus.ide.review import DiffReview
+from support.emacs import emacs_person
+from support.jupyter_person import jupyter_person
 from support.neovim import RunningNeovim, running_neovim
 from support.stdio_editor import stdio_person
 
@@ -159,7 +161,9 @@ async def _neovim(folder: Path) -> AsyncGenerator[Person]:
 
 
 PERSONS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Person]]] = {
+    "emacs": emacs_person,
     "headless": _headless,
+    "jupyter": jupyter_person,
     "neovim": _neovim,
     "stdio": stdio_person,
 }

@@ -19,6 +19,7 @@ NODE_PEERS = Path(__file__).resolve().parent.parent / "peers" / "node"
 PYTHON_PEERS = NODE_PEERS.parent / "python"
 """The folder with programs that run in the environment of Python peers."""
 _BUBBLEWRAP = NODE_PEERS.parents[2] / ".cache" / "bubblewrap" / "bin"
+_EMACS = NODE_PEERS.parents[2] / ".cache" / "emacs" / "bin" / "emacs"
 _PYTHON_PEER = NODE_PEERS.parents[2] / ".cache" / "bench-peers" / "bin" / "python"
 IN_CI = os.environ.get("CI", "").lower() == "true"
 """Whether this run may not skip. Read once: the environment of a test has no CI, which changes how real CLIs behave."""
@@ -68,6 +69,19 @@ def bubblewrap() -> Path:
     if isinstance(support, NoSandbox):
         unavailable(f"{support.reason}; `make peers` fetches it where it can")
     return folder
+
+
+def emacs() -> Path:
+    """The program Emacs: where `make peers` puts it, else the one on PATH, which must be 28 or newer.
+
+    When there is none the test is skipped, or fails under CI=true.
+    """
+    if _EMACS.is_file():
+        return _EMACS
+    found = shutil.which("emacs")
+    if found is None:
+        unavailable("there is no Emacs; `make peers` fetches it where it can")
+    return Path(found).absolute()
 
 
 def unavailable(reason: str) -> NoReturn:

@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,15 @@ class RunningPlugin:
         """The messages of this method that the companion sent."""
         return [message for message in await self.do("heard") if message.get("method") == method]
 
+    @contextmanager
+    def stopped(self) -> Generator[None]:
+        """The process does nothing meanwhile, and reads nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     async def wait(self) -> int:
         """Wait for the end of the process."""
         return await asyncio.to_thread(self.process.wait, 30)
@@ -82,7 +92,7 @@ class StdioPerson:
 
     async def select(self, at: Range) -> None:
         text = self._path.read_bytes().decode()
-        await self.plugin.do("select", start=_offset(text, at.start), end=_offset(text, at.end))
+        await self.plugin.do("select", start=offset(text, at.start), end=offset(text, at.end))
 
     async def type_over(self, text: str) -> None:
         await self.plugin.do("type_over", text=text)
@@ -100,7 +110,7 @@ class StdioPerson:
         await self.plugin.do("quit")
 
 
-def _offset(text: str, place: Position) -> int:
+def offset(text: str, place: Position) -> int:
     """Of a position in UTF-16 units, in code points: not by our own functions, which are under test."""
     lines = text.split("\n")
     before = lines[place.line].encode("utf-16-le")[: 2 * place.character].decode("utf-16-le")

@@ -1,0 +1,1521 @@
+;;; isthmus.el --- Agent CLIs see this Emacs as their IDE  -*- lexical-binding: t; -*-
+
+;; Version: 0.1.0
+;; Package-Requires: ((emacs "28.1"))
+;; Keywords: tools, convenience, processes
+
+;;; Commentary:
+
+;; With `isthmus-mode' every agent CLI (Gemini CLI, Claude Code, Qwen Code, Isthmus itself) that runs in one of your
+;; projects sees which files you have open, where your cursor is and what you have selected, gets the diagnostics of
+;; Flymake or Flycheck, and shows you its edits side by side before it writes them.
+;;
+;;   (load "/path/to/isthmus.el")       ; `isthmus plugin' prints the path
+;;   (isthmus-mode 1)
+;;
+;; In a review: C-c C-c accepts what is in the buffer, with your edits; C-c C-k, or killing the buffer, rejects.
+;;
+;; How it works: it starts `isthmus companion --editor stdio' and speaks JSON-RPC with it, framed as in the Language
+;; Server Protocol; docs/editor-port.md says what goes over the wire.  Messages are handled from timers, never in the
+;; middle of a command; nothing here waits for the companion, and nothing that an agent asks for can make Emacs ask you
+;; something (`inhibit-interaction').  It never writes a file but on a request to save one that you have open.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'json)
+(require 'project)
+(require 'subr-x)
+(require 'url-util)
+
+(declare-function flymake-diagnostics "flymake")
+(declare-function flymake-diagnostic-beg "flymake")
+(declare-function flymake-diagnostic-end "flymake")
+(declare-function flymake-diagnostic-type "flymake")
+(declare-function flymake-diagnostic-text "flymake")
+(declare-function flymake-diagnostic-data "flymake")
+(declare-function flymake-diagnostic-backend "flymake")
+(declare-function flymake--lookup-type-property "flymake")
+(declare-function flycheck-error-region-for-mode "ext:flycheck")
+(declare-function flycheck-error-level "ext:flycheck")
+(declare-function flycheck-error-message "ext:flycheck")
+(declare-function flycheck-error-checker "ext:flycheck")
+(declare-function flycheck-error-id "ext:flycheck")
+(declare-function smerge-refine-regions "smerge-mode")
+(declare-function ediff-buffers "ediff")
+(declare-function ediff-really-quit "ediff-util")
+(declare-function warning-numeric-level "warnings")
+(defvar flycheck-current-errors)
+(defvar vc-follow-symlinks)
+(defvar diff-command)
+
+(defgroup isthmus nil
+  "Agent CLIs see this Emacs as their IDE."
+  :group 'tools
+  :prefix "isthmus-")
+
+(defcustom isthmus-program "isthmus"
+  "The program Isthmus: a name in the variable `exec-path', or an absolute one."
+  :type 'string)
+
+(defcustom isthmus-arguments nil
+  "More arguments for the companion, such as \"--no-selection\"."
+  :type '(repeat string))
+
+(defcustom isthmus-workspace-folders nil
+  "The folders that agents may work in.
+Nil means the projects of the open files, and the folder Emacs was started in."
+  :type '(repeat directory))
+
+(defcustom isthmus-restart-delays '(1 2 4 8 16 30)
+  "Seconds to wait before each new start of a companion that crashed.
+After the last one it is given up.  A companion that ran for a minute
+begins with the first again."
+  :type '(repeat number))
+
+(defcustom isthmus-review-when-idle 1.0
+  "Seconds without a key after which a review may take the window.
+Thus an agent's edit never catches what you type."
+  :type 'number)
+
+(defface isthmus-review-removed '((t :inherit diff-removed :extend t))
+  "Lines on disk that the proposal has not.")
+
+(defface isthmus-review-added '((t :inherit diff-added :extend t))
+  "Lines of the proposal that the file on disk has not.")
+
+(defface isthmus-review-gap '((t :inherit shadow :extend t))
+  "Filling beside lines that only the other side has.")
+
+(define-error 'isthmus-error "Isthmus")
+
+(defvar isthmus--active nil "The buffer of the file that has, or had last, the focus.")
+(defvar isthmus--active-window nil "The window in which it has, or had, the focus.")
+(defvar isthmus--tell-timer nil "Runs when the companion is to be told of a change; nil: nothing to tell.")
+(defvar isthmus--folders nil "The workspace folders as they were told last.")
+(defvar isthmus--reviews nil "The undecided reviews, newest first.")
+(defvar isthmus--questions nil "The buffers of open questions.")
+(defvar isthmus--variables nil "Environment variables that the companion set: (NAME . FORMER-VALUE).")
+(defvar-local isthmus--focused-at nil "When this buffer last had the focus, as `float-time'.")
+(defvar-local isthmus--root 'unknown "The project of this buffer's folder; nil: none.")
+(defvar-local isthmus--line-count nil "(TICK . COUNT): the lines at this modification tick.")
+(defvar-local isthmus--review nil "The review that this buffer is a side of.")
+(defvar-local isthmus--question nil "The request that this buffer asks the person about.")
+
+(defmacro isthmus--without-questions (&rest body)
+  "Run BODY; what would ask the person something is an error instead."
+  (declare (indent 0) (debug t))
+  `(cl-letf (((symbol-function 'sit-for) #'always))
+     (condition-case nil
+         (let ((inhibit-interaction t)
+               (vc-follow-symlinks nil)
+               (large-file-warning-threshold nil)
+               (enable-local-variables (and enable-local-variables :safe))
+               (enable-local-eval nil)
+               (find-file-suppress-same-file-warnings t))
+           ,@body)
+       (inhibited-interaction
+        (signal 'isthmus-error (list "Emacs would have to ask the person something first; it is left to them"))))))
+
+(defun isthmus--fail (format &rest arguments)
+  "Refuse a request with a text for the agent: FORMAT with ARGUMENTS."
+  (signal 'isthmus-error (list (apply #'format format arguments))))
+
+(defun isthmus--say (format &rest arguments)
+  "Tell the person FORMAT with ARGUMENTS."
+  (message "Isthmus: %s" (apply #'format-message format arguments)))
+
+;;;; JSON-RPC over the companion's standard input and output
+
+(defconst isthmus--empty (make-hash-table) "An empty JSON object.")
+(defconst isthmus--later (make-symbol "later") "What a handler returns that answers its request later.")
+(defconst isthmus--longest-log 20000 "Characters of the companion's log that are kept.")
+
+(defvar isthmus--process nil "The companion.")
+(defvar isthmus--greeted nil "Whether the companion may be told things.")
+(defvar isthmus--ready nil "Whether agents can find the companion.")
+(defvar isthmus--queue nil "Messages that came in, newest first.")
+(defvar isthmus--callbacks nil "What waits for an answer: (ID . FUNCTION of the result and the error).")
+(defvar isthmus--last-id 0 "The id of our last request.")
+(defvar-local isthmus--awaited nil "Bytes of the frame that is being received; nil: its header is not complete.")
+
+(defun isthmus--unicode (text)
+  "TEXT with U+FFFD for what is no Unicode.
+That is bytes that could not be decoded, and halves of surrogate pairs."
+  (if (multibyte-string-p text)
+      (replace-regexp-in-string "[\xD800-\xDFFF\x3FFF80-\x3FFFFF]" "\xFFFD" text t t)
+    (replace-regexp-in-string "[^[:ascii:]]" "\xFFFD" (string-to-multibyte text) t t)))
+
+(defun isthmus--parse (text)
+  "The JSON TEXT: objects are plists, arrays lists, false and null nil."
+  (condition-case nil
+      (if (fboundp 'json-parse-string)
+          (json-parse-string text :object-type 'plist :array-type 'list :null-object nil :false-object nil)
+        (error "Emacs without JSON in C"))
+    (error ; the parser in C refuses NUL
+     (let ((json-object-type 'plist) (json-array-type 'list) (json-false nil) (json-null nil))
+       (json-read-from-string text)))))
+
+(defun isthmus--serialize (object)
+  "OBJECT as JSON, in bytes."
+  (encode-coding-string
+   (if (fboundp 'json-serialize)
+       (json-serialize object)
+     (let ((json-false :false) (json-null :null))
+       (json-encode object)))
+   'utf-8 t))
+
+(defun isthmus--send (message)
+  "Send MESSAGE, an alist, to the companion, if there is one."
+  (when (process-live-p isthmus--process)
+    (let ((body (isthmus--serialize `((jsonrpc . "2.0") ,@message))))
+      (condition-case nil
+          (process-send-string isthmus--process (format "Content-Length: %d\r\n\r\n" (length body)))
+        (error nil))
+      (condition-case nil
+          (process-send-string isthmus--process body)
+        (error nil))))) ; it is dying: the sentinel sees to it
+
+(defun isthmus--notify (method &optional params)
+  "Tell the companion METHOD with PARAMS."
+  (isthmus--send `((method . ,method) (params . ,(or params isthmus--empty)))))
+
+(defun isthmus--request (method params callback)
+  "Ask the companion METHOD with PARAMS.
+CALLBACK gets the result and the error, one of them nil."
+  (let ((id (cl-incf isthmus--last-id)))
+    (push (cons id callback) isthmus--callbacks)
+    (isthmus--send `((id . ,id) (method . ,method) ,@(when params `((params . ,params)))))))
+
+(defun isthmus--answer (id result)
+  "Answer the request ID with RESULT."
+  (isthmus--send `((id . ,id) (result . ,result))))
+
+(defun isthmus--answer-error (id code text)
+  "Answer the request ID with an error of CODE and TEXT."
+  (isthmus--send `((id . ,id) (error . ((code . ,code) (message . ,(isthmus--unicode text)))))))
+
+(defun isthmus--filter (process chunk)
+  "Take CHUNK, which PROCESS wrote.
+Whole messages are handled soon, outside of what Emacs is doing now."
+  (when (buffer-live-p (process-buffer process))
+    (with-current-buffer (process-buffer process)
+      (goto-char (point-max))
+      (insert chunk)
+      (let (body)
+        (while (setq body (isthmus--next-frame))
+          (condition-case problem
+              (push (isthmus--parse (decode-coding-string body 'utf-8)) isthmus--queue)
+            (error (isthmus--log "a message that is no JSON: %S\n" problem)))
+          (when (and isthmus--queue (null (cdr isthmus--queue)))
+            (run-at-time 0 nil #'isthmus--handle-queue)))))))
+
+(defun isthmus--next-frame ()
+  "Take the body of the next frame out of the current buffer.
+Nil when it is not complete."
+  (unless isthmus--awaited
+    (goto-char (point-min))
+    (when (search-forward "\r\n\r\n" nil t)
+      (let ((end (point)) (case-fold-search t))
+        (goto-char (point-min))
+        (setq isthmus--awaited
+              (if (re-search-forward "^content-length: *\\([0-9]+\\)" end t) (string-to-number (match-string 1)) 0))
+        (delete-region (point-min) end))))
+  (when (and isthmus--awaited (>= (buffer-size) isthmus--awaited))
+    (let ((end (+ (point-min) isthmus--awaited)))
+      (setq isthmus--awaited nil)
+      (delete-and-extract-region (point-min) end))))
+
+(defun isthmus--handle-queue ()
+  "Handle the messages that came in, in their order."
+  (let ((messages (nreverse isthmus--queue)))
+    (setq isthmus--queue nil)
+    (save-current-buffer
+      (dolist (message messages)
+        (condition-case problem
+            (isthmus--handle message)
+          (error (isthmus--log "%S\n" problem)))))))
+
+(defconst isthmus--handlers
+  '(("workspace/workspaceFolders" . isthmus--on-workspace-folders)
+    ("editor/openFiles" . isthmus--on-open-files)
+    ("window/showDocument" . isthmus--on-show-document)
+    ("editor/closeDocument" . isthmus--on-close-document)
+    ("editor/text" . isthmus--on-text)
+    ("editor/saveDocument" . isthmus--on-save-document)
+    ("editor/openDiff" . isthmus--on-open-diff)
+    ("editor/closeDiff" . isthmus--on-close-diff)
+    ("textDocument/diagnostic" . isthmus--on-diagnostic)
+    ("workspace/diagnostic" . isthmus--on-workspace-diagnostic)
+    ("window/showMessageRequest" . isthmus--on-question)
+    ("window/showMessage" . isthmus--on-message)
+    ("editor/setTerminalEnvironment" . isthmus--on-terminal-environment)
+    ("companion/ready" . isthmus--on-ready)
+    ("$/cancelRequest" . isthmus--on-cancel))
+  "What the companion may ask and tell: (METHOD . FUNCTION).
+FUNCTION gets the params and the id of the request, nil for a notification.")
+
+(defun isthmus--handle (message)
+  "Handle MESSAGE: a request, a notification or an answer."
+  (let* ((id (plist-get message :id))
+         (method (plist-get message :method))
+         (handler (cdr (assoc method isthmus--handlers))))
+    (cond
+     ((null method)
+      (when-let ((callback (assoc id isthmus--callbacks)))
+        (setq isthmus--callbacks (delq callback isthmus--callbacks))
+        (funcall (cdr callback) (plist-get message :result) (plist-get message :error))))
+     ((null id)
+      (when handler
+        (funcall handler (plist-get message :params) nil)))
+     ((null handler)
+      (isthmus--answer-error id -32601 (format "Emacs does not know %s" method)))
+     (t
+      (condition-case problem
+          (let ((result (funcall handler (plist-get message :params) id)))
+            (unless (eq result isthmus--later)
+              (isthmus--answer id result)))
+        (isthmus-error (isthmus--answer-error id -32803 (cadr problem)))
+        (error (isthmus--answer-error id -32803 (error-message-string problem))))))))
+
+;;;; The life of the companion
+
+(defvar isthmus--stopping nil "Whether the companion ends because it is told to.")
+(defvar isthmus--attempts 0 "How many starts in a row came to nothing.")
+(defvar isthmus--started-at 0 "When the companion was started last, as `float-time'.")
+(defvar isthmus--restart-timer nil "Starts the companion again.")
+
+(defun isthmus--log (format &rest arguments)
+  "Write FORMAT with ARGUMENTS into the log, the buffer *isthmus log*."
+  (with-current-buffer (get-buffer-create "*isthmus log*")
+    (let ((inhibit-read-only t))
+      (save-excursion
+        (goto-char (point-max))
+        (insert (apply #'format format arguments))
+        (when (> (buffer-size) (* 2 isthmus--longest-log))
+          (delete-region (point-min) (- (point-max) isthmus--longest-log)))))))
+
+(defun isthmus--last-log-line ()
+  "The last line that the companion wrote for people, or nil."
+  (when-let ((buffer (get-buffer "*isthmus log*")))
+    (with-current-buffer buffer
+      (car (last (split-string (buffer-string) "\n" t "[ \r]+"))))))
+
+(defun isthmus--start-companion ()
+  "Start the companion and greet it.
+Signals `user-error' when there is no such program."
+  (unless (executable-find isthmus-program)
+    (user-error "Isthmus: no program `%s'; install it (pip install isthmus), or set `isthmus-program'" isthmus-program))
+  (isthmus--cancel-restart)
+  (let ((default-directory (file-name-as-directory (car (isthmus--workspace-folders))))
+        (process-environment (isthmus--environment-without-ours))
+        (process-connection-type nil)
+        (log (make-pipe-process
+              :name "isthmus log" :noquery t :buffer nil :coding 'utf-8
+              :filter (lambda (_process text) (isthmus--log "%s" text))
+              :sentinel #'ignore)))
+    (setq isthmus--greeted nil
+          isthmus--ready nil
+          isthmus--stopping nil
+          isthmus--queue nil
+          isthmus--callbacks nil
+          isthmus--started-at (float-time)
+          isthmus--process
+          (make-process
+           :name "isthmus" :noquery t :connection-type 'pipe :coding 'no-conversion
+           :buffer (with-current-buffer (generate-new-buffer " *isthmus received*" t)
+                     (set-buffer-multibyte nil)
+                     (current-buffer))
+           :command `(,isthmus-program "companion" "--editor" "stdio" ,@isthmus-arguments)
+           :stderr log :filter #'isthmus--filter :sentinel #'isthmus--sentinel))
+    (process-put isthmus--process 'isthmus-log log))
+  (setq isthmus--folders (isthmus--workspace-folders))
+  (isthmus--request
+   "initialize"
+   `((protocolVersion . 1)
+     (editorInfo . ((name . "emacs") (displayName . "Emacs") (version . ,emacs-version) (processId . ,(emacs-pid))))
+     (workspaceFolders . ,(isthmus--on-workspace-folders nil nil))
+     (capabilities . ((diff . t) (open . t) (close . t) (text . t) (dirty . t) (diagnostics . t) (selection . t)
+                      (save . t) (message . t) (confirm . t) (terminal . t)
+                      (execute . "it has no notebooks; start the companion with --editor jupyter")))
+     (positionEncodings . ["utf-16"])
+     (newlines . "exact"))
+   (lambda (_result problem)
+     (if problem
+         (isthmus--say "the companion refuses this plugin: %s" (plist-get problem :message))
+       (isthmus--notify "initialized")
+       (setq isthmus--greeted t)
+       (isthmus--changed)))))
+
+(defun isthmus--environment-without-ours ()
+  "The variable `process-environment' without what a companion set for terminals."
+  (let ((process-environment (copy-sequence (default-value 'process-environment))))
+    (pcase-dolist (`(,name . ,former) isthmus--variables)
+      (setenv name former))
+    process-environment))
+
+(defun isthmus--on-ready (_params _id)
+  "Agents can find the companion."
+  (setq isthmus--ready t)
+  (force-mode-line-update t)
+  (isthmus--say "agents can find this Emacs"))
+
+(defun isthmus--sentinel (process _event)
+  "PROCESS, the companion, ended: start it again unless it was told to end."
+  (unless (process-live-p process)
+    (isthmus--sweep process)
+    (when (eq process isthmus--process)
+      (setq isthmus--process nil
+            isthmus--greeted nil
+            isthmus--ready nil)
+      (force-mode-line-update t)
+      (mapc #'kill-buffer isthmus--questions)
+      (isthmus--keep-reviews)
+      (unless isthmus--stopping
+        (isthmus--plan-restart process)))))
+
+(defun isthmus--sweep (process)
+  "Let go of what belongs to PROCESS."
+  (when (buffer-live-p (process-buffer process))
+    (kill-buffer (process-buffer process)))
+  (when-let ((log (process-get process 'isthmus-log)))
+    (run-at-time 1 nil #'delete-process log))) ; its last words are still coming
+
+(defun isthmus--plan-restart (process)
+  "PROCESS crashed: start another one in a while, or give up."
+  (when (> (- (float-time) isthmus--started-at) 60)
+    (setq isthmus--attempts 0))
+  (let ((delay (nth isthmus--attempts isthmus-restart-delays))
+        (how (if (eq (process-status process) 'signal)
+                 (format "was killed by signal %d" (process-exit-status process))
+               (format "ended with code %d" (process-exit-status process))))
+        (attempt (cl-incf isthmus--attempts)))
+    (run-at-time
+     0.2 nil ; when its last words are in
+     (lambda ()
+       (let ((why (if-let ((line (isthmus--last-log-line))) (format " (%s)" line) "")))
+         (if delay
+             (isthmus--say "the companion %s%s; it is started again in %s s" how why delay)
+           (display-warning
+            'isthmus
+            (format "The companion %s%s, %d times in a row.  M-x isthmus-start tries again; see the buffer %s."
+                    how why attempt "*isthmus log*"))))))
+    (when delay
+      (setq isthmus--restart-timer (run-at-time delay nil #'isthmus--restart)))))
+
+(defun isthmus--restart ()
+  "Start the companion again after a crash."
+  (setq isthmus--restart-timer nil)
+  (condition-case problem
+      (isthmus--start-companion)
+    (error (isthmus--say "%s" (error-message-string problem)))))
+
+(defun isthmus--cancel-restart ()
+  "Start no companion again."
+  (when isthmus--restart-timer
+    (cancel-timer isthmus--restart-timer)
+    (setq isthmus--restart-timer nil)))
+
+(defun isthmus--stop-companion ()
+  "Tell the companion to end; it is not waited for."
+  (isthmus--cancel-restart)
+  (when (process-live-p isthmus--process)
+    (setq isthmus--stopping t)
+    (isthmus--request "shutdown" nil #'ignore)
+    (isthmus--notify "exit")
+    (condition-case nil
+        (process-send-eof isthmus--process)
+      (error nil))
+    (let ((process isthmus--process))
+      (run-at-time 10 nil (lambda () (when (process-live-p process) (kill-process process))))))
+  (setq isthmus--greeted nil
+        isthmus--ready nil)
+  (pcase-dolist (`(,name . ,former) isthmus--variables)
+    (isthmus--setenv name former))
+  (setq isthmus--variables nil))
+
+(defun isthmus--leave ()
+  "Emacs quits: what is undecided is rejected.
+The companion gets two seconds to take leave."
+  (dolist (review isthmus--reviews)
+    (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review)))))
+  (setq isthmus--reviews nil)
+  (let ((process isthmus--process)
+        (deadline (+ (float-time) 2)))
+    (isthmus--stop-companion)
+    (while (and (process-live-p process) (< (float-time) deadline))
+      (accept-process-output process 0.05))))
+
+;;;###autoload
+(define-minor-mode isthmus-mode
+  "Agent CLIs see this Emacs as their IDE.
+The companion is started, and stops with Emacs."
+  :global t
+  :lighter (:eval (if isthmus--ready " Isthmus" " Isthmus?"))
+  (if isthmus-mode
+      (condition-case problem
+          (progn
+            (setq isthmus--attempts 0)
+            (isthmus--watch #'add-hook)
+            (isthmus--note-focus)
+            (unless (and (process-live-p isthmus--process) (not isthmus--stopping))
+              (isthmus--start-companion)))
+        (error
+         (setq isthmus-mode nil)
+         (isthmus--watch #'remove-hook)
+         (if after-init-time
+             (signal (car problem) (cdr problem))
+           (display-warning 'isthmus (error-message-string problem)))))
+    (isthmus--watch #'remove-hook)
+    (isthmus--stop-companion)
+    (mapc #'kill-buffer isthmus--questions)
+    (isthmus--keep-reviews)))
+
+;;;###autoload
+(defun isthmus-start ()
+  "Let agent CLIs see this Emacs as their IDE."
+  (interactive)
+  (isthmus-mode 1))
+
+(defun isthmus-stop ()
+  "End what `isthmus-start' began."
+  (interactive)
+  (isthmus-mode -1))
+
+(defun isthmus-status ()
+  "Say whether agents can find this Emacs."
+  (interactive)
+  (isthmus--say
+   (cond
+    (isthmus--ready "agents can find this Emacs; %d review(s) wait for you")
+    ((process-live-p isthmus--process) "the companion is starting")
+    (isthmus--restart-timer "the companion crashed and is started again soon")
+    (t "no companion runs; M-x isthmus-start"))
+   (length isthmus--reviews)))
+
+;;;; Paths, positions and texts
+
+(defun isthmus--file-coding ()
+  "How file names are encoded."
+  (or file-name-coding-system default-file-name-coding-system 'utf-8))
+
+(defun isthmus--uri (path)
+  "The URI of PATH."
+  (concat "file://"
+          (unless (string-prefix-p "/" path) "/")
+          (mapconcat (lambda (byte)
+                       (if (or (<= ?a byte ?z) (<= ?A byte ?Z) (<= ?0 byte ?9) (memq byte (append "/-._~" nil)))
+                           (string byte)
+                         (format "%%%02X" byte)))
+                     (encode-coding-string path (isthmus--file-coding) t)
+                     "")))
+
+(defun isthmus--path (uri)
+  "The path of URI."
+  (unless (string-match "\\`file://[^/]*\\(/.*\\)\\'" (or uri ""))
+    (isthmus--fail "%S is no file: URI" uri))
+  (let ((path (decode-coding-string (url-unhex-string (match-string 1 uri) t) (isthmus--file-coding))))
+    (if (memq system-type '(windows-nt ms-dos))
+        (string-remove-prefix "/" path)
+      path)))
+
+(defun isthmus--file-of (buffer)
+  "The absolute path of the file in BUFFER.
+Nil when it is no local file, or not for agents (such as a review)."
+  (let ((path (buffer-local-value 'buffer-file-name buffer)))
+    (and path
+         (not (string-prefix-p " " (buffer-name buffer)))
+         (not (buffer-local-value 'isthmus--review buffer))
+         (not (file-remote-p path))
+         (expand-file-name path))))
+
+(defun isthmus--buffer-of (path)
+  "The buffer in which the file PATH is open, or nil."
+  (let ((buffer (find-buffer-visiting path)))
+    (and buffer (isthmus--file-of buffer) buffer)))
+
+(defun isthmus--file-buffers ()
+  "The buffers of all open files."
+  (seq-filter #'isthmus--file-of (buffer-list)))
+
+(defun isthmus--position (place)
+  "PLACE in the current buffer as on the wire: 0-based, in UTF-16 units."
+  (save-restriction
+    (widen)
+    (save-excursion
+      (goto-char place)
+      (let* ((inhibit-field-text-motion t)
+             (start (line-beginning-position))
+             (units (- place start)))
+        (goto-char start)
+        (while (progn (skip-chars-forward "^\U00010000-\U0010FFFF" place)
+                      (< (point) place))
+          (cl-incf units)
+          (forward-char))
+        `((line . ,(1- (line-number-at-pos place t))) (character . ,units))))))
+
+(defun isthmus--place (position)
+  "Where POSITION, as it came over the wire, is in the current buffer.
+The buffer is widened."
+  (save-excursion
+    (let ((inhibit-field-text-motion t)
+          (units (plist-get position :character)))
+      (goto-char (point-min))
+      (forward-line (plist-get position :line))
+      (let ((end (line-end-position)))
+        (while (and (> units 0) (< (point) end))
+          (cl-decf units (if (<= #x10000 (char-after) #x10FFFF) 2 1))
+          (forward-char)))
+      (point))))
+
+(defun isthmus--range (start end)
+  "The range from START to END in the current buffer."
+  `((start . ,(isthmus--position start)) (end . ,(isthmus--position end))))
+
+(defun isthmus--with-newlines (text coding)
+  "TEXT of a buffer as it is in a file that is written in CODING."
+  (let ((whole (pcase (coding-system-eol-type coding)
+                 (1 (string-replace "\n" "\r\n" text))
+                 (2 (string-replace "\n" "\r" text))
+                 (_ text))))
+    (if (eq (coding-system-base coding) 'utf-8-with-signature)
+        (concat "\xFEFF" whole)
+      whole)))
+
+(defun isthmus--text-of (buffer)
+  "The whole text of BUFFER as it would be in the file."
+  (with-current-buffer buffer
+    (save-restriction
+      (widen)
+      (isthmus--with-newlines (buffer-substring-no-properties (point-min) (point-max))
+                              (or buffer-file-coding-system 'utf-8-unix)))))
+
+(defun isthmus--language ()
+  "LSP's name for the language of the current buffer."
+  (or (get major-mode 'eglot-language-id)
+      (let ((name (replace-regexp-in-string "\\(-ts\\)?-mode\\'" "" (symbol-name major-mode))))
+        (or (cdr (assoc name '(("js" . "javascript") ("js2" . "javascript") ("js-jsx" . "javascriptreact")
+                               ("rjsx" . "javascriptreact") ("tsx" . "typescriptreact") ("c++" . "cpp")
+                               ("sh" . "shellscript") ("bash" . "shellscript") ("mhtml" . "html") ("gfm" . "markdown")
+                               ("cperl" . "perl") ("ess-r" . "r") ("makefile-gmake" . "makefile")
+                               ("makefile-bsdmake" . "makefile") ("conf-toml" . "toml") ("nxml" . "xml")
+                               ("LaTeX" . "latex") ("objc" . "objective-c") ("text" . "plaintext")
+                               ("fundamental" . "plaintext"))))
+            name))))
+
+;;;; What the person does
+
+(defconst isthmus--most-files 1000 "More open files are not told of.")
+(defconst isthmus--tell-after 0.02 "Seconds in which further changes are told along with the first.")
+
+(defun isthmus--watch (change)
+  "Put our functions on, or take them off, the hooks.
+CHANGE is `add-hook' or `remove-hook'."
+  (dolist (hook '(post-command-hook buffer-list-update-hook first-change-hook after-save-hook find-file-hook
+                  after-revert-hook after-set-visited-file-name-hook activate-mark-hook deactivate-mark-hook))
+    (funcall change hook #'isthmus--changed))
+  (dolist (hook '(window-selection-change-functions window-buffer-change-functions))
+    (funcall change hook #'isthmus--changed-in))
+  (funcall change 'kill-buffer-hook #'isthmus--buffer-killed)
+  (funcall change 'kill-emacs-hook #'isthmus--leave))
+
+(defun isthmus--changed ()
+  "Note that something changed that agents may know.
+This runs after every command, so it does nothing else."
+  (unless isthmus--tell-timer
+    (setq isthmus--tell-timer (run-at-time isthmus--tell-after nil #'isthmus--tell))))
+
+(defun isthmus--changed-in (_frame)
+  "Another window has the focus, or another buffer: see `isthmus--changed'."
+  (isthmus--changed))
+
+(defun isthmus--tell ()
+  "Tell the companion that something changed; it asks what."
+  (setq isthmus--tell-timer nil)
+  (isthmus--note-focus)
+  (when isthmus--greeted
+    (let ((folders (isthmus--workspace-folders)))
+      (unless (equal folders isthmus--folders)
+        (setq isthmus--folders folders)
+        (isthmus--notify "workspace/didChangeWorkspaceFolders")))
+    (isthmus--notify "editor/didChange")))
+
+(defun isthmus--note-focus ()
+  "Note which file has the focus."
+  (let* ((window (selected-window))
+         (buffer (or (buffer-base-buffer (window-buffer window)) (window-buffer window))))
+    (when (and (isthmus--file-of buffer) (not (window-minibuffer-p window)))
+      (unless (and (eq buffer isthmus--active) (eq window isthmus--active-window))
+        (setq isthmus--active buffer
+              isthmus--active-window window)
+        (with-current-buffer buffer
+          (setq isthmus--focused-at (float-time)))))))
+
+(defun isthmus--root-of (buffer)
+  "The root of the project that BUFFER's file belongs to, or nil."
+  (with-current-buffer buffer
+    (when (eq isthmus--root 'unknown)
+      (setq isthmus--root
+            (condition-case nil
+                (isthmus--without-questions
+                  (when-let ((project (project-current nil)))
+                    (directory-file-name (expand-file-name (project-root project)))))
+              (error nil))))
+    isthmus--root))
+
+(defun isthmus--workspace-folders ()
+  "The absolute paths of the workspace folders, at least one."
+  (let* ((started-in (directory-file-name (expand-file-name (or command-line-default-directory "~"))))
+         (is-narrow (not (or (equal started-in "/") (equal started-in (directory-file-name (expand-file-name "~"))))))
+         (buffers (isthmus--file-buffers)))
+    (or (mapcar (lambda (folder) (directory-file-name (expand-file-name folder))) isthmus-workspace-folders)
+        (delete-dups (append (and is-narrow (list started-in))
+                             (sort (delq nil (mapcar #'isthmus--root-of buffers)) #'string<)))
+        (and buffers (list (directory-file-name (file-name-directory (isthmus--file-of (car buffers))))))
+        (list started-in))))
+
+(defun isthmus--on-workspace-folders (_params _id)
+  "Answer workspace/workspaceFolders."
+  (vconcat (mapcar (lambda (folder)
+                     `((uri . ,(isthmus--uri folder)) (name . ,(isthmus--unicode (file-name-nondirectory folder)))))
+                   (isthmus--workspace-folders))))
+
+(defun isthmus--on-open-files (_params _id)
+  "Answer editor/openFiles."
+  (isthmus--note-focus)
+  (vconcat (mapcar #'isthmus--describe (seq-take (isthmus--file-buffers) isthmus--most-files))))
+
+(defun isthmus--describe (buffer)
+  "What the companion may know of the file in BUFFER."
+  (with-current-buffer buffer
+    (unless isthmus--focused-at
+      (setq isthmus--focused-at (if buffer-display-time (float-time buffer-display-time) (1- (float-time)))))
+    `((uri . ,(isthmus--uri (isthmus--file-of buffer)))
+      (isActive . ,(if (eq buffer isthmus--active) t :false))
+      (focusedAt . ,isthmus--focused-at)
+      (isDirty . ,(if (buffer-modified-p) t :false))
+      (languageId . ,(isthmus--language))
+      (lineCount . ,(isthmus--count-lines))
+      ,@(when (eq buffer isthmus--active)
+          (isthmus--describe-selection)))))
+
+(defun isthmus--count-lines ()
+  "The number of lines of the current buffer, counted anew only when it changed."
+  (let ((tick (buffer-chars-modified-tick)))
+    (unless (eql tick (car isthmus--line-count))
+      (setq isthmus--line-count
+            (cons tick (save-restriction
+                         (widen)
+                         (line-number-at-pos (point-max) t)))))
+    (cdr isthmus--line-count)))
+
+(defun isthmus--window-of-active ()
+  "The window whose cursor is that of the active file, or nil."
+  (let ((shows (lambda (window)
+                 (and (window-live-p window)
+                      (let ((buffer (window-buffer window)))
+                        (eq (or (buffer-base-buffer buffer) buffer) isthmus--active))))))
+    (seq-find shows (cons isthmus--active-window (get-buffer-window-list isthmus--active nil t)))))
+
+(defun isthmus--describe-selection ()
+  "The cursor and the selection in the active file, the current buffer."
+  (let ((window (isthmus--window-of-active)))
+    (with-current-buffer (if window (window-buffer window) isthmus--active) ; perhaps an indirect buffer
+      (save-excursion
+        (goto-char (if window (window-point window) (point)))
+        (let ((text (and (region-active-p) (mark t) (isthmus--region-text))))
+          `((cursor . ,(isthmus--position (point)))
+            (selection . ,(if text
+                              (isthmus--range (region-beginning) (region-end))
+                            (isthmus--range (point) (point))))
+            ,@(when text
+                `((selectedText . ,text)))))))))
+
+(defun isthmus--region-text ()
+  "The text in the region, also of a rectangle; nil when it is empty."
+  (let ((text (condition-case nil
+                  (funcall region-extract-function nil)
+                (error nil))))
+    (and (stringp text)
+         (not (string-empty-p text))
+         (isthmus--unicode (substring-no-properties text)))))
+
+(defun isthmus-mention ()
+  "Show the agent this file, or the lines of the region."
+  (interactive)
+  (let* ((buffer (or (buffer-base-buffer) (current-buffer)))
+         (path (isthmus--file-of buffer)))
+    (cond
+     ((null path) (user-error "Isthmus: this buffer is no file on disk"))
+     ((not isthmus--greeted) (user-error "Isthmus: no agent can be told, the companion does not run; M-x isthmus-start"))
+     (t
+      (isthmus--notify "editor/didMention"
+                       `((uri . ,(isthmus--uri path))
+                         ,@(when (use-region-p)
+                             `((range . ,(isthmus--range (region-beginning) (region-end)))))))
+      (deactivate-mark)
+      (isthmus--say "mentioned %s" (file-name-nondirectory path))))))
+
+;;;; What agents ask for: files
+
+(defun isthmus--open (path)
+  "The buffer of the file PATH, which is opened if need be."
+  (or (isthmus--buffer-of path)
+      (progn
+        (unless (file-regular-p path)
+          (isthmus--fail "%s: no such file" path))
+        (isthmus--without-questions
+          (with-current-buffer (find-file-noselect path t)
+            (setq isthmus--focused-at (float-time))
+            (current-buffer))))))
+
+(defun isthmus--window-for-files ()
+  "A window that may show another file.
+Not the minibuffer, a side window, a terminal or a review."
+  (let ((usable (lambda (window)
+                  (and (window-live-p window)
+                       (not (window-minibuffer-p window))
+                       (not (window-dedicated-p window))
+                       (not (window-parameter window 'window-side))
+                       (with-current-buffer (window-buffer window)
+                         (not (or isthmus--review (isthmus--is-terminal))))))))
+    (or (seq-find usable `(,(minibuffer-selected-window) ,(selected-window) ,isthmus--active-window
+                           ,@(window-list nil 'no-minibuffer)))
+        (condition-case nil
+            (split-window (frame-root-window))
+          (error (frame-first-window))))))
+
+(defun isthmus--is-terminal ()
+  "Whether the current buffer is a terminal or a shell."
+  (derived-mode-p 'term-mode 'vterm-mode 'eat-mode 'eshell-mode 'comint-mode))
+
+(defun isthmus--on-show-document (params _id)
+  "Answer window/showDocument with PARAMS."
+  (let* ((buffer (isthmus--open (isthmus--path (plist-get params :uri))))
+         (selection (plist-get params :selection)))
+    (when (plist-get params :takeFocus)
+      (let ((window (isthmus--window-for-files)))
+        (set-window-buffer window buffer)
+        (unless (minibufferp (window-buffer (selected-window))) ; it has the focus when the minibuffer lets go
+          (select-window window))
+        (when selection
+          (isthmus--select window buffer (plist-get selection :start) (plist-get selection :end)))))
+    (isthmus--changed)
+    '((success . t))))
+
+(defun isthmus--select (window buffer start end)
+  "Put the cursor of WINDOW at START in its BUFFER, and select up to END."
+  (with-current-buffer buffer
+    (let (from to)
+      (save-restriction
+        (widen)
+        (setq from (isthmus--place start)
+              to (isthmus--place end)))
+      (unless (<= (point-min) from to (point-max))
+        (widen))
+      (goto-char from)
+      (set-window-point window from)
+      (if (= from to)
+          (deactivate-mark)
+        (push-mark to t t))
+      (setq deactivate-mark nil))))
+
+(defun isthmus--on-close-document (params _id)
+  "Answer editor/closeDocument with PARAMS."
+  (let* ((path (isthmus--path (plist-get params :uri)))
+         (buffer (isthmus--buffer-of path)))
+    (when buffer
+      (when (buffer-modified-p buffer)
+        (isthmus--fail "%s has unsaved changes" path))
+      (unless (isthmus--without-questions (kill-buffer buffer))
+        (isthmus--fail "%s: something in Emacs keeps it open" path)))
+    :null))
+
+(defun isthmus--on-text (params _id)
+  "Answer editor/text with PARAMS."
+  (if-let ((buffer (isthmus--buffer-of (isthmus--path (plist-get params :uri)))))
+      (isthmus--unicode (isthmus--text-of buffer))
+    :null))
+
+(defun isthmus--on-save-document (params _id)
+  "Answer editor/saveDocument with PARAMS."
+  (let* ((path (isthmus--path (plist-get params :uri)))
+         (buffer (or (isthmus--buffer-of path)
+                     (isthmus--fail "%s is not open" path))))
+    (with-current-buffer buffer
+      (when (buffer-modified-p)
+        (unless (verify-visited-file-modtime buffer)
+          (isthmus--fail "%s changed on disk since Emacs read it; decide in Emacs: save it, or M-x revert-buffer" path))
+        (unless (and (file-writable-p path) (not buffer-read-only))
+          (isthmus--fail "%s is read-only" path))
+        (isthmus--without-questions
+          (let ((require-final-newline (and (not (symbolp require-final-newline)) require-final-newline))
+                (mode-require-final-newline nil))
+            (save-restriction
+              (widen)
+              (basic-save-buffer))))
+        (when (buffer-modified-p)
+          (isthmus--fail "%s: something in Emacs kept it from being saved" path))))
+    :null))
+
+(defun isthmus--on-message (params _id)
+  "Show the message in PARAMS; all of it is in the buffer *Messages*."
+  (isthmus--say "%s" (string-trim (plist-get params :message))))
+
+(defun isthmus--setenv (name value)
+  "Set the environment variable NAME to VALUE, or take it away, for all of Emacs."
+  (with-temp-buffer ; a buffer may have an environment of its own
+    (setenv name value)))
+
+(defun isthmus--on-terminal-environment (params _id)
+  "Set the variables in PARAMS for terminals that are opened from now on."
+  (cl-loop for (key value) on (plist-get params :variables) by #'cddr
+           do (let ((name (substring (symbol-name key) 1)))
+                (unless (assoc name isthmus--variables)
+                  (push (cons name (with-temp-buffer (getenv name))) isthmus--variables))
+                (isthmus--setenv name value)))
+  :null)
+
+;;;; What agents ask for: diagnostics
+
+(defun isthmus--on-diagnostic (params _id)
+  "Answer textDocument/diagnostic with PARAMS."
+  (let ((buffer (isthmus--buffer-of (isthmus--path (plist-get (plist-get params :textDocument) :uri)))))
+    `((kind . "full") (items . ,(if buffer (isthmus--diagnostics buffer) [])))))
+
+(defun isthmus--on-workspace-diagnostic (_params _id)
+  "Answer workspace/diagnostic."
+  `((items . ,(vconcat (mapcar (lambda (buffer)
+                                 `((uri . ,(isthmus--uri (isthmus--file-of buffer)))
+                                   (version . :null)
+                                   (kind . "full")
+                                   (items . ,(isthmus--diagnostics buffer))))
+                               (isthmus--file-buffers))))))
+
+(defun isthmus--diagnostics (buffer)
+  "What Flymake and Flycheck found in BUFFER."
+  (with-current-buffer buffer
+    (save-restriction
+      (widen)
+      (vconcat (when (bound-and-true-p flymake-mode)
+                 (delq nil (mapcar #'isthmus--of-flymake (flymake-diagnostics))))
+               (when (bound-and-true-p flycheck-mode)
+                 (delq nil (mapcar #'isthmus--of-flycheck flycheck-current-errors)))))))
+
+(defun isthmus--finding (start end severity text source code)
+  "A finding from START to END with SEVERITY and TEXT.
+SOURCE is a string or nil, CODE anything printable or nil."
+  `((range . ,(isthmus--range start end))
+    (severity . ,severity)
+    (message . ,(isthmus--unicode text))
+    ,@(when source `((source . ,(isthmus--unicode source))))
+    ,@(when code `((code . ,(isthmus--unicode (format "%s" code)))))))
+
+(defun isthmus--of-flymake (diagnostic)
+  "The finding DIAGNOSTIC of Flymake; nil when it is not placed in this buffer."
+  (require 'warnings)
+  (let* ((start (flymake-diagnostic-beg diagnostic))
+         (end (flymake-diagnostic-end diagnostic))
+         (type (flymake-diagnostic-type diagnostic))
+         (level (or (flymake--lookup-type-property type 'severity) (warning-numeric-level :error)))
+         (data (flymake-diagnostic-data diagnostic))
+         (of-server (and (consp data) (consp (car data)) (alist-get 'eglot-lsp-diag data)))
+         (backend (flymake-diagnostic-backend diagnostic)))
+    (when (and (integer-or-marker-p start) (integer-or-marker-p end))
+      (isthmus--finding start end
+                        (cond ((eq type :note) 3)
+                              ((>= level (warning-numeric-level :error)) 1)
+                              ((>= level (warning-numeric-level :warning)) 2)
+                              (t 3))
+                        (flymake-diagnostic-text diagnostic)
+                        (or (plist-get of-server :source) (and backend (symbolp backend) (symbol-name backend)))
+                        (plist-get of-server :code)))))
+
+(defun isthmus--of-flycheck (finding)
+  "The FINDING of Flycheck; nil when it is of the whole file."
+  (when-let ((region (flycheck-error-region-for-mode finding 'symbols)))
+    (isthmus--finding (car region) (cdr region)
+                      (pcase (flycheck-error-level finding) ('error 1) ('warning 2) (_ 3))
+                      (or (flycheck-error-message finding) "")
+                      (symbol-name (flycheck-error-checker finding))
+                      (flycheck-error-id finding))))
+
+;;;; What agents ask for: an answer to a question
+
+(defvar isthmus-question-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map "y" #'isthmus-answer-yes)
+    (define-key map "n" #'isthmus-answer-no)
+    (define-key map "q" #'isthmus-answer-no)
+    map)
+  "Keys in a question.")
+
+(define-derived-mode isthmus-question-mode special-mode "Question"
+  "A question of an agent: y answers yes, n answers no; killing the buffer is a no."
+  (setq header-line-format (substitute-command-keys
+                            "\\<isthmus-question-mode-map>\\[isthmus-answer-yes] yes   \\[isthmus-answer-no] no")))
+
+(defun isthmus--on-question (params id)
+  "Ask the person what is in PARAMS, in a window that does not take the focus.
+The request ID is answered later."
+  (let ((text (plist-get params :message)))
+    (with-current-buffer (generate-new-buffer "*Isthmus asks*")
+      (insert text "\n")
+      (goto-char (point-min))
+      (isthmus-question-mode)
+      (setq isthmus--question id)
+      (push (current-buffer) isthmus--questions)
+      (isthmus--without-questions
+        (display-buffer (current-buffer)
+                        '((display-buffer-in-side-window) (side . bottom) (window-height . fit-window-to-buffer)
+                          (inhibit-same-window . t))))
+      (isthmus--say "%s (M-x isthmus-answer)" (car (split-string text "\n")))))
+  isthmus--later)
+
+(defun isthmus--question-closed ()
+  "The current buffer, a question, is killed: without an answer that is a no."
+  (setq isthmus--questions (delq (current-buffer) isthmus--questions))
+  (when isthmus--question
+    (isthmus--answer isthmus--question :null))
+  (setq isthmus--question nil))
+
+(defun isthmus--close-question (answer)
+  "Answer the question in the current buffer with ANSWER, and close it.
+Without an ANSWER it is only closed."
+  (let ((id isthmus--question)
+        (buffer (current-buffer)))
+    (setq isthmus--question nil)
+    (when (and id answer)
+      (isthmus--answer id `((title . ,answer))))
+    (dolist (window (get-buffer-window-list buffer nil t))
+      (condition-case nil
+          (quit-restore-window window)
+        (error nil)))
+    (kill-buffer buffer)))
+
+(defun isthmus-answer-yes ()
+  "Answer the question in this buffer with yes."
+  (interactive)
+  (isthmus--close-question "Yes"))
+
+(defun isthmus-answer-no ()
+  "Answer the question in this buffer with no."
+  (interactive)
+  (isthmus--close-question "No"))
+
+(defun isthmus-answer ()
+  "Answer the question that has waited longest."
+  (interactive)
+  (let ((buffer (or (car (last isthmus--questions))
+                    (user-error "Isthmus: nobody asks anything"))))
+    (pop-to-buffer buffer)
+    (let ((answer (if (y-or-n-p (concat (buffer-substring (point-min) (line-end-position)) " ")) "Yes" "No")))
+      (when (buffer-live-p buffer)
+        (with-current-buffer buffer
+          (isthmus--close-question answer))))))
+
+(defun isthmus--on-cancel (params _id)
+  "The request that PARAMS names needs no answer any more."
+  (dolist (buffer isthmus--questions)
+    (when (equal (buffer-local-value 'isthmus--question buffer) (plist-get params :id))
+      (with-current-buffer buffer
+        (let ((id isthmus--question))
+          (isthmus--close-question nil)
+          (isthmus--answer-error id -32800 "cancelled"))))))
+
+;;;; Reviews
+
+(cl-defstruct (isthmus-review (:constructor isthmus--make-review) (:copier nil))
+  "An edit that an agent proposes and the person has not decided on.
+SHOWN is the proposed text as it was put into the buffer PROPOSAL;
+CODING and MARK say how to get back what was sent."
+  id path title shown coding mark proposal current is-seen hunks comparing)
+
+(defconst isthmus--largest-file (* 64 1024 1024) "Bytes of a file beyond which it is not shown beside a proposal.")
+(defconst isthmus--most-refined 20 "Changes in which single words are marked; the others are marked by lines.")
+(defvar isthmus--layout nil "The windows as they were before the first review was shown.")
+(defvar isthmus--show-timer nil "Shows reviews when the person pauses.")
+
+(put 'isthmus--review 'permanent-local t)
+(put 'isthmus-review-mode 'permanent-local t)
+
+(defvar isthmus-review-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "C-c C-c") #'isthmus-review-accept)
+    (define-key map (kbd "C-c C-k") #'isthmus-review-reject)
+    (define-key map (kbd "C-c C-n") #'isthmus-review-next)
+    (define-key map (kbd "C-c C-p") #'isthmus-review-previous)
+    (define-key map (kbd "C-c C-e") #'isthmus-review-ediff)
+    (define-key map [remap save-buffer] #'isthmus-review-save)
+    map)
+  "Keys in a review.")
+
+(define-minor-mode isthmus-review-mode
+  "A review: the file on disk beside what an agent proposes, which you can edit.
+\\<isthmus-review-mode-map>\\[isthmus-review-accept] accepts, \\[isthmus-review-reject] rejects."
+  :lighter " Review")
+
+(defun isthmus--split-text (text)
+  "Split TEXT for a buffer: (SHOWN CODING MARK).
+CODING gets TEXT back from SHOWN; MARK: it began with a byte order mark.  Text
+whose newlines are all CRLF is shown without the carriage returns; any other is
+shown as it is."
+  (let* ((mark (string-prefix-p "\xFEFF" text))
+         (rest (if mark (substring text 1) text))
+         (shown (and (string-search "\r" rest) (string-replace "\r\n" "\n" rest)))
+         (is-dos (and shown (equal (string-replace "\n" "\r\n" shown) rest))))
+    (list (if is-dos shown rest) (if is-dos 'utf-8-dos 'utf-8-unix) mark)))
+
+(defun isthmus--read-file (path)
+  "The text of the file PATH as it is on disk; nil when there is none.
+Bytes that are not UTF-8 stay bytes."
+  (when-let ((attributes (file-attributes path)))
+    (cond
+     ((not (file-regular-p path)) (isthmus--fail "%s is no regular file" path))
+     ((> (file-attribute-size (file-attributes (file-truename path))) isthmus--largest-file)
+      (isthmus--fail "%s is too large to be shown" path)))
+    (with-temp-buffer
+      (set-buffer-multibyte nil)
+      (let ((coding-system-for-read 'no-conversion))
+        (condition-case problem
+            (insert-file-contents path)
+          (file-error (isthmus--fail "%s cannot be shown: %s" path (error-message-string problem)))))
+      (decode-coding-string (buffer-string) 'utf-8-unix t))))
+
+(defun isthmus--fill (buffer text path target)
+  "Put TEXT into BUFFER and make it look like the file PATH.
+TARGET is the buffer in which that is open, or nil."
+  (with-current-buffer buffer
+    (buffer-disable-undo)
+    (insert text)
+    (goto-char (point-min))
+    (condition-case nil
+        (isthmus--without-questions
+          (let ((enable-local-variables nil)
+                (inhibit-message t))
+            (when (< (buffer-size) 1000000)
+              (delay-mode-hooks ; of language servers and the like, which have no business here
+                (if target
+                    (funcall (buffer-local-value 'major-mode target))
+                  (let ((buffer-file-name path))
+                    (set-auto-mode))))
+              (when target
+                (dolist (variable '(indent-tabs-mode tab-width fill-column))
+                  (set (make-local-variable variable) (buffer-local-value variable target))))
+              (font-lock-mode 1))))
+      (error nil))
+    (setq buffer-undo-list nil) ; undo does not lead to an empty text
+    (setq default-directory (isthmus--existing-folder path))
+    (set-buffer-modified-p nil)))
+
+(defun isthmus--existing-folder (path)
+  "The innermost folder above PATH that exists."
+  (let ((folder (file-name-directory path)))
+    (while (not (file-directory-p folder))
+      (setq folder (file-name-directory (directory-file-name folder))))
+    folder))
+
+(defun isthmus--on-open-diff (params _id)
+  "Answer editor/openDiff with PARAMS."
+  (let* ((path (isthmus--path (plist-get params :uri)))
+         (name (file-name-nondirectory path))
+         (title (plist-get params :title))
+         (on-disk (isthmus--read-file path))
+         (target (isthmus--buffer-of path)))
+    (pcase-let*
+        ((`(,shown ,coding ,mark) (isthmus--split-text (plist-get params :proposed)))
+         (`(,old ,old-coding ,_) (isthmus--split-text (or on-disk "")))
+         (review (isthmus--make-review
+                  :id (plist-get params :id) :path path :title title :shown shown :coding coding :mark mark
+                  :current (generate-new-buffer (format "*on disk: %s*" name))
+                  :proposal (generate-new-buffer (format "*proposed: %s*" name))))
+         (notes (delq nil (list (cond (on-disk "on disk") ((plist-get params :isNewFile) "new file") (t "is gone"))
+                                (and target (buffer-modified-p target) "without your unsaved changes")
+                                (and on-disk (not (eq coding old-coding)) (not (string-empty-p old))
+                                     (if (eq coding 'utf-8-dos) "newlines become CRLF" "newlines become LF"))))))
+      (isthmus--fill (isthmus-review-current review) old path target)
+      (isthmus--fill (isthmus-review-proposal review) shown path target)
+      (with-current-buffer (isthmus-review-current review)
+        (setq buffer-read-only t)
+        (isthmus--dress review (format " %s  %s" (string-join notes ", ") (abbreviate-file-name path))))
+      (with-current-buffer (isthmus-review-proposal review)
+        (buffer-enable-undo)
+        (add-hook 'after-change-functions #'isthmus--proposal-changed nil t)
+        (isthmus--dress review (concat (propertize " C-c C-c" 'face 'bold) " accept  "
+                                       (propertize "C-c C-k" 'face 'bold) " reject  proposed"
+                                       (if (string-empty-p (or title "")) "" (concat " by " title)))))
+      (push review isthmus--reviews)
+      (isthmus--compare review)
+      (isthmus--show-reviews)
+      (unless (isthmus-review-is-seen review)
+        (isthmus--say "a review of %s waits; it is shown when you pause" name))))
+  :null)
+
+(defun isthmus--dress (review header)
+  "Make the current buffer a side of REVIEW, with HEADER above it."
+  (setq isthmus--review review
+        header-line-format (list (string-replace "%" "%%" header)))
+  (isthmus-review-mode 1))
+
+;; Showing
+
+(defun isthmus--may-show ()
+  "Whether a review may be shown now.
+That is when the person does not type, and answers no question of Emacs."
+  (and (zerop (minibuffer-depth))
+       (not (equal (terminal-name) "initial_terminal"))
+       (let ((idle (current-idle-time)))
+         (and idle (>= (float-time idle) isthmus-review-when-idle)))))
+
+(defun isthmus--show-reviews ()
+  "Show the newest review that the person has not seen, as soon as they pause."
+  (when isthmus--show-timer
+    (cancel-timer isthmus--show-timer)
+    (setq isthmus--show-timer nil))
+  (when-let ((review (seq-find (lambda (review) (not (isthmus-review-is-seen review))) isthmus--reviews)))
+    (if (isthmus--may-show)
+        (isthmus--show review)
+      (setq isthmus--show-timer (run-at-time 0.2 nil #'isthmus--show-reviews)))))
+
+(defun isthmus--show (review)
+  "Show REVIEW side by side.
+A terminal that has the focus keeps it, and stays below."
+  (unless isthmus--layout
+    (setq isthmus--layout (current-window-configuration)))
+  (setf (isthmus-review-is-seen review) t)
+  (let* ((ignore-window-parameters t)
+         (window (selected-window))
+         (terminal (with-current-buffer (window-buffer window) (and (isthmus--is-terminal) window)))
+         (others (1- (length isthmus--reviews))))
+    (delete-other-windows window)
+    (let* ((left (if terminal (split-window terminal (- (/ (window-total-height terminal) 3)) 'above) window))
+           (right (split-window left nil (if (>= (window-total-width left) 80) 'right 'below))))
+      (cl-loop for (window . buffer) in `((,left . ,(isthmus-review-current review))
+                                          (,right . ,(isthmus-review-proposal review)))
+               do (progn
+                    (set-window-dedicated-p window nil)
+                    (set-window-buffer window buffer)
+                    (set-window-point window (with-current-buffer buffer (point)))))
+      (unless terminal
+        (select-window right))
+      (isthmus--say "%s%s" (isthmus--keys)
+                    (if (> others 0) (format "; %d more review(s)" others) "")))))
+
+(defun isthmus--is-shown (review)
+  "Whether a side of REVIEW is in a window."
+  (seq-some (lambda (buffer) (and (buffer-live-p buffer) (get-buffer-window buffer t)))
+            (list (isthmus-review-current review) (isthmus-review-proposal review))))
+
+(defun isthmus--show-what-is-next ()
+  "A review was closed: show the next one, or the windows as they were."
+  (cond
+   ((> (minibuffer-depth) 0)
+    (run-at-time 0.2 nil #'isthmus--show-what-is-next))
+   (isthmus--reviews
+    (isthmus--show (car isthmus--reviews)))
+   (isthmus--layout
+    (let ((layout isthmus--layout))
+      (setq isthmus--layout nil)
+      (when (frame-live-p (window-configuration-frame layout))
+        (set-window-configuration layout))))))
+
+(defun isthmus-review ()
+  "Show a review that waits; once more: the next one."
+  (interactive)
+  (unless isthmus--reviews
+    (user-error "Isthmus: no review waits"))
+  (let ((shown (seq-find #'isthmus--is-shown isthmus--reviews)))
+    (when shown
+      (setq isthmus--reviews (append (delq shown isthmus--reviews) (list shown)))))
+  (isthmus--show (car isthmus--reviews)))
+
+;; What is different
+
+(defun isthmus--proposal-changed (&rest _)
+  "The person edits the current buffer, a proposal: compare again soon."
+  (when-let ((review isthmus--review))
+    (let ((comparing (isthmus-review-comparing review)))
+      (when (timerp comparing)
+        (cancel-timer comparing))
+      (unless (processp comparing)
+        (setf (isthmus-review-comparing review) (run-with-timer 0.3 nil #'isthmus--compare review))))))
+
+(defun isthmus--compare (review)
+  "Find with the program diff what is different in REVIEW.
+It runs beside whatever else Emacs does."
+  (when (and (memq review isthmus--reviews) (executable-find "diff"))
+    (let* ((tick (buffer-chars-modified-tick (isthmus-review-proposal review)))
+           (files (mapcar (lambda (buffer)
+                            (let ((file (make-temp-file "isthmus"))
+                                  (coding-system-for-write 'utf-8-emacs-unix))
+                              (with-current-buffer buffer
+                                (save-restriction
+                                  (widen)
+                                  (write-region nil nil file nil 'silent)))
+                              file))
+                          (list (isthmus-review-current review) (isthmus-review-proposal review))))
+           (output (generate-new-buffer " *isthmus diff*" t)))
+      (setf (isthmus-review-comparing review)
+            (make-process
+             :name "isthmus diff" :noquery t :connection-type 'pipe :buffer output
+             :command `("diff" "--text" "--speed-large-files" ,@files)
+             :sentinel
+             (lambda (process _event)
+               (unless (process-live-p process)
+                 (mapc #'delete-file files)
+                 (setf (isthmus-review-comparing review) nil)
+                 (when (memq review isthmus--reviews)
+                   (if (eql tick (buffer-chars-modified-tick (isthmus-review-proposal review)))
+                       (isthmus--mark review (with-current-buffer output (isthmus--read-hunks)))
+                     (isthmus--compare review)))
+                 (kill-buffer output))))))))
+
+(defun isthmus--read-hunks ()
+  "What is different, out of the current buffer, the output of diff.
+Each is (FIRST AFTER FIRST AFTER): 1-based lines of the old and the new side."
+  (goto-char (point-min))
+  (let (hunks)
+    (while (re-search-forward
+            "^\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?\\([acd]\\)\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?$" nil t)
+      (cl-flet ((lines (first last only-after)
+                  (let ((from (string-to-number (match-string first))))
+                    (if (equal (match-string 3) only-after)
+                        (list (1+ from) (1+ from))
+                      (list from (1+ (if (match-string last) (string-to-number (match-string last)) from)))))))
+        (push (append (lines 1 2 "a") (lines 4 5 "d")) hunks)))
+    (nreverse hunks)))
+
+(defun isthmus--mark (review hunks)
+  "Mark HUNKS, what is different, in the two sides of REVIEW."
+  (require 'smerge-mode)
+  (let ((is-first (null (isthmus-review-hunks review)))
+        (old (isthmus-review-current review))
+        (new (isthmus-review-proposal review))
+        (refined 0)
+        (old-line 1)
+        (new-line 1)
+        places)
+    (dolist (buffer (list old new))
+      (with-current-buffer buffer
+        (remove-overlays nil nil 'isthmus t)
+        (save-excursion
+          (save-restriction
+            (widen)
+            (goto-char (point-min))
+            (setq places nil)
+            (let ((line 1)
+                  (is-old (eq buffer old)))
+              (dolist (hunk hunks)
+                (pcase-let ((`(,first ,after ,other-first ,other-after) (if is-old hunk (append (cddr hunk) hunk))))
+                  (forward-line (- first line))
+                  (let ((start (point)))
+                    (forward-line (- after first))
+                    (setq line after)
+                    (isthmus--mark-lines start (point)
+                                         (if is-old 'isthmus-review-removed 'isthmus-review-added)
+                                         (- other-after other-first (- after first)))
+                    (push (cons (copy-marker start) (copy-marker (point))) places))))))
+          (if (eq buffer old)
+              (setq old-line (nreverse places))
+            (setq new-line (nreverse places))))))
+    (setf (isthmus-review-hunks review) (cl-mapcar #'cons old-line new-line))
+    (pcase-dolist (`((,start . ,end) . (,other-start . ,other-end)) (isthmus-review-hunks review))
+      (when (and (< refined isthmus--most-refined) (< start end) (< other-start other-end)
+                 (< (- end start) 4000) (< (- other-end other-start) 4000))
+        (cl-incf refined)
+        (condition-case nil
+            (smerge-refine-regions start end other-start other-end nil nil
+                                   '((isthmus . t) (face . diff-refine-removed))
+                                   '((isthmus . t) (face . diff-refine-added)))
+          (error nil))))
+    (when (and is-first (isthmus-review-hunks review))
+      (isthmus--go-to review (car (isthmus-review-hunks review))))))
+
+(defun isthmus--mark-lines (start end face missing)
+  "Mark the lines from START to END with FACE.
+Fill up MISSING lines that only the other side has."
+  (when (< start end)
+    (let ((overlay (make-overlay start end)))
+      (overlay-put overlay 'isthmus t)
+      (overlay-put overlay 'face face)))
+  (when (> missing 0)
+    (let ((overlay (make-overlay end end)))
+      (overlay-put overlay 'isthmus t)
+      (overlay-put overlay 'before-string
+                   (propertize (string-join (make-list (min missing 200) "~\n")) 'face 'isthmus-review-gap)))))
+
+(defun isthmus--go-to (review hunk)
+  "Put the cursor on HUNK in both sides of REVIEW."
+  (cl-loop for (buffer . place) in `((,(isthmus-review-current review) . ,(caar hunk))
+                                     (,(isthmus-review-proposal review) . ,(cadr hunk)))
+           do (with-current-buffer buffer
+                (goto-char place)
+                (dolist (window (get-buffer-window-list buffer nil t))
+                  (set-window-point window place)
+                  (with-selected-window window
+                    (recenter (/ (window-body-height) 3)))))))
+
+(defun isthmus--here ()
+  "The review in whose buffer the person is.
+Signals `user-error' when there is none."
+  (or isthmus--review (user-error "Isthmus: this is no review")))
+
+(defun isthmus-review-next (&optional backward)
+  "Go to the next change; BACKWARD: to the one before."
+  (interactive)
+  (let* ((review (isthmus--here))
+         (here (point))
+         (start (if (eq (current-buffer) (isthmus-review-current review)) #'caar #'cadr))
+         (hunks (isthmus-review-hunks review))
+         (hunk (if backward
+                   (seq-find (lambda (hunk) (< (funcall start hunk) here)) (reverse hunks))
+                 (seq-find (lambda (hunk) (> (funcall start hunk) here)) hunks))))
+    (if hunk
+        (isthmus--go-to review hunk)
+      (user-error "Isthmus: no more changes"))))
+
+(defun isthmus-review-previous ()
+  "Go to the change before."
+  (interactive)
+  (isthmus-review-next t))
+
+(defun isthmus-review-ediff ()
+  "Look at this review with Ediff; it is decided here all the same."
+  (interactive)
+  (let ((review (isthmus--here)))
+    (ediff-buffers (isthmus-review-current review) (isthmus-review-proposal review))))
+
+;; Deciding
+
+(defun isthmus--edited-text (review)
+  "The text in the proposal of REVIEW as it belongs into the file.
+Nil means exactly as proposed."
+  (with-current-buffer (isthmus-review-proposal review)
+    (save-restriction
+      (widen)
+      (let ((text (buffer-substring-no-properties (point-min) (point-max))))
+        (unless (equal text (isthmus-review-shown review))
+          (concat (when (isthmus-review-mark review) "\xFEFF")
+                  (isthmus--unicode (isthmus--with-newlines text (isthmus-review-coding review)))))))))
+
+(defun isthmus-review-accept ()
+  "Accept what is in this review; the agent writes it into the file."
+  (interactive)
+  (let* ((review (isthmus--here))
+         (text (isthmus--edited-text review)))
+    (unless (process-live-p isthmus--process)
+      (user-error "Isthmus: the companion is gone; your text stays here"))
+    (isthmus--notify "editor/didAcceptDiff" `((id . ,(isthmus-review-id review)) ,@(when text `((text . ,text)))))
+    (isthmus--close review)
+    (isthmus--reload-when-written (isthmus-review-path review))
+    (isthmus--say "accepted %s" (file-name-nondirectory (isthmus-review-path review)))))
+
+(defun isthmus-review-reject ()
+  "Reject this review."
+  (interactive)
+  (isthmus--reject (isthmus--here)))
+
+(defun isthmus--reject (review)
+  "Reject REVIEW and close it."
+  (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review))))
+  (isthmus--close review)
+  (isthmus--say "rejected %s" (file-name-nondirectory (isthmus-review-path review))))
+
+(defun isthmus-review-save ()
+  "Say how a review is decided; nothing here is saved."
+  (interactive)
+  (user-error "%s" (isthmus--keys)))
+
+(defun isthmus--keys ()
+  "How a review is decided, in words."
+  (concat (substitute-command-keys "\\<isthmus-review-mode-map>\\[isthmus-review-accept] accepts, ")
+          (substitute-command-keys "\\<isthmus-review-mode-map>\\[isthmus-review-reject] rejects")))
+
+(defun isthmus--on-close-diff (params _id)
+  "Answer editor/closeDiff with PARAMS."
+  (let ((review (seq-find (lambda (review) (equal (isthmus-review-id review) (plist-get params :id)))
+                          isthmus--reviews)))
+    (if (null review)
+        :null
+      (let ((text (isthmus--edited-text review)))
+        (isthmus--close review)
+        (isthmus--reload-when-written (isthmus-review-path review))
+        (if text `((text . ,text)) isthmus--empty)))))
+
+(defun isthmus--close (review)
+  "Take away the view of REVIEW, which has been decided."
+  (let ((was-shown (isthmus--is-shown review))
+        (sides (list (isthmus-review-current review) (isthmus-review-proposal review))))
+    (setq isthmus--reviews (delq review isthmus--reviews))
+    (when (processp (isthmus-review-comparing review))
+      (delete-process (isthmus-review-comparing review)))
+    (dolist (buffer sides)
+      (when (buffer-live-p buffer)
+        (with-current-buffer buffer
+          (setq isthmus--review nil)
+          (isthmus--end-ediff))))
+    (if was-shown
+        (isthmus--show-what-is-next)
+      (unless isthmus--reviews
+        (setq isthmus--layout nil)))
+    (dolist (buffer sides)
+      (when (buffer-live-p buffer)
+        (isthmus--without-questions (kill-buffer buffer))))))
+
+(defun isthmus--end-ediff ()
+  "End the sessions of Ediff on the current buffer."
+  (dolist (control (bound-and-true-p ediff-this-buffer-ediff-sessions))
+    (when (buffer-live-p control)
+      (with-current-buffer control
+        (condition-case nil
+            (ediff-really-quit nil)
+          (error nil))))))
+
+(defun isthmus--buffer-killed ()
+  "The current buffer is killed.
+A review is rejected with it, a question answered with no."
+  (when isthmus--review
+    (let ((review isthmus--review))
+      (with-current-buffer (isthmus-review-current review) (setq isthmus--review nil))
+      (with-current-buffer (isthmus-review-proposal review) (setq isthmus--review nil))
+      (run-at-time 0 nil #'isthmus--close review)
+      (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review))))
+      (setq isthmus--reviews (delq review isthmus--reviews))))
+  (when isthmus--question
+    (isthmus--question-closed))
+  (isthmus--changed))
+
+(defun isthmus--keep-reviews ()
+  "Nobody waits for a decision any more.
+What the person typed stays in its buffer, everything else goes."
+  (dolist (review isthmus--reviews)
+    (when (isthmus--edited-text review)
+      (with-current-buffer (isthmus-review-proposal review)
+        (rename-buffer (generate-new-buffer-name
+                        (format "*kept: %s*" (file-name-nondirectory (isthmus-review-path review)))))
+        (setq isthmus--review nil
+              buffer-offer-save t
+              header-line-format " Nobody waits for this any more; C-x C-w keeps your text")
+        (isthmus-review-mode -1)
+        (isthmus--say "your text is kept in the buffer %s" (buffer-name)))
+      (setf (isthmus-review-proposal review) nil))
+    (isthmus--close review)))
+
+(defun isthmus--reload-when-written (path &optional looks)
+  "Read PATH again when the agent has written it.
+It does so in its own time; LOOKS is how often that was tried."
+  (let ((buffer (isthmus--buffer-of path))
+        (looks (or looks 0)))
+    (when (and buffer (not (buffer-modified-p buffer)) (not (verify-visited-file-modtime buffer))
+               (file-readable-p path))
+      (with-current-buffer buffer
+        (condition-case nil
+            (isthmus--without-questions
+              (let ((inhibit-message t))
+                (revert-buffer t t t)))
+          (error nil))))
+    (when (< looks 150)
+      (run-at-time 0.2 nil #'isthmus--reload-when-written path (1+ looks)))))
+
+(provide 'isthmus)
+;;; isthmus.el ends here

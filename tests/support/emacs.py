@@ -1,0 +1,183 @@
+"""A real Emacs in a terminal, without configuration, with the plugin of plugins/emacs; and the person in front of it.
+
+What a person sees and types goes through the terminal. What would take many keys, and what a test wants to know, is
+evaluated in it as emacsclient does, over the socket of its server; that works while it waits at a prompt, too.
+"""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isthmus.editors import stdio
+from isthmus.editors.stdio import StdioEditor
+from isthmus.ide.editor import Range
+from isthmus.ide.review import DiffReview
+from support.programs import emacs
+from support.pty_program import PtyProgram, pty_program
+from support.stdio_editor import offset
+from support.waiting import eventually_async
+
+PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "emacs" / "isthmus.el"
+_RELAY = """#!/bin/sh
+cat <{folder}/to-emacs &
+exec cat >{folder}/from-emacs
+"""
+"""Stands for the program isthmus: the companion's side of its pipes is in this process."""
+
+
+@dataclass(slots=True)
+class RunningEmacs:
+    """The terminal that it runs in, and the socket of its server."""
+
+    terminal: PtyProgram
+    socket: Path
+
+    async def evaluate(self, code: str) -> Any:
+        """Evaluate Lisp in the buffer of the selected window; the value comes as JSON would have it.
+
+        Raises:
+            RuntimeError: it signals an error.
+            ConnectionError: Emacs has quit.
+        """
+        reader, writer = await asyncio.open_unix_connection(str(self.socket), limit=64 * 1024 * 1024)
+        try:
+            expression = f"(with-current-buffer (window-buffer (selected-window)) (json-encode {code}))"
+            writer.write(f"-eval {_quoted(expression)} \n".encode())
+            answer = (await asyncio.wait_for(reader.read(), 60)).decode()
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+        printed = ""
+        for line in answer.splitlines():
+            command, _, argument = line.partition(" ")
+            if command == "-error":
+                raise RuntimeError(_unquoted(argument))
+            if command in ("-print", "-print-nonl"):
+                printed += _unquoted(argument)
+        if not printed:
+            raise ConnectionResetError(f"Emacs has quit, or does not answer: {answer!r}")
+        return json.loads(re.sub(r"\\(.)", r"\1", printed.strip()[1:-1], flags=re.DOTALL))
+
+    async def shows(self, text: str) -> None:
+        """Wait until this text is on the screen."""
+        await eventually_async(lambda: self.terminal.screen_with(text), what=f"{text!r} on the screen")
+
+    async def reviews(self) -> list[str]:
+        """The ids of the undecided reviews, the newest first."""
+        return await self.evaluate("(mapcar #'isthmus-review-id isthmus--reviews)") or []
+
+    async def buffers(self) -> list[str]:
+        """The names of all buffers that a person has to do with."""
+        return await self.evaluate(
+            '(seq-remove (lambda (name) (string-prefix-p " " name)) (mapcar #\'buffer-name (buffer-list)))'
+        )
+
+    async def quit(self) -> None:
+        """Leave Emacs without saving anything, and wait until it is gone."""
+        with suppress(ConnectionError):
+            await self.evaluate("(let ((confirm-kill-processes nil)) (kill-emacs))")
+        await asyncio.to_thread(self.terminal.wait_for_exit, 60)
+
+
+def _quoted(text: str) -> str:
+    text = text.replace("&", "&&").replace("\n", "&n").replace(" ", "&_")
+    return f"&{text}" if text.startswith("-") else text
+
+
+def _unquoted(text: str) -> str:
+    return re.sub("&(.)", lambda match: {"_": " ", "n": "\n"}.get(match[1], match[1]), text)
+
+
+@asynccontextmanager
+async def running_emacs(folder: Path, *arguments: str, columns: int = 160) -> AsyncGenerator[RunningEmacs]:
+    """Start Emacs with the plugin loaded and `folder` as its working directory; it is killed at the end."""
+    scratch = Path(tempfile.mkdtemp(prefix="emacs-"))
+    start = f'(progn (require \'server) (setq server-socket-dir "{scratch}" server-name "socket") (server-start))'
+    command = [emacs(), "-nw", "-Q", "-l", PLUGIN, "--eval", start, *arguments]
+    environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    with pty_program(command, folder=folder, environment=environment, columns=columns, rows=40) as terminal:
+        running = RunningEmacs(terminal, scratch / "socket")
+
+        async def answers() -> bool:
+            assert terminal.process.poll() is None, terminal.screen
+            with suppress(OSError):
+                return await running.evaluate("(featurep 'isthmus)")
+            return False
+
+        await eventually_async(answers, what="Emacs answers")
+        yield running
+
+
+class EmacsPerson:
+    """At the keyboard of a real Emacs; see Person in support.editor_person."""
+
+    def __init__(self, running: RunningEmacs, editor: StdioEditor) -> None:
+        self.emacs = running
+        self._editor = editor
+        self._path = Path()
+
+    @property
+    def editor(self) -> StdioEditor:
+        return self._editor
+
+    async def open(self, path: Path) -> None:
+        self._path = path
+        await self.emacs.evaluate(f"(progn (find-file {_string(str(path))}) t)")
+
+    async def select(self, at: Range) -> None:
+        text = self._path.read_bytes().decode()
+        start, end = offset(text, at.start) + 1, offset(text, at.end) + 1
+        mark = "(deactivate-mark)" if start == end else f"(push-mark {start} t t)"
+        await self.emacs.evaluate(f"(progn (goto-char {end}) {mark} t)")
+
+    async def type_over(self, text: str) -> None:
+        await self.emacs.evaluate(f"(progn (erase-buffer) (insert {_string(text)}) t)")
+
+    async def edit_review(self, review: DiffReview, text: str) -> None:
+        await self._in_review(review, f"(progn (erase-buffer) (insert {_string(text)}))")
+
+    async def accept(self, review: DiffReview) -> None:
+        await self._in_review(review, "(call-interactively (key-binding (kbd \"C-c C-c\")))")
+
+    async def reject(self, review: DiffReview) -> None:
+        await self._in_review(review, "(kill-buffer)")
+
+    async def quit(self) -> None:
+        await self.emacs.quit()
+
+    async def _in_review(self, review: DiffReview, code: str) -> None:
+        find = f"(seq-find (lambda (r) (equal (isthmus-review-id r) {_string(review.id)})) isthmus--reviews)"
+        await self.emacs.evaluate(f"(with-current-buffer (isthmus-review-proposal {find}) {code} t)")
+
+
+def _string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@asynccontextmanager
+async def emacs_person(folder: Path) -> AsyncGenerator[EmacsPerson]:
+    """A person in front of Emacs; the companion's side of the plugin's pipes is in this process."""
+    scratch = Path(tempfile.mkdtemp(prefix="relay-"))
+    os.mkfifo(scratch / "to-emacs")
+    os.mkfifo(scratch / "from-emacs")
+    relay = scratch / "isthmus"
+    relay.write_text(_RELAY.format(folder=shlex.quote(str(scratch))), encoding="utf-8")
+    relay.chmod(0o700)
+    start = f"(progn (setq isthmus-program {_string(str(relay))}) (isthmus-start))"
+    async with running_emacs(folder, "--eval", start) as running:
+        outgoing = await asyncio.to_thread(os.open, scratch / "to-emacs", os.O_WRONLY)
+        incoming = await asyncio.to_thread(os.open, scratch / "from-emacs", os.O_RDONLY)
+        editor = await stdio.attach(incoming, outgoing, timeout=60)
+        try:
+            yield EmacsPerson(running, editor)
+        finally:
+            await editor.aclose()
