@@ -42,6 +42,7 @@ COMMANDS = {
     "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),
     "ide": _Command("isthmus.cli.ide", "Act as the person in a running companion."),
     "bridge": _Command("isthmus.cli.bridge", "Let every agent CLI use an IDE extension that was made for one of them."),
+    "doctor": _Command("isthmus.cli.doctor", "Find out why an agent CLI does not find your editor."),
     "plugin": _Command("isthmus.cli.plugin", "Print where the plugin for an editor lies."),
     "demo": _Command("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
 }

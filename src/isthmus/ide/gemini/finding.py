@@ -19,6 +19,8 @@ from isthmus.ide.processes import process_is_alive
 
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
 _MAXIMUM_LEVELS = 32
+_SHELLS = frozenset({"zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"})
+"""What real clients know as shells; a login shell's name begins with - and is none to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,25 @@ def process_ancestors() -> tuple[int, ...]:
         return tuple(parent.pid for parent in psutil.Process().parents()[:_MAXIMUM_LEVELS])
     except psutil.Error:
         return ()
+
+
+def editor_process() -> int | None:
+    """The process that Gemini CLI and Qwen Code, started from here, take for their editor.
+
+    Two above the nearest shell, or one above it when there is no more; without a shell, the highest below the first.
+    """
+    import psutil  # loaded when it is asked for, not at start
+
+    try:
+        above = [psutil.Process(), *psutil.Process().parents()][:_MAXIMUM_LEVELS]
+        for position, process in enumerate(above):
+            command = process.cmdline()[:1]
+            if command and Path(command[0].split(" ")[0]).name in _SHELLS:
+                editors = [parent.pid for parent in above[position + 1 : position + 3] if parent.pid > 1]
+                return editors[-1] if editors else None
+        return next((process.pid for process in reversed(above) if process.pid > 1), None)
+    except psutil.Error:
+        return None
 
 
 def named_companion(name: str, endpoint: RemoteEndpoint) -> "Callable[[Path, Mapping[str, str]], Found]":
@@ -143,6 +164,12 @@ def discovery_files(environment: Mapping[str, str]) -> Iterator[Path]:
     for name in names:
         if _NAME.fullmatch(name):
             yield folder / name
+
+
+def old_number(path: Path) -> int | None:
+    """The process id in a file name of the old form, without a port; None for the form of today."""
+    matched = _NAME.fullmatch(path.name)
+    return int(matched[1]) if matched and matched[2] is None else None
 
 
 def read_companion(path: Path) -> Companion | Rejected:

@@ -1,0 +1,155 @@
+"""``isthmus doctor``: which editors agent CLIs find from here, why not the others, and what to do."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from isthmus.ide.doctor import Examination, Finding
+
+PROBE_SECONDS = 0.5
+"""How long a port of this machine may take to accept."""
+PROBES_AT_ONCE = 32
+
+
+@click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
+@click.option("--sweep", is_flag=True, help="Remove files of yours whose process and port are both dead.")
+@click.pass_context
+def command(context: click.Context, as_json: bool, sweep: bool) -> None:
+    """Find out why an agent CLI does not find your editor, or finds another one.
+
+    Editors, and `isthmus companion`, announce themselves by files; each agent CLI has its own rules for which it takes.
+    Shown is what Gemini CLI, Qwen Code and Claude Code would choose if you started them in this folder and this
+    terminal, and why; then every such file, alive or stale; then what of this terminal gets in the way. Nothing is
+    sent to anybody: a port is tried by connecting to it, no more. For MCP servers there is `isthmus mcp doctor`.
+
+    The exit status is 0 when at least one of the CLIs would connect to an editor, and 1 when none would.
+    """
+    from isthmus.terminal.sanitize import visible
+
+    examination = examine_here()
+    removed = list(_sweep(examination)) if sweep else []
+    if as_json:
+        click.echo(json.dumps(to_json(examination) | {"removed": removed}))
+    else:
+        lines = [*describe(examination), *(f"Removed: {path}" for path in removed)]
+        if not sweep and any(finding.is_sweepable for finding in examination.findings):
+            lines.append("\n`isthmus doctor --sweep` removes the stale files whose process is gone.")
+        # Other programs' files may say anything; nothing of it is for the terminal to obey.
+        click.echo(visible("\n".join(lines)))
+    context.exit(0 if examination.is_well else 1)
+
+
+def examine_here() -> "Examination":
+    """Look at the files, processes and ports, for a CLI that is started in this folder and terminal."""
+    from isthmus.ide import control_client, doctor
+    from isthmus.ide.announcement import announcements
+    from isthmus.ide.cli_choice import Here
+    from isthmus.ide.gemini.discovery import is_in_container
+    from isthmus.ide.gemini.finding import editor_process
+    from isthmus.ide.processes import process_is_alive
+
+    files = announcements(os.environ)
+    pids = {file.pid for file in files if file.pid is not None}
+    here = Here(
+        os.path.realpath(Path.cwd()),
+        os.environ,
+        editor_process(),
+        is_in_container(),
+        frozenset(pid for pid in pids if process_is_alive(pid)),
+        _open_ports(doctor.ports_to_try(files, os.environ)),
+    )
+    running = [
+        doctor.Announced(companion.port, companion.discovery_file, companion.workspace_folders)
+        for companion in control_client.running()
+    ]
+    return doctor.examine(files, here, running)
+
+
+def _open_ports(ports: Iterable[int]) -> frozenset[int]:
+    import socket
+    from concurrent.futures import ThreadPoolExecutor
+
+    def accepts(port: int) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), PROBE_SECONDS):
+            return True
+        return False
+
+    tried = sorted(ports)
+    with ThreadPoolExecutor(PROBES_AT_ONCE) as pool:
+        return frozenset(port for port, is_open in zip(tried, pool.map(accepts, tried), strict=True) if is_open)
+
+
+def _sweep(examination: "Examination") -> Iterator[str]:
+    for finding in examination.findings:
+        if finding.is_sweepable:
+            with suppress(OSError):
+                Path(finding.announcement.path).unlink()
+                yield finding.announcement.path
+
+
+def describe(examination: "Examination") -> Iterator[str]:
+    """The examination in lines for a person."""
+    yield f"Agent CLIs started in {examination.here.folder}"
+    for choice in examination.choices:
+        if choice.connects:
+            yield f"  ✓ {choice.cli}: {choice.editor} on port {choice.port}"
+        else:
+            yield f"  ✗ {choice.cli}: no editor"
+        yield f"      why: {choice.reason}"
+        if choice.advice:
+            yield f"      what to do: {choice.advice}"
+    yield ""
+    yield "Files by which editors announce themselves" + ("" if examination.findings else ": none")
+    for finding in examination.findings:
+        yield from _finding(finding)
+    if examination.hazards:
+        yield ""
+        yield "About this terminal"
+        yield from (f"  ! {hazard}" for hazard in examination.hazards)
+
+
+def _finding(finding: "Finding") -> Iterator[str]:
+    file = finding.announcement
+    yield f"  {finding.state.value}: {file.path} (for {file.protocol.value})"
+    if file.port:
+        process = "" if file.pid is None else f", process {file.pid}"
+        yield f"      {file.editor} on port {file.port}{process}: {os.pathsep.join(file.folders)}"
+    for reason in finding.reasons:
+        yield f"      {reason}"
+    if finding.mismatch is not None:
+        yield "      not for this folder"
+
+
+def to_json(examination: "Examination") -> dict[str, Any]:
+    """The examination for programs."""
+    return {
+        "folder": examination.here.folder,
+        "is_well": examination.is_well,
+        "choices": [dataclasses.asdict(choice) for choice in examination.choices],
+        "files": [_finding_to_json(finding) for finding in examination.findings],
+        "hazards": list(examination.hazards),
+    }
+
+
+def _finding_to_json(finding: "Finding") -> dict[str, Any]:
+    file = finding.announcement
+    return {
+        "path": file.path,
+        "cli": file.protocol.value,
+        "state": finding.state.value,
+        "reasons": list(finding.reasons),
+        "port": file.port or None,
+        "pid": file.pid,
+        "editor": file.editor,
+        "folders": list(file.folders),
+        "fits_here": finding.announcement.problem is None and finding.mismatch is None,
+        "is_sweepable": finding.is_sweepable,
+    }

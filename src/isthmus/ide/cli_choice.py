@@ -1,0 +1,232 @@
+"""Which editor an agent CLI takes that is started here, and why: each CLI's own rules, as read in it and seen.
+
+Gemini CLI 0.61, Qwen Code 0.24, Claude Code 2.1. A state without I/O: files are read and ports tried before. What is
+not here: our own agent, which takes the best of all (``gemini/finding``, ``claude/finding``).
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from isthmus.ide.announcement import Announcement, Protocol
+from isthmus.ide.claude.finding import PORT_VARIABLE
+from isthmus.ide.discovery_file import mismatch, port_number
+
+GEMINI_PORT = "GEMINI_CLI_IDE_SERVER_PORT"
+GEMINI_FOLDERS = "GEMINI_CLI_IDE_WORKSPACE_PATH"
+QWEN_PORT = "QWEN_CODE_IDE_SERVER_PORT"
+_START = "start `isthmus companion` here, or run the CLI by `isthmus companion exec -- COMMAND`"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where the CLI would be started. ``folder`` is resolved.
+
+    ``editor_pid`` is the process that Gemini CLI and Qwen Code take for their editor, from the process tree.
+    ``living`` are the process ids of those that files name which exist, ``open_ports`` the ports of those that files
+    and variables name at which somebody listens.
+    """
+
+    folder: str
+    environment: Mapping[str, str]
+    editor_pid: int | None = None
+    in_container: bool = False
+    living: frozenset[int] = frozenset()
+    open_ports: frozenset[int] = frozenset()
+
+    def fits(self, announcement: Announcement) -> bool:
+        """Whether the folder lies in those of an editor."""
+        return mismatch(self.folder, announcement.folders) is None
+
+    def is_alive(self, announcement: Announcement) -> bool:
+        """Whether the process exists that a file names."""
+        return announcement.pid in self.living
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one CLI would do. ``source`` is the file, or the variable, that it goes by; None: it finds nothing.
+
+    ``connects``: it reaches somebody there. ``advice`` is what to do when it does not, or "".
+    """
+
+    cli: str
+    connects: bool
+    source: str | None
+    port: int | None
+    editor: str
+    reason: str
+    advice: str = ""
+
+
+def choices(files: Sequence[Announcement], here: Here) -> tuple[Choice, ...]:
+    """What each known CLI would do."""
+    usable = [file for file in files if file.problem is None]
+    return (
+        _gemini([file for file in usable if file.protocol is Protocol.GEMINI], here),
+        _qwen([file for file in usable if file.protocol is Protocol.QWEN], here),
+        _claude([file for file in usable if file.protocol is Protocol.CLAUDE], here),
+    )
+
+
+def _gemini(files: Sequence[Announcement], here: Here) -> Choice:
+    cli = Protocol.GEMINI.value
+    named = port_number(here.environment.get(GEMINI_PORT))
+    editor_pid = port_or_pid(here.environment.get("GEMINI_CLI_IDE_PID")) or here.editor_pid
+    old = next((file for file in files if file.number is not None and file.number == editor_pid), None)
+    ranked = sorted(
+        (file for file in files if file.number is None),
+        key=lambda file: (file.pid != editor_pid, not here.is_alive(file), -(file.pid or 0)),
+    )
+    fitting = [old] if old is not None and here.fits(old) else [file for file in ranked if here.fits(file)]
+    if old is not None and not here.fits(old):
+        return _elsewhere(cli, [old], here)
+    if not fitting:
+        return _elsewhere(cli, ranked, here) if ranked else _gemini_by_variables(here, named)
+    file = next((file for file in fitting if file.port == named), fitting[0])
+    if not file.has_identity and (reason := _unknown_terminal(here, cli)):
+        return Choice(cli, False, file.path, file.port, file.editor, reason, "the file needs ideInfo with both names")
+    if here.in_container and not _is_editor_in_container(here):
+        advice = "when the editor is in this container too, set REMOTE_CONTAINERS=true for the CLI"
+        reason = "in a container it looks for its editor on the host, at host.docker.internal"
+        return Choice(cli, False, file.path, file.port, file.editor, reason, advice)
+    if file.port in here.open_ports:
+        return Choice(cli, True, file.path, file.port, file.editor, _why(file, fitting, named, editor_pid, here))
+    if named is not None and named in here.open_ports:
+        reason = f"nobody listens on port {file.port}, which its file names; it tries {GEMINI_PORT} then"
+        return Choice(cli, True, GEMINI_PORT, named, "IDE", reason)
+    return _silent(cli, file, "it tries no other file")
+
+
+def _gemini_by_variables(here: Here, named: int | None) -> Choice:
+    cli = Protocol.GEMINI.value
+    if named is None:
+        return Choice(cli, False, None, None, "", "there is no discovery file, and no variable names a port", _START)
+    folders = tuple(folder for folder in here.environment.get(GEMINI_FOLDERS, "").split(os.pathsep) if folder)
+    if not folders:
+        reason = f"there is no discovery file, and {GEMINI_PORT} stands without {GEMINI_FOLDERS}"
+        return Choice(cli, False, GEMINI_PORT, named, "", reason, _START)
+    if problem := mismatch(here.folder, folders):
+        return Choice(cli, False, GEMINI_PORT, named, "", f"{GEMINI_FOLDERS}: {problem}", _go_to(folders))
+    if reason := _unknown_terminal(here, cli):
+        return Choice(cli, False, GEMINI_PORT, named, "", f"there is no discovery file, and {reason}", _START)
+    if named not in here.open_ports:
+        return Choice(cli, False, GEMINI_PORT, named, "", f"nobody listens on port {named} of {GEMINI_PORT}", _START)
+    return Choice(cli, True, GEMINI_PORT, named, "IDE", "the variables of this terminal name it; no file does")
+
+
+def _qwen(files: Sequence[Announcement], here: Here) -> Choice:
+    cli = Protocol.QWEN.value
+    named = port_number(here.environment.get(QWEN_PORT))
+    locks = [file for file in files if file.number is None]
+    numbers = (here.editor_pid, named)
+    old = [file for number in numbers for file in files if file.number is not None and file.number == number]
+    # One whose process is gone is removed before the others are looked at, not so the one of the variable.
+    living = [file for file in locks if file.pid is None or here.is_alive(file)]
+    newest = sorted(living, key=lambda file: -file.modified_at)
+    by_variable = [file for file in locks if file.port == named]
+    fitting = [file for file in dict.fromkeys([*by_variable, *old, *newest]) if here.fits(file)]
+    if not fitting:
+        if newest:
+            return _elsewhere(cli, newest, here)
+        if named is not None and named in here.open_ports:
+            reason = f"{QWEN_PORT} names it, but without a lock file for it Qwen Code has no token to show"
+            return Choice(cli, False, QWEN_PORT, named, "IDE", reason, _START)
+        return Choice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
+    first = fitting[0]
+    if not first.has_identity and here.environment.get("TERM_PROGRAM") != "vscode":
+        reason = "its file does not say what editor it is, and this is no terminal of VS Code"
+        return Choice(
+            cli, False, first.path, first.port, first.editor, reason, "the file needs ideInfo with both names"
+        )
+    for file in [first, *(file for file in newest if file is not first and here.fits(file))]:
+        if file.port in here.open_ports:
+            why = "the only one that has this folder open" if len(fitting) == 1 else "the newest that has it open"
+            why = f"{QWEN_PORT} names it" if file.port == named else why
+            return Choice(cli, True, file.path, file.port, file.editor, why)
+    return _silent(cli, first, "nor on those of the other fitting files")
+
+
+def _claude(files: Sequence[Announcement], here: Here) -> Choice:
+    cli = Protocol.CLAUDE.value
+    value = here.environment.get(PORT_VARIABLE)
+    named = port_number(value)
+    # It removes locks whose process it does not see before it looks at the others.
+    living = [file for file in files if here.is_alive(file)]
+    if named is not None:
+        lock = next((file for file in living if file.port == named), None)
+        if named not in here.open_ports:
+            reason = f"nobody listens on port {named}, which {PORT_VARIABLE} names"
+            return Choice(cli, False, PORT_VARIABLE, named, "", reason, f"unset {PORT_VARIABLE}, or {_START}")
+        if lock is None:
+            reason = f"{PORT_VARIABLE} names port {named}; without a lock file it has no token to show there"
+            return Choice(cli, True, PORT_VARIABLE, named, "IDE", reason)
+        return Choice(cli, True, lock.path, named, lock.editor, f"{PORT_VARIABLE} names it, whatever its folders are")
+    fitting = [file for file in living if here.fits(file)]
+    if len(fitting) == 1:
+        file = fitting[0]
+        if file.port not in here.open_ports:
+            return _silent(cli, file, "it tries no other file")
+        reason = "the only one that has this folder open; taken with `claude --ide`, or by /ide"
+        return Choice(cli, True, file.path, file.port, file.editor, reason)
+    if fitting:
+        listed = ", ".join(f"{file.editor} on port {file.port}" for file in fitting)
+        reason = f"{len(fitting)} lock files fit ({listed}), and with `--ide` it takes none when more than one does"
+        dead = [file for file in fitting if file.port not in here.open_ports]
+        advice = f"remove {' and '.join(file.path for file in dead)}, where nobody listens; or " if dead else ""
+        return Choice(cli, False, None, None, "", reason, f"{advice}choose one by /ide, or set {PORT_VARIABLE}")
+    if living:
+        return _elsewhere(cli, living, here)
+    return Choice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
+
+
+def port_or_pid(text: str | None) -> int | None:
+    """A number of an environment variable; None when it is none."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 else None
+
+
+def _why(
+    file: Announcement, fitting: Sequence[Announcement], named: int | None, editor_pid: int | None, here: Here
+) -> str:
+    if len(fitting) == 1:
+        return "the only one that has this folder open"
+    if file.port == named:
+        return f"{GEMINI_PORT} names it, of {len(fitting)} that have this folder open"
+    if file.pid == editor_pid:
+        return f"this terminal runs in it, of {len(fitting)} that have this folder open"
+    living = "living " if here.is_alive(file) else ""
+    return f"the {living}one with the highest process id, of {len(fitting)} that have this folder open"
+
+
+def _unknown_terminal(here: Here, cli: str) -> str:
+    """Why the terminal does not tell the CLI that it is in an IDE; empty when it does."""
+    environment = here.environment
+    if (
+        environment.get("TERM_PROGRAM") in ("vscode", "sublime", "Zed")
+        or environment.get("ZED_SESSION_ID")
+        or environment.get("XCODE_VERSION_ACTUAL")
+        or "jetbrains" in environment.get("TERMINAL_EMULATOR", "").lower()
+    ):
+        return ""
+    return f"this terminal is of no editor that {cli} knows (TERM_PROGRAM)"
+
+
+def _is_editor_in_container(here: Here) -> bool:
+    names = ("SSH_CONNECTION", "VSCODE_REMOTE_CONTAINERS_SESSION", "REMOTE_CONTAINERS")
+    return any(here.environment.get(name) for name in names)
+
+
+def _elsewhere(cli: str, files: Sequence[Announcement], here: Here) -> Choice:
+    answering = [file for file in files if file.port in here.open_ports]
+    folders = tuple(dict.fromkeys(folder for file in answering for folder in file.folders))
+    reason = f"no editor that it finds has {here.folder} open"
+    return Choice(cli, False, None, None, "", reason, f"{_go_to(folders)}; or {_START}" if folders else _START)
+
+
+def _go_to(folders: tuple[str, ...]) -> str:
+    return f"start the CLI in {' or '.join(folders[:5])}"
+
+
+def _silent(cli: str, file: Announcement, then: str) -> Choice:
+    reason = f"nobody listens on port {file.port}, which the file that fits best names; {then}"
+    return Choice(cli, False, file.path, file.port, file.editor, reason, f"remove {file.path}; then {_START}")

@@ -1,0 +1,123 @@
+"""What is the matter between the editors that announce themselves and an agent CLI that is started here. No I/O.
+
+Takes the discovery files as read, and which processes and ports are alive; gives each file's state with the reason,
+what each CLI would choose, and what about this terminal gets in the way. Removing is up to the caller.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from isthmus.ide.announcement import Announcement, Protocol
+from isthmus.ide.claude.finding import PORT_VARIABLE
+from isthmus.ide.cli_choice import GEMINI_PORT, QWEN_PORT, Choice, Here, choices
+from isthmus.ide.discovery_file import mismatch, port_number
+
+PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+
+
+class State(StrEnum):
+    """Of a discovery file."""
+
+    ALIVE = "alive"
+    STALE = "stale"
+    UNUSABLE = "unusable"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One discovery file. ``reasons`` say why it is stale or unusable, or what of a living one is amiss.
+
+    ``mismatch``: why the folder here is none of the editor's; None when it is. ``is_sweepable``: process and port are
+    both dead, and the file is this user's own.
+    """
+
+    announcement: Announcement
+    state: State
+    reasons: tuple[str, ...] = ()
+    mismatch: str | None = None
+    is_sweepable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """A companion of ours that runs, as its control file says: where it announces itself."""
+
+    port: int
+    discovery_file: str
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Everything that was found. ``hazards`` are sentences about this terminal."""
+
+    here: Here
+    findings: tuple[Finding, ...]
+    choices: tuple[Choice, ...]
+    hazards: tuple[str, ...]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether some CLI that is started here connects to an editor."""
+        return any(choice.connects for choice in self.choices)
+
+
+def ports_to_try(files: Sequence[Announcement], environment: Mapping[str, str]) -> frozenset[int]:
+    """The ports that files and variables name."""
+    named = (port_number(environment.get(name)) for name in (GEMINI_PORT, QWEN_PORT, PORT_VARIABLE))
+    return frozenset(port for port in (*(file.port for file in files), *named) if port)
+
+
+def examine(files: Sequence[Announcement], here: Here, running: Sequence[Announced] = ()) -> Examination:
+    """Judge what was found."""
+    findings = tuple(_finding(file, here) for file in files)
+    chosen = choices(files, here)
+    hazards = _hazards(findings, here, running)
+    if here.in_container and not any(choice.connects for choice in chosen):
+        hazards.append(
+            "this is a container: editors outside of it are seen only if the folders of discovery files are shared "
+            "with it, and Claude Code removes files whose process it does not see"
+        )
+    return Examination(here, findings, chosen, tuple(hazards))
+
+
+def _finding(file: Announcement, here: Here) -> Finding:
+    if file.problem is not None:
+        return Finding(file, State.UNUSABLE, (file.problem,))
+    problem = mismatch(here.folder, file.folders)
+    is_dead = file.pid is not None and not here.is_alive(file)
+    if file.port in here.open_ports:
+        gone = f"its process {file.pid} is not to be seen from here, as from another container"
+        if file.protocol is not Protocol.GEMINI:
+            gone += f": {file.protocol} removes the file when it starts"
+        return Finding(file, State.ALIVE, (gone,) if is_dead else (), problem)
+    reasons = [f"nobody listens on port {file.port}"]
+    if is_dead:
+        reasons.append(f"its process {file.pid} is gone")
+    elif file.pid is not None:
+        reasons.append(f"its process {file.pid} lives, so it may come back or be another one by now")
+    return Finding(file, State.STALE, tuple(reasons), problem, is_dead)
+
+
+def _hazards(findings: Sequence[Finding], here: Here, running: Sequence[Announced]) -> list[str]:
+    hazards: list[str] = []
+    environment = here.environment
+    proxy = next((name for name in PROXIES if environment.get(name)), None)
+    excepted = {part.strip() for name in ("no_proxy", "NO_PROXY") for part in environment.get(name, "").split(",")}
+    if proxy is not None and "127.0.0.1" not in excepted and "*" not in excepted:
+        hazards.append(
+            f"{proxy} is set and NO_PROXY does not except 127.0.0.1: Claude Code asks the proxy for its editor, too. "
+            "Set NO_PROXY=127.0.0.1,localhost,::1 and no_proxy likewise"
+        )
+    known = {finding.announcement.path for finding in findings}
+    for companion in running:
+        if companion.discovery_file not in known and mismatch(here.folder, companion.folders) is None:
+            folder = Path(companion.discovery_file).parent.parent.parent
+            hazards.append(
+                f"the companion on port {companion.port} has this folder open, but announces itself below {folder}, "
+                f"where CLIs of this terminal do not look: start them with TMPDIR={folder}, or the companion with the "
+                "TMPDIR of this terminal"
+            )
+    return hazards

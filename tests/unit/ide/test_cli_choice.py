@@ -1,0 +1,185 @@
+"""Which editor the real CLIs take, from files and facts alone. That they do so is held against them in tests/peers."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from isthmus.ide.announcement import Announcement, Protocol
+from isthmus.ide.cli_choice import Choice, Here, choices
+
+GEMINI, QWEN, CLAUDE = Protocol
+FOLDER = "/work/project"
+
+
+def file(protocol: Protocol, port: int, pid: int | None = None, folder: str = "/work", **more: object) -> Announcement:
+    name = {
+        GEMINI: f"/tmp/gemini/ide/gemini-ide-server-{pid}-{port}.json",
+        QWEN: f"/home/me/.qwen/ide/{port}.lock",
+        CLAUDE: f"/home/me/.claude/ide/{port}.lock",
+    }[protocol]
+    return replace(
+        Announcement(protocol, name, None, port, port if pid is None else pid, (folder,), f"Editor {port}"),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def choose(
+    protocol: Protocol,
+    *files: Announcement,
+    environment: Mapping[str, str] | None = None,
+    editor_pid: int | None = None,
+    dead: tuple[int, ...] = (),
+    closed: tuple[int, ...] = (),
+    more_ports: tuple[int, ...] = (),
+    in_container: bool = False,
+) -> Choice:
+    here = Here(
+        FOLDER,
+        environment or {},
+        editor_pid,
+        in_container,
+        frozenset(one.pid for one in files if one.pid is not None) - set(dead),
+        (frozenset(one.port for one in files) | set(more_ports)) - set(closed),
+    )
+    (choice,) = (choice for choice in choices(files, here) if choice.cli == protocol.value)
+    assert choice.connects or choice.advice
+    return choice
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_the_only_editor_of_the_folder_is_taken(protocol: Protocol) -> None:
+    fitting, other = file(protocol, 1001), file(protocol, 1002, folder="/elsewhere")
+    choice = choose(protocol, other, fitting)
+    assert (choice.connects, choice.source, choice.port) == (True, fitting.path, 1001)
+    assert "only one" in choice.reason
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_without_any_file_nothing_is_found(protocol: Protocol) -> None:
+    choice = choose(protocol)
+    assert (choice.connects, choice.source) == (False, None)
+    assert "isthmus companion" in choice.advice
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_an_editor_elsewhere_is_named_with_the_folder_to_go_to(protocol: Protocol) -> None:
+    silent = file(protocol, 1002, folder="/silent")
+    choice = choose(protocol, file(protocol, 1001, folder="/elsewhere"), silent, closed=(1002,))
+    assert not choice.connects
+    assert "/elsewhere" in choice.advice
+    assert "/silent" not in choice.advice
+
+
+@pytest.mark.parametrize("protocol", list(Protocol))
+def test_a_port_where_nobody_listens_is_told_with_the_file_that_names_it(protocol: Protocol) -> None:
+    choice = choose(protocol, file(protocol, 1001), closed=(1001,))
+    assert (choice.connects, choice.port) == (False, 1001)
+    assert "nobody listens" in choice.reason
+    assert file(protocol, 1001).path in choice.advice
+
+
+def test_gemini_cli_prefers_its_own_editor_then_the_living_then_the_highest_process() -> None:
+    files = [file(GEMINI, 1000 + pid, pid) for pid in (10, 20, 30, 40)]
+    assert choose(GEMINI, *files, editor_pid=20).port == 1020
+    assert choose(GEMINI, *files, environment={"GEMINI_CLI_IDE_PID": "10"}, editor_pid=20).port == 1010
+    assert choose(GEMINI, *files, dead=(40,)).port == 1030
+    assert choose(GEMINI, *files, environment={"GEMINI_CLI_IDE_SERVER_PORT": "1010"}, editor_pid=20).port == 1010
+
+
+def test_gemini_cli_tries_no_other_file_but_the_port_of_the_variable() -> None:
+    files = [file(GEMINI, 1001, 10), file(GEMINI, 1002, 20)]
+    assert not choose(GEMINI, *files, closed=(1002,)).connects
+    variables = {"GEMINI_CLI_IDE_SERVER_PORT": "1003"}
+    by_variable = choose(GEMINI, *files, closed=(1002,), environment=variables, more_ports=(1003,))
+    assert (by_variable.connects, by_variable.source) == (True, "GEMINI_CLI_IDE_SERVER_PORT")
+
+
+def test_gemini_cli_takes_a_file_of_the_old_name_for_its_own_editor_alone() -> None:
+    old = file(GEMINI, 1001, 10, number=10)
+    assert choose(GEMINI, old, file(GEMINI, 1002, 20), editor_pid=10).port == 1001
+    assert choose(GEMINI, old, file(GEMINI, 1002, 20), editor_pid=11).port == 1002
+    assert not choose(GEMINI, replace(old, folders=("/elsewhere",)), file(GEMINI, 1002, 20), editor_pid=10).connects
+
+
+def test_gemini_cli_needs_to_know_what_the_editor_is() -> None:
+    nameless = file(GEMINI, 1001, has_identity=False)
+    assert "ideInfo" in choose(GEMINI, nameless).advice
+    assert choose(GEMINI, nameless, environment={"TERM_PROGRAM": "vscode"}).connects
+    assert choose(GEMINI, nameless, environment={"TERMINAL_EMULATOR": "JetBrains-JediTerm"}).connects
+
+
+@pytest.mark.parametrize(
+    ("missing", "connects"),
+    [
+        (None, True),
+        ("TERM_PROGRAM", False),
+        ("GEMINI_CLI_IDE_WORKSPACE_PATH", False),
+        ("GEMINI_CLI_IDE_SERVER_PORT", False),
+    ],
+)
+def test_gemini_cli_goes_by_its_variables_when_there_is_no_file(missing: str | None, connects: bool) -> None:
+    variables = {
+        "TERM_PROGRAM": "Zed",
+        "GEMINI_CLI_IDE_SERVER_PORT": "1001",
+        "GEMINI_CLI_IDE_WORKSPACE_PATH": "/other:/work",
+    }
+    variables.pop(missing or "", None)
+    assert choose(GEMINI, environment=variables, more_ports=(1001,)).connects is connects
+    elsewhere = variables | {"GEMINI_CLI_IDE_WORKSPACE_PATH": "/other"}
+    assert not choose(GEMINI, environment=elsewhere, more_ports=(1001,)).connects
+
+
+def test_gemini_cli_in_a_container_looks_outside_unless_it_is_told() -> None:
+    choice = choose(GEMINI, file(GEMINI, 1001), in_container=True)
+    assert "REMOTE_CONTAINERS" in choice.advice
+    assert choose(GEMINI, file(GEMINI, 1001), in_container=True, environment={"REMOTE_CONTAINERS": "1"}).connects
+    assert choose(QWEN, file(QWEN, 1001), in_container=True).connects
+
+
+def test_qwen_code_prefers_the_port_of_its_terminal_then_the_newest_lock_whose_process_lives() -> None:
+    files = [file(QWEN, port, modified_at=float(port)) for port in (1001, 1003, 1002)]
+    assert choose(QWEN, *files).port == 1003
+    assert choose(QWEN, *files, dead=(1003,)).port == 1002
+    assert choose(QWEN, *files, environment={"QWEN_CODE_IDE_SERVER_PORT": "1001"}).port == 1001
+
+
+def test_qwen_code_tries_the_other_fitting_locks_when_nobody_listens() -> None:
+    files = [file(QWEN, port, modified_at=float(port)) for port in (1001, 1003, 1002)]
+    assert choose(QWEN, *files, closed=(1003,)).port == 1002
+    assert not choose(QWEN, *files, closed=(1001, 1002, 1003)).connects
+
+
+def test_qwen_code_has_no_token_for_a_port_without_a_lock() -> None:
+    choice = choose(QWEN, environment={"QWEN_CODE_IDE_SERVER_PORT": "1001"}, more_ports=(1001,))
+    assert (choice.connects, choice.port) == (False, 1001)
+    assert "token" in choice.reason
+
+
+def test_qwen_code_reads_the_files_of_older_companions_first() -> None:
+    old = file(QWEN, 1001, number=77, modified_at=1.0)
+    assert choose(QWEN, old, file(QWEN, 1002, modified_at=2.0), editor_pid=77).port == 1001
+    assert choose(QWEN, old, file(QWEN, 1002, modified_at=2.0)).port == 1002
+
+
+def test_claude_code_takes_none_of_two_that_fit() -> None:
+    choice = choose(CLAUDE, file(CLAUDE, 1001), file(CLAUDE, 1002), closed=(1002,))
+    assert (choice.connects, choice.source) == (False, None)
+    assert "2 lock files fit" in choice.reason
+    assert file(CLAUDE, 1002).path in choice.advice
+    assert file(CLAUDE, 1001).path not in choice.advice
+
+
+def test_claude_code_passes_over_locks_whose_process_is_gone() -> None:
+    assert choose(CLAUDE, file(CLAUDE, 1001), file(CLAUDE, 1002), dead=(1002,)).port == 1001
+    assert not choose(CLAUDE, file(CLAUDE, 1001), dead=(1001,)).connects
+
+
+def test_claude_code_takes_the_port_of_its_terminal_whatever_its_folders_are() -> None:
+    files = [file(CLAUDE, 1001), file(CLAUDE, 1002, folder="/elsewhere")]
+    named = {"CLAUDE_CODE_SSE_PORT": "1002"}
+    assert choose(CLAUDE, *files, environment=named).source == files[1].path
+    choice = choose(CLAUDE, *files, environment=named, closed=(1002,))
+    assert (choice.connects, choice.source) == (False, "CLAUDE_CODE_SSE_PORT")
+    assert "unset CLAUDE_CODE_SSE_PORT" in choice.advice
+    assert choose(CLAUDE, environment=named, more_ports=(1002,)).source == "CLAUDE_CODE_SSE_PORT"
