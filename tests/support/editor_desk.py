@@ -1,0 +1,32 @@
+"""The agent as the command line composes it, editors and all, with the real Gemini provider at a local endpoint."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.local_agent import local_agent, rule_for
+from isthmus.cli.options import GivenOptions, decide
+from support.command_desk import CommandDesk
+from support.gemini_wire import GeminiWire
+from support.scripted_wire import Reply
+
+
+@asynccontextmanager
+async def editor_desk(
+    workspace: Path,
+    data: Path,
+    replies: list[Reply],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    approval_mode: str = "default",
+) -> AsyncGenerator[CommandDesk]:
+    """An agent for ``workspace`` that keeps its tasks in ``data``; the model says ``replies``."""
+    with GeminiWire(replies) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "test-key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        given = GivenOptions("gemini:test", approval_mode, workspace=workspace, data_dir=data, ide=True)
+        setup = decide(given, may_ask=True)
+        async with local_agent(setup, rule_for(setup)) as engine:
+            yield CommandDesk(engine, wire, workspace, Path.home() / ".gemini", replies)
