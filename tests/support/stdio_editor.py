@@ -17,6 +17,7 @@ from isthmus.editors.stdio import StdioEditor
 from isthmus.ide.editor import Position, Range
 from isthmus.ide.review import DiffReview
 from support import stdio_plugin
+from support.waiting import eventually_async
 
 
 class RunningPlugin:
@@ -61,9 +62,13 @@ class RunningPlugin:
         finally:
             self.process.send_signal(signal.SIGCONT)
 
-    async def wait(self) -> int:
-        """Wait for the end of the process."""
-        return await asyncio.to_thread(self.process.wait, 30)
+    async def is_left(self) -> None:
+        """Wait until the companion has closed its output."""
+
+        async def left() -> bool:
+            return not await self.do("has_companion")
+
+        await eventually_async(left, what="the companion's output is closed")
 
     def close(self) -> None:
         """End the process."""

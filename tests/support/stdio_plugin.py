@@ -47,8 +47,7 @@ class Plugin:
         self.heard: list[Object] = []
         self.answers: Object = {}
         self.silent: set[str] = set()
-        self.reads = threading.Event()
-        self.reads.set()
+        self.has_companion = True
 
     # The wire.
 
@@ -73,7 +72,7 @@ class Plugin:
     def run(self) -> None:
         """Initialize, then answer until the companion ends."""
         self.send(id="start", method="initialize", params=self.initialize())
-        while self.reads.wait() and (message := self.read()) is not None:
+        while (message := self.read()) is not None:
             with self.lock:
                 self.take(message)
 
@@ -229,11 +228,11 @@ class Plugin:
     def do_be_silent(self, *, method: str, on: bool) -> None:
         (self.silent.add if on else self.silent.discard)(method)
 
-    def do_stop_reading(self) -> None:
-        self.reads.clear()
-
     def do_heard(self) -> list[Object]:
         return self.heard
+
+    def do_has_companion(self) -> bool:
+        return self.has_companion
 
     def do_views(self) -> Object:
         return self.views
@@ -267,8 +266,11 @@ def person(plugin: Plugin, commands: int, answers: int) -> None:
 
 def main() -> None:
     plugin = Plugin(json.loads(sys.argv[3]))
-    threading.Thread(target=person, args=(plugin, int(sys.argv[1]), int(sys.argv[2])), daemon=True).start()
+    hands = threading.Thread(target=person, args=(plugin, int(sys.argv[1]), int(sys.argv[2])), daemon=True)
+    hands.start()
     plugin.run()
+    plugin.has_companion = False
+    hands.join()  # an editor does not end with its companion
 
 
 if __name__ == "__main__":

@@ -91,6 +91,7 @@ class JsonRpcConnection:
         if not self._writer.is_closing():
             self._writer.abort()
         self._input.close()
+        await asyncio.sleep(0)  # the transports close in the loop's next turn
 
     def lost(self) -> None:
         """The peer has closed its end of our output."""

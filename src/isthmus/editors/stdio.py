@@ -341,12 +341,10 @@ class StdioEditor:
             raise NotAvailableError(self._identity, self.unavailable.get(capability, "it has not started yet"))
         return attached
 
-    async def _ask(
-        self, subject: str, method: str, params: JsonObject | None, *, seconds: float = COMMAND_SECONDS
-    ) -> Any:
+    async def _ask(self, subject: str, method: str, params: JsonObject | None, *, seconds: float | None = None) -> Any:
         name = self._identity.display_name
         try:
-            return await self._require_alive().request(method, params, timeout=seconds)
+            return await self._require_alive().request(method, params, timeout=seconds or COMMAND_SECONDS)
         except RpcClosedError as error:
             raise EditorGoneError(f"{name} has quit, or its plugin has ended") from error
         except RpcTimeoutError as error:
