@@ -47,8 +47,8 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
     context.exit(0 if examination.is_well else 1)
 
 
-def examine_here() -> "Examination":
-    """Look at the files, processes and ports, for a CLI that is started in this folder and terminal."""
+def examine_here(folder: str = ".") -> "Examination":
+    """Look at the files, processes and ports, for a CLI that is started in this terminal and a folder."""
     from isthmus.ide import control_client, doctor
     from isthmus.ide.announcement import announcements
     from isthmus.ide.cli_choice import Here
@@ -59,7 +59,7 @@ def examine_here() -> "Examination":
     files = announcements(os.environ)
     pids = {file.pid for file in files if file.pid is not None}
     here = Here(
-        os.path.realpath(Path.cwd()),
+        os.path.realpath(folder),
         os.environ,
         editor_process(),
         is_in_container(),

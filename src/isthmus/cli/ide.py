@@ -31,7 +31,7 @@ class Person:
     def __init__(self, as_json: bool, port: int | None, workspace: str | None) -> None:
         self.as_json = as_json
         self._port = port
-        self._directory = workspace or "."
+        self.directory = workspace or "."
         self._folders = (workspace,) if workspace else ()
 
     def locate(self, file: str) -> str:
@@ -51,8 +51,8 @@ class Person:
         from isthmus.ide import control_client
 
         # Who names a workspace means it, whatever this terminal's variables say.
-        environment: Mapping[str, str] = os.environ if self._directory == "." else {}
-        companion = control_client.choose(control_client.running(), self._directory, environment, self._port)
+        environment: Mapping[str, str] = os.environ if self.directory == "." else {}
+        companion = control_client.choose(control_client.running(), self.directory, environment, self._port)
         return dict(control_client.ask(companion, command, patience=patience, **arguments)) | {"port": companion.port}
 
     def show(self, result: Result, text: str) -> None:
@@ -87,8 +87,20 @@ def command() -> None:
 @command.command("status")
 @_person
 def status(person: Person) -> None:
-    """Show the editor, the attached agents, the open diffs and what agents are told."""
-    result = person.ask("status")
+    """Show the editor, the attached agents, the open diffs and what agents are told.
+
+    Then what `isthmus doctor` says: which editor each agent CLI would find from here, and why.
+    """
+    from isthmus.cli import doctor
+    from isthmus.ide.control_client import NotFoundError
+
+    examination = doctor.examine_here(person.directory)
+    try:
+        result = person.ask("status")
+    except NotFoundError:
+        if not person.as_json:
+            person.show({}, "\n".join(doctor.describe(examination)))
+        raise
     lines = [
         f"Companion on port {result['port']}: {result['editor']['display_name']} (process {result['editor']['pid']})",
         f"Workspace: {os.pathsep.join(result['workspace_folders'])}",
@@ -98,7 +110,10 @@ def status(person: Person) -> None:
         *(f"Kept of what you typed into a review that ended: {path}" for path in result["kept"]),
         *(f"Question waits for an answer: {question['id']}: {question['title']}" for question in result["questions"]),
         *(f"Message: {text}" for text in result["messages"]),
+        "",
+        *doctor.describe(examination),
     ]
+    result["discovery"] = doctor.to_json(examination)
     person.show(result, "\n".join(lines))
 
 
