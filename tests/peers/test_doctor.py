@@ -133,4 +133,4 @@ def test_ide_status_tells_what_a_cli_would_find(workspace: Path, tmp_path: Path)
         assert connecting(json.loads(done.stdout)["discovery"])["Qwen Code"] == companion.ready["port"]
         elsewhere = isthmus("ide", "status", folder=tmp_path)
         assert elsewhere.returncode == 1
-        assert f"start the CLI in {workspace}" in elsewhere.stdout
+        assert f"start the CLI in {workspace}" in elsewhere.stderr

@@ -93,13 +93,14 @@ def status(person: Person) -> None:
     """
     from isthmus.cli import doctor
     from isthmus.ide.control_client import NotFoundError
+    from isthmus.terminal.sanitize import visible
 
     examination = doctor.examine_here(person.directory)
     try:
         result = person.ask("status")
     except NotFoundError:
         if not person.as_json:
-            person.show({}, "\n".join(doctor.describe(examination)))
+            click.echo(visible("\n".join(doctor.describe(examination))) + "\n", err=True)
         raise
     lines = [
         f"Companion on port {result['port']}: {result['editor']['display_name']} (process {result['editor']['pid']})",
