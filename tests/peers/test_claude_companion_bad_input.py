@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 
-from isthmus.ide.claude import server, websocket_server
+from isthmus.ide.claude import bounded_connection, server
 from support.claude_cli import AUTHORIZATION, CLIENT_INFO, Lock, claude_cli, locks
 from support.companion import running_companion
 from support.waiting import eventually_async
@@ -168,7 +168,7 @@ async def test_fragments_are_put_together(workspace: Path) -> None:
 async def test_a_wrong_frame_closes_its_connection_with_the_code_for_it(
     workspace: Path, frame: Frame, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websocket_server, "MAXIMUM_MESSAGE_BYTES", 64 * 1024)
+    monkeypatch.setattr(bounded_connection, "MAXIMUM_MESSAGE_BYTES", 64 * 1024)
     async with running_companion(workspace), claude_cli(workspace) as cli:
         async with _client(_lock(workspace)) as connection:
             await _initialize(connection)
@@ -186,7 +186,7 @@ def _serialized(frame: Frame) -> bytes:
 
 
 async def test_a_message_in_many_fragments_counts_as_a_whole(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket_server, "MAXIMUM_MESSAGE_BYTES", 64 * 1024)
+    monkeypatch.setattr(bounded_connection, "MAXIMUM_MESSAGE_BYTES", 64 * 1024)
     async with running_companion(workspace), _client(_lock(workspace)) as connection:
         with contextlib.suppress(ConnectionClosed):
             await connection.send("x" * 10_000 for _ in range(10))
@@ -218,7 +218,7 @@ async def _send_for_ever(connection: ClientConnection, message: str) -> None:
 async def test_a_client_that_does_not_read_the_answers_to_its_pings_is_cut_off(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websocket_server, "MAXIMUM_UNREAD_BYTES", 256 * 1024)
+    monkeypatch.setattr(bounded_connection, "MAXIMUM_UNREAD_BYTES", 256 * 1024)
     async with running_companion(workspace), claude_cli(workspace) as cli:
         async with _client(_lock(workspace)) as connection:
             connection.transport.pause_reading()
@@ -274,7 +274,7 @@ async def test_only_so_many_clients_are_attached_at_once(workspace: Path, monkey
 
 
 async def test_connections_that_say_nothing_are_few_and_end(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(websocket_server, "MAXIMUM_CONNECTIONS", 3)
+    monkeypatch.setattr(bounded_connection, "MAXIMUM_CONNECTIONS", 3)
     monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 2.0)
     async with running_companion(workspace):
         lock = _lock(workspace)

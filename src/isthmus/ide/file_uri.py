@@ -4,12 +4,14 @@ Paths are strings as in the rest of the port: a name that is not UTF-8 holds sur
 """
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 _SCHEME = "file://"
 
 
+@lru_cache(maxsize=1024)
 def file_uri(path: str) -> str:
     """The URI of an absolute path, percent-encoded.
 

@@ -148,7 +148,8 @@ class McpPeer:
         Whatever comes, this returns; nothing that came changes the state by half.
         """
         try:
-            value = json.loads(data, parse_constant=_refuse_constant)
+            text = data if isinstance(data, str) else data.decode("utf-8", "surrogatepass")
+            value = _DECODER.decode(text)
         except RecursionError:
             return _malformed(PARSE_ERROR, "the JSON is nested too deeply")
         except (ValueError, UnicodeDecodeError) as error:
@@ -284,7 +285,7 @@ def error_response(request_id: RequestId | None, code: int, text: str) -> Messag
 
 def encode(message: JsonObject) -> bytes:
     """One message as JSON without line breaks; ASCII only, so that unpaired surrogates pass too."""
-    return json.dumps(message, separators=(",", ":")).encode()
+    return _ENCODER.encode(message).encode()
 
 
 def _response(request_id: RequestId, result: JsonObject) -> Message:
@@ -297,6 +298,11 @@ def _malformed(code: int, text: str, request_id: RequestId | None = None) -> Rep
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
+
+
+# Made once: what is made for each message costs as much as a small message itself.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 def _kind(value: object) -> str:

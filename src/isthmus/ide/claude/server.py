@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
     from websockets.http11 import Request, Response
 
-    from isthmus.ide.claude.websocket_server import AttachedClient
+    from isthmus.ide.claude.attached_client import AttachedClient
 
 LOWEST_PORT, HIGHEST_PORT = 10_000, 65_535
 PORT_ATTEMPTS = 100
@@ -80,7 +80,7 @@ class ClaudeServer:
         """See the port."""
         from websockets.asyncio.server import serve
 
-        from isthmus.ide.claude import websocket_server
+        from isthmus.ide.claude import bounded_connection
 
         # At its finer levels the library logs the headers of requests: the token.
         quiet = logging.getLogger("isthmus.websockets")
@@ -88,7 +88,7 @@ class ClaudeServer:
         server = await serve(
             self._attach,
             sock=self._listener,
-            create_connection=websocket_server.BoundedConnection,
+            create_connection=bounded_connection.BoundedConnection,
             process_request=self._check,
             select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
             compression=None,
@@ -97,7 +97,7 @@ class ClaudeServer:
             ping_interval=PING_SECONDS,
             ping_timeout=PING_SECONDS,
             close_timeout=CLOSE_SECONDS,
-            max_size=websocket_server.MAXIMUM_MESSAGE_BYTES,
+            max_size=bounded_connection.MAXIMUM_MESSAGE_BYTES,
             max_queue=(2, 0),
             logger=quiet,
         )
@@ -145,7 +145,8 @@ class ClaudeServer:
         self._stopping.set()
 
     async def _attach(self, connection: "ServerConnection") -> None:
-        from isthmus.ide.claude.websocket_server import AttachedClient, BoundedConnection
+        from isthmus.ide.claude.attached_client import AttachedClient
+        from isthmus.ide.claude.bounded_connection import BoundedConnection
 
         assert isinstance(connection, BoundedConnection)  # noqa: S101 - by create_connection
         session = Session(uuid4().hex, offered_tools(self._companion))

@@ -1,0 +1,38 @@
+"""A WebSocket that costs no more than it may: together with the library's limits for messages and queues.
+
+Cut off when there are too many of them, and when the client does not read what it makes us write.
+"""
+
+import asyncio
+import logging
+
+from websockets.asyncio.server import ServerConnection
+
+MAXIMUM_CONNECTIONS = 256
+"""Also of those that have not yet said who they are."""
+MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
+MAXIMUM_UNREAD_BYTES = 64 * 1024 * 1024
+"""That a client lets pile up before its connection is cut."""
+
+_log = logging.getLogger(__name__)
+
+
+class BoundedConnection(ServerConnection):
+    """One connection of the server."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A connection came in."""
+        super().connection_made(transport)
+        if len(self.server.handler_tasks) > MAXIMUM_CONNECTIONS:
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Frames came; pings among them are answered without flow control."""
+        super().data_received(data)
+        self.limit_unread()
+
+    def limit_unread(self) -> None:
+        """Cut the connection if too much waits to be read by the client."""
+        if self.transport.get_write_buffer_size() > MAXIMUM_UNREAD_BYTES:
+            _log.warning("an agent that does not read was cut off: %d MiB were waiting", MAXIMUM_UNREAD_BYTES >> 20)
+            self.transport.abort()
