@@ -14,7 +14,7 @@ from typing import Any
 
 from isthmus.editors import stdio
 from isthmus.editors.stdio import StdioEditor
-from isthmus.ide.editor import Position, Range
+from isthmus.ide.editor import Editor, EditorEvent, Position, Range
 from isthmus.ide.review import DiffReview
 from support import stdio_plugin
 from support.waiting import eventually_async
@@ -52,6 +52,10 @@ class RunningPlugin:
     async def heard(self, method: str) -> list[dict[str, Any]]:
         """The messages of this method that the companion sent."""
         return [message for message in await self.do("heard") if message.get("method") == method]
+
+    async def hears(self, method: str) -> list[dict[str, Any]]:
+        """The same, as soon as there is one."""
+        return await eventually_async(lambda: self.heard(method), what=method)
 
     @contextmanager
     def stopped(self) -> Generator[None]:
@@ -134,3 +138,35 @@ async def stdio_person(folder: Path, **changes: object) -> AsyncGenerator[StdioP
             await editor.aclose()
     finally:
         plugin.close()
+
+
+@asynccontextmanager
+async def told(editor: Editor) -> AsyncGenerator[list[EditorEvent]]:
+    """What the editor tells meanwhile."""
+    events: list[EditorEvent] = []
+
+    async def listen() -> None:
+        async for event in editor.changes():
+            events.append(event)
+
+    task = asyncio.create_task(listen())
+    yield events
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def review_of(path: Path, proposed: str = "new\n") -> DiffReview:
+    """A review of a file."""
+    return DiffReview("r1", str(path), proposed, "owner", "An agent")
+
+
+def made(workspace: Path, name: str = "a.py", content: bytes = b"one\n") -> Path:
+    """A file."""
+    path = workspace / name
+    path.write_bytes(content)
+    return path
+
+
+async def equals(value: "asyncio.Future[object] | object", expected: object) -> bool:
+    """Whether a value, or what is awaited, is this."""
+    return (await value if asyncio.iscoroutine(value) else value) == expected

@@ -1,0 +1,227 @@
+"""What only an editor behind a pipe can do: hang, flood, talk nonsense, crash. The plugin is a process of its own."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from isthmus.editors import json_rpc_connection, stdio
+from isthmus.ide.editor import (
+    ContextChanged,
+    DiffAccepted,
+    DiffRejected,
+    EditorError,
+    EditorGoneError,
+)
+from support.stdio_editor import RunningPlugin, StdioPerson, equals, made, review_of, stdio_person, told
+from support.waiting import eventually_async
+
+MALFORMED = "Content-Length: 2\r\n\r\n{}"
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def person(workspace: Path) -> AsyncGenerator[StdioPerson]:
+    async with stdio_person(workspace) as person:
+        yield person
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deadlines that a test need not wait for."""
+    for name in ("SNAPSHOT_SECONDS", "COMMAND_SECONDS", "CLOSE_SECONDS", "CONFIRM_SECONDS"):
+        monkeypatch.setattr(stdio, name, 0.05)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_while_a_plugin_hangs_its_last_files_stand_in_and_the_late_answer_counts(
+    person: StdioPerson, workspace: Path
+) -> None:
+    path = made(workspace)
+    await person.open(path)
+    await eventually_async(person.editor.open_files, what="the file is known")
+    with person.plugin.stopped():
+        other = made(workspace, "b.py")
+        for _ in range(5):
+            assert [file.path for file in await person.editor.open_files()] == [str(path)]
+        with pytest.raises(EditorError, match="does not answer"):
+            await person.editor.text(str(path))
+        with pytest.raises(EditorError, match="does not answer"):
+            await person.editor.open_diff(review_of(path))
+    asked = len(await person.plugin.heard("editor/openFiles"))
+    async with told(person.editor) as events:
+        await person.open(other)
+
+        async def both() -> bool:
+            return len(await person.editor.open_files()) == 2
+
+        await eventually_async(both, what="both files are known")
+        await eventually_async(lambda: ContextChanged() in events, what="the change is told")
+    assert asked <= 7
+    # The view that may have appeared after all was closed again.
+    assert await eventually_async(lambda: person.plugin.heard("editor/closeDiff"), what="closed")
+    assert await person.plugin.do("views") == {}
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_plugin_that_reads_nothing_blocks_nobody_and_costs_a_bounded_memory(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_rpc_connection, "MAXIMUM_UNREAD_BYTES", 1_000_000)
+    path = made(workspace)
+    async with stdio_person(workspace) as person:
+        with person.plugin.stopped():
+            for _ in range(10):
+                with pytest.raises(EditorError, match="does not answer"):
+                    await person.editor.open_diff(review_of(path, "x" * 400_000))
+                await person.editor.show_message("x" * 400_000)
+        monkeypatch.setattr(stdio, "COMMAND_SECONDS", 30.0)
+        review = review_of(path, "small\n")
+
+        async def can_be_shown() -> bool:
+            with contextlib.suppress(EditorError):
+                await person.editor.open_diff(review)
+                return True
+            return False
+
+        await eventually_async(can_be_shown, what="it reads again, and all is well")
+
+
+async def test_a_plugin_that_floods_with_notifications_is_heard_and_keeps_nobody_waiting(
+    person: StdioPerson, workspace: Path
+) -> None:
+    body = '{"jsonrpc":"2.0","method":"editor/didMention","params":{"uri":"file:///%06d"}}'
+    flood = "".join(f"Content-Length: {len(body % number)}\r\n\r\n{body % number}" for number in range(5000))
+    await person.plugin.do("write", text=flood, times=4)
+    review = review_of(made(workspace))
+    await person.editor.open_diff(review)
+    await person.accept(review)
+    await person.quit()
+    events = [event async for event in person.editor.changes()]
+    assert DiffAccepted("r1", "new\n") in events
+    assert len(events) <= 1010
+
+
+@pytest.mark.parametrize(
+    "junk", ["GET / HTTP/1.1\r\n\r\n", 'Content-Length: 9\r\n\r\n{"a":1,,}', "x" * 9000 + "\r\n\r\n"]
+)
+async def test_nonsense_is_answered_and_what_follows_is_heard(person: StdioPerson, workspace: Path, junk: str) -> None:
+    async with told(person.editor) as events:
+        await person.plugin.do("write", text=junk)
+        await person.open(made(workspace))
+        await eventually_async(lambda: ContextChanged() in events, what="the change is told")
+
+    async def refused() -> bool:
+        return any(message.get("error") and message["id"] is None for message in await person.plugin.do("heard"))
+
+    await eventually_async(refused, what="an error")
+
+
+async def test_a_plugin_that_talks_nothing_but_nonsense_is_gone(person: StdioPerson) -> None:
+    await person.plugin.do("write", text=MALFORMED, times=200)
+    assert [event async for event in person.editor.changes()] == []
+    with pytest.raises(EditorGoneError):
+        await person.editor.open_files()
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("editor/didMention", {"uri": 7}),
+        ("editor/didMention", {"uri": "http://x"}),
+        ("editor/didAcceptDiff", {}),
+        ("editor/didAcceptDiff", {"id": "r1", "text": 7}),
+        ("editor/didAcceptDiff", {"id": "somebody's"}),
+        ("textDocument/publishDiagnostics", {"uri": "file:///a", "diagnostics": 1}),
+        ("editor/invented", {}),
+        ("$/progress", {}),
+    ],
+)
+async def test_what_is_told_wrongly_decides_nothing(
+    person: StdioPerson, workspace: Path, method: str, params: dict[str, object]
+) -> None:
+    review = review_of(made(workspace))
+    await person.editor.open_diff(review)
+    await person.plugin.do("tell", method=method, params=params)
+    await person.reject(review)
+    await person.quit()
+    assert [event async for event in person.editor.changes()] == [DiffRejected("r1")]
+
+
+async def test_requests_of_the_plugin_are_answered(person: StdioPerson) -> None:
+    for number, method in enumerate(["initialize", "invented", "$/x"]):
+        await person.plugin.do("ask", method=method, id=f"q{number}", params={})
+
+    async def answers() -> dict[str, int]:
+        heard = await person.plugin.do("heard")
+        return {message["id"]: message["error"]["code"] for message in heard if "error" in message}
+
+    expected = {"q0": -32600, "q1": -32601, "q2": -32601}
+    await eventually_async(lambda: equals(answers(), expected), what="all are refused")
+
+
+async def test_an_answer_that_is_nonsense_is_an_error_that_names_it(workspace: Path) -> None:
+    async with stdio_person(workspace, capabilities={"execute": True}) as person:
+        await person.plugin.do("answer", name="execution", value={"outputs": "none"})
+        with pytest.raises(EditorError, match=r"answered wrongly: editor/executeCode\.outputs"):
+            await person.editor.execute_code("1")
+
+
+async def test_a_crash_of_the_editor_ends_everything_at_once(person: StdioPerson, workspace: Path) -> None:
+    await person.plugin.do("be_silent", method="editor/text", on=True)
+    asking = asyncio.create_task(person.editor.text(str(made(workspace))))
+    await person.plugin.hears("editor/text")
+    with pytest.raises(EOFError):
+        await person.plugin.do("crash")
+    with pytest.raises(EditorGoneError):
+        await asking
+    assert [event async for event in person.editor.changes()] == []
+    with pytest.raises(EditorGoneError):
+        await person.editor.workspace_folders()
+
+
+async def test_after_shutdown_nothing_is_asked(person: StdioPerson, workspace: Path) -> None:
+    await person.editor.open_diff(review_of(made(workspace)))
+    await person.quit()
+    assert [event async for event in person.editor.changes()] == []
+    await person.editor.aclose()
+    assert await person.plugin.heard("editor/closeDiff") == []
+
+
+async def test_letting_go_closes_the_views_and_then_the_pipe(person: StdioPerson, workspace: Path) -> None:
+    await person.editor.open_diff(review_of(made(workspace)))
+    await person.editor.aclose()
+    await person.plugin.is_left()
+    assert await person.plugin.do("views") == {}
+
+
+@pytest.mark.parametrize("initialize", [{"protocolVersion": 99}, {"editorInfo": {"name": "NO"}}])
+async def test_a_plugin_that_initializes_wrongly_is_told_and_not_waited_for(
+    workspace: Path, initialize: dict[str, object]
+) -> None:
+    plugin = RunningPlugin(workspace, **initialize)
+    try:
+        attaching = asyncio.create_task(stdio.attach(plugin.incoming, plugin.outgoing, timeout=60))
+
+        async def refused() -> bool:
+            return any("error" in message for message in await plugin.do("heard"))
+
+        await eventually_async(refused, what="an error")
+        attaching.cancel()
+        await asyncio.wait({attaching})
+        await plugin.is_left()
+    finally:
+        plugin.close()
+
+
+async def test_a_plugin_that_says_nothing_is_given_up() -> None:
+    (theirs_in, outgoing), (incoming, theirs_out) = os.pipe(), os.pipe()
+    with pytest.raises(EditorError, match="did not send initialize"):
+        await stdio.attach(incoming, outgoing, timeout=0.05)
+    assert os.read(theirs_in, 1) == b""
+    os.close(theirs_in)
+    os.close(theirs_out)
