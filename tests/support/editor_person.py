@@ -15,6 +15,7 @@ from isthmus.ide.review import DiffReview
 from support.emacs import emacs_person
 from support.jupyter_person import jupyter_person
 from support.neovim import RunningNeovim, running_neovim
+from support.remote_person import remote_person
 from support.stdio_editor import stdio_person
 
 
@@ -165,6 +166,8 @@ PERSONS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Person]]] = {
     "headless": _headless,
     "jupyter": jupyter_person,
     "neovim": _neovim,
+    "remote-claude": remote_person("claude"),
+    "remote-gemini": remote_person("gemini"),
     "stdio": stdio_person,
 }
 """By the name of the editor: a person in front of it, with a folder as workspace."""

@@ -8,7 +8,7 @@ answer stays open: the agent's own terminal, or ``isthmus ide``, decides it.
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Final, TypeVar, assert_never
 
 from isthmus.editors.event_queue import EventQueue
@@ -55,6 +55,8 @@ class RemoteEditor:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
         self._identity = EditorIdentity(slug or "ide", name, pid if alive and pid is not None else os.getpid())
         self._events = EventQueue()
+        self._gone = False
+        self._offers = client.offers  # what was known last, while the IDE is away
         self._reviews: dict[str, tuple[DiffReview, asyncio.Task[None]]] = {}
         self._is_trusted: bool | None = None
         self._is_trusted = self._trust()
@@ -70,7 +72,7 @@ class RemoteEditor:
     def unavailable(self) -> Mapping[Capability, str]:
         """What the IDE does not offer, and what no protocol of IDE extensions has."""
         lacking = f"its extension ({self._client.protocol}) does not offer it"
-        missing = {each: lacking for each in Capability if each not in self._client.offers}
+        missing = {each: lacking for each in Capability if each not in self._offers}
         missing[Capability.TEXT] = "its extension tells no unsaved text; the file on disk holds"
         missing[Capability.CONFIRM] = "its extension asks no questions; answer with `isthmus ide answer`"
         missing[Capability.TERMINAL] = _TERMINALS
@@ -105,17 +107,21 @@ class RemoteEditor:
         await self._ask(self._client.close_file(path))
 
     async def open_diff(self, review: DiffReview) -> None:
-        """See the port. Returns when the IDE did not say within a second that it cannot show it."""
+        """See the port. Returns when the IDE shows it, or did not say within a second that it cannot."""
         self._require(Capability.DIFF)
-        asking = asyncio.create_task(self._review(review))
+        shown = asyncio.Event()
+        asking = asyncio.create_task(self._review(review, shown.set))
         asking.add_done_callback(_look_at)  # what fails later was told to the person
         self._reviews[review.id] = (review, asking)
+        showing = asyncio.create_task(shown.wait())
         try:
-            await asyncio.wait({asking}, timeout=SHOWN_SECONDS)
+            await asyncio.wait({asking, showing}, timeout=SHOWN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._forget(review.id)
             asking.cancel()
             raise
+        finally:
+            showing.cancel()
         if asking.done() and (error := asking.exception()) is not None:
             self._forget(review.id)
             raise error
@@ -155,6 +161,7 @@ class RemoteEditor:
 
     async def show_message(self, text: str) -> None:
         """Where the bridge shows it: no protocol of IDE extensions has messages."""
+        self._require_present()
         self._tell(text)
 
     async def confirm(self, title: str, text: str) -> bool:
@@ -176,7 +183,7 @@ class RemoteEditor:
             unsubscribe()
         if self._end is not None:
             self._end.cancel()
-        self._events.end()
+        self._quit()
         asking = [task for _, task in self._reviews.values()]
         self._reviews.clear()
         for task in asking:
@@ -184,10 +191,10 @@ class RemoteEditor:
         await asyncio.gather(*asking, return_exceptions=True)
         await self._client.aclose()
 
-    async def _review(self, review: DiffReview) -> None:
+    async def _review(self, review: DiffReview, on_shown: Callable[[], None]) -> None:
         """Wait for the person. Raises what kept the IDE from showing it, while nobody takes it for shown."""
         try:
-            outcome = await self._client.open_diff(review.file_path, review.proposed)
+            outcome = await self._client.open_diff(review.file_path, review.proposed, on_shown=on_shown)
         except UndecidedError as error:
             self._tell(f"{review.file_path}: {error}; answer in the agent's terminal, or with `isthmus ide`")
             return
@@ -215,12 +222,21 @@ class RemoteEditor:
             if self._end is not None:
                 self._end.cancel()
                 self._end = None
+            self._offers = self._client.offers
             if (trust := self._trust()) != self._is_trusted:
                 self._is_trusted = trust
                 self._events.put(WorkspaceChanged())
             self._events.put(ContextChanged())
         elif self._end is None:
-            self._end = asyncio.get_running_loop().call_later(self._lost_seconds, self._events.end)
+            self._end = asyncio.get_running_loop().call_later(self._lost_seconds, self._quit)
+
+    def _quit(self) -> None:
+        self._gone = True
+        self._events.end()
+
+    def _require_present(self) -> None:
+        if self._gone:
+            raise EditorGoneError(f"{self._identity.display_name} has quit, or the connection to it is lost")
 
     def _mentioned(self, mention: FileMentioned) -> None:
         self._events.put(mention)
@@ -231,13 +247,17 @@ class RemoteEditor:
         return state.is_trusted if state is not None else self._is_trusted
 
     def _require(self, capability: Capability) -> None:
+        self._require_present()
         if capability in self.unavailable:
             raise self._not_available(capability)
 
     def _not_available(self, capability: Capability) -> NotAvailableError:
         return NotAvailableError(self._identity, self.unavailable[capability])
 
-    async def _ask(self, question: Awaitable[T]) -> T:
+    async def _ask(self, question: Coroutine[object, object, T]) -> T:
+        if self._gone:
+            question.close()
+            self._require_present()
         try:
             return await question
         except NotOfferedError as error:

@@ -90,10 +90,11 @@ class IdeClient(Protocol):
         """Ask the IDE for what it does not tell by itself, so that :meth:`context` has it; for so long at most."""
         ...
 
-    async def open_diff(self, path: str, new_content: str) -> Outcome:
+    async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
         """Let the person review a new content of the file ``path``, and wait for the decision; no deadline.
 
-        Cancelling closes the view.
+        Cancelling closes the view. ``on_shown`` is called once the IDE has said that the person sees it; only spec 1
+        has a message for that.
 
         Raises:
             UndecidedError: the view went away, or was answered by something that is no decision.

@@ -147,10 +147,10 @@ class IdePeer(ClientBase):
             raise IdeError(f"{self.ide_name} does not open its stream of notifications")
         await within(self._has_context.wait(), self._deadlines.first_context)
 
-    async def open_diff(self, path: str, new_content: str) -> Outcome:
+    async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
         """Let the person review a new content of the file ``path`` (absolute), and wait for their decision.
 
-        There is no deadline on the person. Cancelling closes the view.
+        There is no deadline on the person. Cancelling closes the view. ``on_shown`` is called when they see it.
 
         Raises:
             IdeError: the view cannot be shown, a review of this file is open already, or the connection is lost.
@@ -169,6 +169,7 @@ class IdePeer(ClientBase):
                 shown = False
                 raise IdeError(f"{self.ide_name} cannot show the diff: {opened.text or 'no reason given'}")
             review.is_shown = True
+            on_shown()
             return await review.outcome()
         finally:
             del self._reviews[path]

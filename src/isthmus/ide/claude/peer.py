@@ -12,7 +12,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
@@ -157,7 +157,7 @@ class ClaudePeer(Link):
 
     # Reviews
 
-    async def open_diff(self, path: str, new_content: str) -> Outcome:
+    async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
         """See :meth:`IdeClient.open_diff`."""
         if path in self._reviews:
             raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")

@@ -1,0 +1,97 @@
+"""A person at an editor that is reached through its IDE extension: a companion of ours, of one protocol, stands for it.
+
+Their hands are at the headless editor behind that companion; the editor under test is the remote one before it.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from isthmus.editors.headless import HeadlessEditor
+from isthmus.editors.remote import RemoteEditor
+from isthmus.ide.claude.peer import ClaudePeer
+from isthmus.ide.client_base import DEADLINES
+from isthmus.ide.editor import Range
+from isthmus.ide.host import CompanionHost, Ready
+from isthmus.ide.options import CompanionOptions
+from isthmus.ide.peer import IdePeer
+from isthmus.ide.review import DiffReview
+from support.waiting import eventually_async
+
+
+class RemotePerson:
+    """Answers in the editor behind; `editor` is the remote one."""
+
+    def __init__(self, protocol: str, behind: HeadlessEditor, editor: RemoteEditor) -> None:
+        self.protocol = protocol
+        self._behind = behind
+        self._editor = editor
+        self._path = ""
+
+    @property
+    def editor(self) -> RemoteEditor:
+        return self._editor
+
+    async def open(self, path: Path) -> None:
+        self._path = str(path)
+        await self._behind.open_file(self._path)
+
+    async def select(self, at: Range) -> None:
+        await self._behind.open_file(self._path, at)
+
+    async def type_over(self, text: str) -> None:
+        self._behind.edit(self._path, text)
+
+    async def edit_review(self, review: DiffReview, text: str) -> None:
+        self._behind.edit_diff(await self._id(review), text)
+
+    async def accept(self, review: DiffReview) -> None:
+        self._behind.accept_diff(await self._id(review))
+
+    async def reject(self, review: DiffReview) -> None:
+        self._behind.reject_diff(await self._id(review))
+
+    async def quit(self) -> None:
+        self._behind.quit()
+
+    async def _id(self, review: DiffReview) -> str:
+        """The review that the companion behind made of this one."""
+
+        def found() -> str | None:
+            asked = [each.id for each in self._behind.open_reviews if each.file_path == review.file_path]
+            return asked[0] if asked else None
+
+        found_id = await eventually_async(found, what=f"a view of {review.file_path}")
+        assert found_id is not None
+        return found_id
+
+
+def remote_person(protocol: str) -> Callable[[Path], AbstractAsyncContextManager[RemotePerson]]:
+    """A person behind an IDE extension that speaks `protocol` alone."""
+
+    @asynccontextmanager
+    async def person(folder: Path) -> AsyncGenerator[RemotePerson]:
+        behind = HeadlessEditor((str(folder),))
+        host = CompanionHost(behind, CompanionOptions(protocols=(protocol,)))
+        ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(host.run(ready.set_result))
+        await asyncio.wait({serving, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            # Nobody writes the files that are accepted here: no view waits for that.
+            deadlines = replace(DEADLINES, written=0.1)
+            kind = ClaudePeer if protocol == "claude" else IdePeer
+            client = kind(folder, os.environ, deadlines=deadlines)
+            await client.connect()
+            editor = RemoteEditor(client, print, lost_seconds=0.5)
+            try:
+                yield RemotePerson(protocol, behind, editor)
+            finally:
+                await editor.aclose()
+        finally:
+            host.stop()
+            await asyncio.wait_for(serving, 30)
+
+    return person
