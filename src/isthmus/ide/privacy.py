@@ -7,7 +7,9 @@ what it leads to is.
 """
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,31 +18,47 @@ from isthmus.ignore import IgnoreFile, IgnoreScope, read_ignore_file
 
 IGNORE_FILES: Final = (".geminiignore", ".aiexclude")
 MAXIMUM_KNOWN = 4096
-"""Folders whose ignore files are remembered; over it all are read anew."""
+"""Ignore files, there or not, that are remembered; over it all are read anew."""
+LOOK_SECONDS = 0.1
+"""An ignore file is looked at once in this time: open files lie in the same folders."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """An ignore file as it was read, or None for none; ``looked_at`` is when it was last seen to be so."""
+
+    stamp: FileStamp | None
+    rules: IgnoreFile | None
+    looked_at: float
 
 
 class HiddenFiles:
     """Answers for paths; ``folders`` are the absolute workspace folders, and may be set anew.
 
-    Each answer looks whether the ignore files on the way changed; one is read again only if it did.
+    A changed ignore file counts within :data:`LOOK_SECONDS` of ``clock``; one is read again only when it changed.
     """
 
-    def __init__(self, folders: Sequence[str] = ()) -> None:
-        self.folders: tuple[str, ...] = tuple(folders)
-        self._known: dict[str, tuple[FileStamp | None, IgnoreFile | None]] = {}
+    def __init__(self, folders: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
+        self.folders = folders
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """The workspace folders, as they were given."""
+        return self._folders
+
+    @folders.setter
+    def folders(self, folders: Sequence[str]) -> None:
+        self._folders = tuple(folders)
+        names = (name for folder in folders for name in (os.path.normpath(folder), os.path.realpath(folder)))
+        self._tops = tuple(dict.fromkeys(names))
 
     def hides(self, path: str) -> bool:
         """Whether agents must not hear of the file with this absolute path; it need not exist."""
         path = os.path.normpath(path)
-        real = os.path.realpath(path)
-        if _has_hidden_name(path) or _has_hidden_name(real):
-            return True
-        for folder in self.folders:
-            if self._is_ignored(os.path.normpath(folder), path):
-                return True
-            if self._is_ignored(os.path.realpath(folder), real):
-                return True
-        return False
+        names = {path, os.path.realpath(path)}
+        return any(_has_hidden_name(name) or any(self._is_ignored(top, name) for top in self._tops) for name in names)
 
     def _is_ignored(self, top: str, path: str) -> bool:
         prefix = top.rstrip("/") + "/"
@@ -62,15 +80,18 @@ class HiddenFiles:
         return False
 
     def _rules(self, path: str) -> IgnoreFile | None:
-        stamp = FileStamp.of(path)
+        now = self._clock()
         known = self._known.get(path)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        if len(self._known) >= MAXIMUM_KNOWN:
-            self._known.clear()
-        rules = None if stamp is None else read_ignore_file(Path(path))
-        self._known[path] = (stamp, rules)
-        return rules
+        if known is not None and now - known.looked_at < LOOK_SECONDS:
+            return known.rules
+        stamp = FileStamp.of(path)
+        if known is None or known.stamp != stamp:
+            if len(self._known) >= MAXIMUM_KNOWN:
+                self._known.clear()
+            known = _Known(stamp, None if stamp is None else read_ignore_file(Path(path)), now)
+            self._known[path] = known
+        known.looked_at = now
+        return known.rules
 
 
 def _has_hidden_name(path: str) -> bool:

@@ -1,15 +1,17 @@
 """What agents never hear of, by name and by ignore file."""
 
+import itertools
 from pathlib import Path
 
 import pytest
 
+from isthmus.ide.file_stamp import FileStamp
 from isthmus.ide.privacy import HiddenFiles
 
 
 @pytest.fixture
 def hidden(workspace: Path) -> HiddenFiles:
-    return HiddenFiles((str(workspace),))
+    return HiddenFiles((str(workspace),), itertools.count().__next__)
 
 
 def _file(folder: Path, name: str, text: str = "text\n") -> Path:
@@ -62,7 +64,7 @@ def test_an_ignore_file_in_a_folder_counts_below_it_and_over_those_above(hidden:
     assert not hidden.hides(str(workspace / "secret.txt"))
 
 
-def test_a_changed_ignore_file_counts_at_once(hidden: HiddenFiles, workspace: Path) -> None:
+def test_a_changed_ignore_file_counts(hidden: HiddenFiles, workspace: Path) -> None:
     path = str(workspace / "a.txt")
     assert not hidden.hides(path)
     ignore = _file(workspace, ".aiexclude", "a.txt\n")
@@ -85,6 +87,25 @@ def test_an_unchanged_ignore_file_is_read_once(
 
     monkeypatch.setattr("isthmus.ide.privacy.read_ignore_file", refuse)
     assert hidden.hides(str(workspace / "a.txt"))
+
+
+def test_ignore_files_are_looked_at_once_for_all_files_of_a_moment(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+
+    class Stamp(FileStamp):
+        @classmethod
+        def of(cls, path: str) -> FileStamp | None:
+            looks.append(path)
+            return FileStamp.of(path)
+
+    monkeypatch.setattr("isthmus.ide.privacy.FileStamp", Stamp)
+    _file(workspace, ".aiexclude", "a.txt\n")
+    hidden = HiddenFiles((str(workspace),), lambda: 0.0)
+    for number in range(10):
+        hidden.hides(str(workspace / "sub" / f"{number}.txt"))
+    assert len(looks) == len(set(looks)) == 4
 
 
 def test_a_link_is_hidden_when_it_or_its_end_is(hidden: HiddenFiles, workspace: Path, tmp_path: Path) -> None:
