@@ -11,7 +11,7 @@ import contextlib
 import http
 import json
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +83,8 @@ class ClaudeServer:
         self.diagnostics: dict[str, list[dict[str, Any]]] = {}
         self.hangs: set[str] = set()
         self.port = 0
+        self.unsolicited: Callable[[dict[str, Any]], object] = lambda _: None
+        """Gets the answers to what a test asks the client."""
         self.clients: set[ServerConnection] = set()
         self._server: Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -194,6 +196,8 @@ class ClaudeServer:
                     task = asyncio.create_task(self._answer(client, message))
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
+                elif "id" in message:
+                    self.unsolicited(message)
                 else:
                     self.notified.append(message["method"])
                     await self.notification(message["method"])

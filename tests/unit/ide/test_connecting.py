@@ -1,0 +1,64 @@
+"""Which of the IDEs that announce themselves an agent tries first."""
+
+import json
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isthmus.ide.connecting import find_candidates
+from support.surroundings import Surroundings
+
+ABOVE = psutil.Process().parents()[0].pid
+
+
+class Announcements:
+    """The discovery files of one editor for each protocol."""
+
+    def __init__(self, surroundings: Surroundings, workspace: Path) -> None:
+        self._gemini = surroundings.temporary / "gemini" / "ide"
+        self._claude = surroundings.home / ".claude" / "ide"
+        self._workspace = str(workspace)
+        for folder in (self._gemini, self._claude):
+            folder.mkdir(parents=True)
+
+    def gemini(self, port: int = 4001, pid: int = 1) -> None:
+        content = {"port": port, "workspacePath": self._workspace, "authToken": "t"}
+        (self._gemini / f"gemini-ide-server-{pid}-{port}.json").write_text(json.dumps(content), encoding="utf-8")
+
+    def claude(self, port: int = 4002, pid: int = 1) -> None:
+        content = {"pid": pid, "workspaceFolders": [self._workspace], "ideName": "Neovim", "transport": "ws"}
+        (self._claude / f"{port}.lock").write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.fixture
+def announcements(surroundings: Surroundings, workspace: Path) -> Announcements:
+    return Announcements(surroundings, workspace)
+
+
+def test_there_may_be_none_or_one_of_either(announcements: Announcements, workspace: Path) -> None:
+    assert not find_candidates(workspace, os.environ)
+    announcements.gemini()
+    found = find_candidates(workspace, os.environ)
+    assert (bool(found), found.prefers_claude) == (True, False)
+    announcements.claude()
+    assert find_candidates(workspace, os.environ).prefers_claude
+
+
+def test_the_one_that_the_environment_names_is_tried_first(announcements: Announcements, workspace: Path) -> None:
+    announcements.gemini(4001)
+    announcements.claude(4002, pid=ABOVE)
+    gemini = {"GEMINI_CLI_IDE_SERVER_PORT": "4001"}
+    claude = {"CLAUDE_CODE_SSE_PORT": "4002"}
+    assert not find_candidates(workspace, os.environ | gemini).prefers_claude
+    assert find_candidates(workspace, os.environ | claude).prefers_claude
+    assert find_candidates(workspace, os.environ | gemini | claude).prefers_claude
+
+
+def test_the_one_that_we_run_in_is_tried_before_another_window(announcements: Announcements, workspace: Path) -> None:
+    announcements.gemini(4001, pid=ABOVE)
+    announcements.claude(4002, pid=1_000_000)
+    assert not find_candidates(workspace, os.environ).prefers_claude
+    announcements.claude(4003, pid=ABOVE)
+    assert find_candidates(workspace, os.environ).prefers_claude
