@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.gemini_cli import SECONDS, gemini_cli
-from support.isthmus_program import ISTHMUS, companion_program, person
+from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.scripted_wire import Call
 from support.surroundings import Surroundings
@@ -240,13 +240,29 @@ async def test_the_cli_takes_the_companion_of_the_editor_that_it_runs_below(
 @pytest.mark.requirement("GEM-030")
 @pytest.mark.parametrize("named", [0, 1], ids=["the-older", "the-newer"])
 async def test_of_two_companions_of_the_workspace_the_cli_takes_the_one_that_its_terminal_names(
-    workspace: Path, files: tuple[Path, Path], named: int
+    workspace: Path, files: tuple[Path, Path], named: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("REMOTE_CONTAINERS", "true")
     older, newer = (companion_program(workspace, "--open", file.name) for file in files)
     with older as first, newer as second:
         port = (first, second)[named].ready["port"]
+        monkeypatch.setenv("GEMINI_CLI_IDE_SERVER_PORT", str(port))
+        assert would_choose("Gemini CLI", workspace) == port
         async with gemini_cli(workspace, environment={"GEMINI_CLI_IDE_SERVER_PORT": str(port)}) as cli:
             assert (await cli.ask("first"))["activeFile"]["path"] == str(files[named])
+
+
+async def test_of_two_companions_whose_editors_are_no_processes_above_it_the_cli_takes_the_one_that_doctor_names(
+    workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMOTE_CONTAINERS", "true")
+    first, second = (companion_program(workspace, "--open", file.name) for file in files)
+    with first as one, second as other:
+        by_port = {companion.ready["port"]: file for companion, file in zip((one, other), files, strict=True)}
+        chosen = would_choose("Gemini CLI", workspace)
+        assert chosen is not None
+        async with gemini_cli(workspace) as cli:
+            assert (await cli.ask("first"))["activeFile"]["path"] == str(by_port[chosen])
 
 
 async def test_the_cli_finds_the_companion_by_its_variables_alone(

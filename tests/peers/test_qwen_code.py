@@ -1,12 +1,14 @@
 """The real Qwen Code in IDE mode, with ``isthmus companion`` as its IDE."""
 
+import json
+import os
 import signal
 from pathlib import Path
 
 import pytest
 
 from support.coding_cli import SECONDS
-from support.isthmus_program import ISTHMUS, companion_program, person
+from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import running_neovim, view_is_closed
 from support.qwen_cli import qwen_code
 from support.surroundings import Surroundings
@@ -142,3 +144,40 @@ async def test_a_companion_that_is_restarted_is_found_again_by_qwen_code_that_go
                 await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
                 await cli.shows("Accepted, I see.")
                 assert a.read_text(encoding="utf-8") == "reviewed\n"
+
+
+async def test_of_two_companions_qwen_code_takes_the_one_that_its_terminal_names_else_the_newer(
+    workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = files
+    older, newer = (companion_program(workspace, "--open", file.name) for file in files)
+    with older as first, newer as second:
+        assert would_choose("Qwen Code", workspace) == second.ready["port"]
+        async with qwen_code(workspace) as cli:
+            await cli.sees_file("b.py")
+            assert str(b) in await cli.ask("first")
+        port = str(first.ready["port"])
+        monkeypatch.setenv("QWEN_CODE_IDE_SERVER_PORT", port)
+        assert would_choose("Qwen Code", workspace) == first.ready["port"]
+        async with qwen_code(workspace, environment={"QWEN_CODE_IDE_SERVER_PORT": port}) as cli:
+            await cli.sees_file("a.py")
+            assert str(a) in await cli.ask("first")
+
+
+async def test_qwen_code_removes_the_lock_of_a_dead_companion_and_passes_over_one_where_nobody_listens(
+    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
+) -> None:
+    a, _ = files
+    with companion_program(workspace, "--open", "a.py") as living, companion_program(workspace) as killed:
+        locks = surroundings.home / ".qwen" / "ide"
+        dead = locks / f"{killed.ready['port']}.lock"
+        killed.end(signal.SIGKILL)
+        content = json.loads(dead.read_text(encoding="utf-8"))
+        silent = locks / "1.lock"
+        silent.write_text(json.dumps(content | {"port": 1, "ppid": os.getpid()}), encoding="utf-8")
+        assert would_choose("Qwen Code", workspace) == living.ready["port"]
+        async with qwen_code(workspace) as cli:
+            await cli.sees_file("a.py")
+            assert str(a) in await cli.ask("first")
+        assert not dead.exists()
+        assert silent.exists()

@@ -32,6 +32,12 @@ async def person(*arguments: str, folder: Path, text: str | None = None) -> dict
     return json.loads(done.stdout)
 
 
+def would_choose(cli: str, folder: Path) -> int | None:
+    """The port to which `isthmus doctor` says that a CLI would connect that is started in a folder."""
+    found = json.loads(isthmus("doctor", "--json", folder=folder).stdout)
+    return next((choice["port"] for choice in found["choices"] if choice["cli"] == cli and choice["connects"]), None)
+
+
 def read_line(process: "subprocess.Popen[str]", seconds: float = 20) -> str:
     """The next line that a program prints; empty when it ended. A failure when nothing comes in time."""
     assert process.stdout is not None
