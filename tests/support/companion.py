@@ -16,6 +16,7 @@ from mcp_types import Implementation, NotificationParams
 from pydantic import ConfigDict
 
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.editor import Editor
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.options import CompanionOptions
 from support.waiting import eventually_async
@@ -61,17 +62,27 @@ async def running_companion(
 ) -> AsyncGenerator[RunningCompanion]:
     """A companion with the headless editor on `workspace`."""
     editor = HeadlessEditor((str(workspace),))
-    host = CompanionHost(editor, CompanionOptions(fresh=fresh, allow_agent_accept=allow_agent_accept))
+    options = CompanionOptions(fresh=fresh, allow_agent_accept=allow_agent_accept)
+    async with running_host(editor, options) as (host, ready, task):
+        yield RunningCompanion(editor, host, ready, task)
+
+
+@asynccontextmanager
+async def running_host(
+    editor: Editor, options: CompanionOptions
+) -> "AsyncGenerator[tuple[CompanionHost, Ready, asyncio.Task[None]]]":
+    """A companion with any editor; it is stopped at the end."""
+    host = CompanionHost(editor, options)
     ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(host.run(ready.set_result))
     await asyncio.wait({task, ready}, timeout=30, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         task.result()
-    companion = RunningCompanion(editor, host, ready.result(), task)
     try:
-        yield companion
+        yield host, ready.result(), task
     finally:
-        await companion.end()
+        host.stop()
+        await asyncio.wait_for(task, 30)
 
 
 class _Params(NotificationParams):
