@@ -128,3 +128,29 @@ async def test_without_diffs_no_diff_tool_is_listed_and_a_call_says_why(workspac
             ):
                 assert result.is_error
             assert "--no-diff" in str((await agent.open_diff(workspace / "a.py", "new\n")).content)
+
+
+@pytest.mark.requirement("GEM-028")
+async def test_a_terminal_inside_the_editor_names_the_companion_to_agents_of_every_protocol(
+    workspace: Path, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    async with running_neovim(workspace) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
+
+            async def is_set() -> bool:
+                return bool(await neovim.lua("return vim.env.GEMINI_CLI_IDE_SERVER_PORT"))
+
+            await eventually_async(is_set, what="the variables in Neovim")
+            await neovim.command(f"terminal printenv > {seen}")
+            expected = {
+                f"GEMINI_CLI_IDE_SERVER_PORT={companion.ready['port']}",
+                f"GEMINI_CLI_IDE_WORKSPACE_PATH={workspace}",
+                f"QWEN_CODE_IDE_SERVER_PORT={companion.ready['port']}",
+                f"CLAUDE_CODE_SSE_PORT={companion.ready['servers']['claude']['port']}",
+            }
+
+            await eventually_async(
+                lambda: seen.exists() and expected <= set(seen.read_text(encoding="utf-8").splitlines()),
+                what=f"{expected} in the terminal",
+            )
