@@ -25,13 +25,19 @@ from support.claude_servers import (
 from support.command_desk import CommandDesk, Ran
 from support.companion import running_companion
 from support.editing import make_file
-from support.editor_desk import editor_desk
+from support.editor_desk import be_patient, editor_desk
 from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 OpenDesk: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandDesk]]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests in which the editor says what is waited for."""
+    be_patient(monkeypatch)
 
 
 @pytest.fixture
@@ -144,6 +150,7 @@ async def test_a_rejection_there_is_one_here(workspace: Path, open_desk: OpenDes
 
 
 @pytest.mark.requirement("CLD-017", "CLD-024", "CLD-052")
+@pytest.mark.usefixtures("patient")
 async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, open_desk: OpenDesk) -> None:
     first, second = make_file(workspace, "first.py"), make_file(workspace, "second.py")
     async with (
@@ -175,6 +182,7 @@ async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, o
 
 @pytest.mark.requirement("CLD-056", "CLD-057")
 @pytest.mark.parametrize("approval_mode", ["default", "auto_edit"])
+@pytest.mark.usefixtures("patient")
 async def test_what_an_edit_broke_goes_back_to_the_model_and_what_was_wrong_before_does_not(
     workspace: Path, open_desk: OpenDesk, approval_mode: str
 ) -> None:
@@ -212,6 +220,7 @@ async def test_an_editor_that_hangs_on_diagnostics_holds_nothing_up_for_long(
         assert (await desk.prompt("change it")).state is TaskState.COMPLETED
 
 
+@pytest.mark.usefixtures("patient")
 async def test_ide_names_the_editor_and_switches_it_off_and_on(workspace: Path, open_desk: OpenDesk) -> None:
     path = make_file(workspace, "a.py", "one\n")
     replies = (Reply.of(Say("one")), edit(path, "two\n"), Reply.of(Say("done")), Reply.of(Say("three")))

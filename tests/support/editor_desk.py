@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.cli import edit_diagnostics, editors
 from isthmus.cli.local_agent import local_agent, rule_for
 from isthmus.cli.options import GivenOptions, decide
 from support.command_desk import CommandDesk
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply
+
+
+def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the agent wait as long as a busy machine needs for what an editor surely says."""
+    monkeypatch.setattr(editors, "CONTEXT_SECONDS", 30.0)
+    monkeypatch.setattr(edit_diagnostics, "PATIENCE", edit_diagnostics.Patience(ask=30.0, look=30.0))
 
 
 @asynccontextmanager

@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 
 ClientOf: TypeAlias = Callable[[ToolScope], Awaitable["IdeClient | None"]]
 
-ASK_SECONDS: Final = 1.0
-"""How long one question to the editor may take."""
 TASKS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """In seconds. ``look``: how long the editor may take to look at an edited file; ``settle``: how long to wait for
-    the rest once something changed; ``pause``: between two questions."""
+    """In seconds. ``ask``: how long one question to the editor may take; ``look``: how long it may take to look at an
+    edited file; ``settle``: how long to wait for the rest once something changed; ``pause``: between two questions."""
 
+    ask: float = 1.0
     look: float = 1.0
     settle: float = 0.2
     pause: float = 0.1
+
+
+PATIENCE = Patience()
 
 
 @dataclass(slots=True)
@@ -48,9 +50,9 @@ class _Watch:
 class EditDiagnosticsOfIde:
     """An :class:`~isthmus.agent.editor_ports.EditDiagnostics` over the IDE of a session."""
 
-    def __init__(self, client_of: ClientOf, patience: Patience = Patience()) -> None:
+    def __init__(self, client_of: ClientOf, patience: Patience | None = None) -> None:
         self._client_of = client_of
-        self._patience = patience
+        self._patience = patience or PATIENCE
         self._watches: dict[str, _Watch] = {}
 
     async def before_edit(self, scope: ToolScope, path: Path) -> None:
@@ -115,7 +117,7 @@ class EditDiagnosticsOfIde:
         if client is None or not client.connected or Capability.DIAGNOSTICS not in client.offers:
             return None
         try:
-            async with asyncio.timeout(ASK_SECONDS):
+            async with asyncio.timeout(self._patience.ask):
                 return await client.diagnostics()
         except (IdeError, TimeoutError):
             return None

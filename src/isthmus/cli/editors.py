@@ -122,6 +122,11 @@ class EditorDirectory:
         peer = await self.client(workspace)
         return await shown_by(peer, self._mentions[workspace]) if peer is not None else None
 
+    async def meet(self, workspace: Path) -> None:
+        """Connect to that editor, and let it say what it knows; afterwards :meth:`trust` has its word."""
+        if (peer := await self.client(workspace)) is not None:
+            await peer.refresh(CONTEXT_SECONDS)
+
     def trust(self, workspace: Path) -> bool | None:
         """Whether the person trusts the workspace, as its editor says; None: it does not say, or none is known yet."""
         peer = self._peers.get(workspace)

@@ -206,7 +206,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         use.patience,
         use.why_not,
         trusts,
-        editors.context if editors is not None else None,
+        editors.meet if editors is not None else None,
         use.open_browser,
         cache=cache_directory() / "mcp",
         sandbox=setup.sandbox.finder,

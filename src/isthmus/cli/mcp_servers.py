@@ -69,7 +69,7 @@ async def load_with_editor() -> "McpConfiguration":
 
     folder, editors = Path.cwd().resolve(), EditorDirectory(dict(os.environ))
     try:
-        await editors.context(folder)
+        await editors.meet(folder)
         said = editors.trust(folder)
     finally:
         await editors.aclose()

@@ -39,7 +39,7 @@ async def settle_trust(
     if not starts:
         return False
     if editors is not None:
-        await editors.context(folder)  # until it could say
+        await editors.meet(folder)  # until it could say
         if editors.trust(folder) is not None:
             return False
     await on_unknown(folder, starts)

@@ -1,0 +1,101 @@
+"""Our whole agent beside a real Neovim with our companion, over the Claude protocol: the loop that a person sees."""
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.editors import EditorDirectory
+from isthmus.editors.headless import HeadlessEditor
+from isthmus.editors.neovim import attach
+from isthmus.events import TaskState
+from isthmus.ide.options import CompanionOptions
+from support.companion import running_host
+from support.editing import make_file
+from support.editor_desk import be_patient, editor_desk
+from support.neovim import RunningNeovim, running_neovim
+from support.scripted_wire import Call, Reply, Say
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+LINTER = """
+local namespace = vim.api.nvim_create_namespace("linter")
+local function lint(buffer)
+  local found = {}
+  for number, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, true)) do
+    if line:find("wrong") then
+      local place = { lnum = number - 1, col = 0, end_lnum = number - 1, end_col = 5 }
+      found[#found + 1] = vim.tbl_extend("force", place, { message = line .. " is not defined", source = "linter" })
+    end
+  end
+  vim.diagnostic.set(namespace, buffer, found)
+end
+vim.api.nvim_create_autocmd({ "BufReadPost", "FileChangedShellPost" }, {
+  pattern = "*.py",
+  callback = function(event) lint(event.buf) end,
+})
+lint(0)
+"""
+
+
+@asynccontextmanager
+async def neovim_with_companion(workspace: Path, *arguments: str) -> AsyncGenerator[RunningNeovim]:
+    """A Neovim with a linter, and a companion that serves it."""
+    async with running_neovim(workspace, *arguments) as neovim:
+        await neovim.lua(LINTER)
+        async with running_host(await attach(neovim.address), CompanionOptions()):
+            yield neovim
+
+
+async def test_an_edit_is_changed_in_neovim_and_what_it_broke_there_goes_back_to_the_model(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_patient(monkeypatch)
+    path = make_file(workspace, "a.py", "wrong_before\n")
+    replies = [
+        Reply.of(Call("write_file", {"file_path": path, "content": "wrong_before\nproposed\n"})),
+        Reply.of(Say("sorry")),
+    ]
+    async with (
+        neovim_with_companion(workspace, path) as neovim,
+        editor_desk(workspace, tmp_path / "data", replies, monkeypatch) as desk,
+    ):
+        assert "Connected to Neovim (Claude Code IDE protocol" in (await desk.run("/ide")).text
+        asked = await desk.prompt("change it")
+
+        async def is_shown() -> bool:
+            return await neovim.tabs() == 2
+
+        await eventually_async(is_shown, what="the diff view")
+        await neovim.set_lines("wrong_before", "", "wrong_by_the_person")
+        await neovim.command("write")
+
+        async def is_over() -> bool:
+            return (await desk.engine.get(asked.task_id)).state is TaskState.COMPLETED
+
+        await eventually_async(is_over, what="the task is completed")
+        assert Path(path).read_text(encoding="utf-8") == "wrong_before\n\nwrong_by_the_person\n"
+        told = desk.last_user_text()
+        assert "a.py:\n  ✘ [Line 3:1] wrong_by_the_person is not defined (linter)" in told
+        assert "wrong_before is not defined" not in told
+
+        async def is_reloaded() -> bool:
+            return await neovim.tabs() == 1 and "wrong_by_the_person" in await neovim.lines()
+
+        await eventually_async(is_reloaded, what="the file is shown as it is now")
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_our_companion_says_over_this_protocol_too_whether_the_folder_is_trusted(
+    workspace: Path, trusted: bool
+) -> None:
+    directory = EditorDirectory(os.environ)
+    async with running_host(HeadlessEditor((str(workspace),)), CompanionOptions(is_trusted=trusted)):
+        await directory.context(workspace)
+        assert directory.trust(workspace) is trusted
+        await directory.disable(workspace)
+        assert directory.trust(workspace) is None
+    await directory.aclose()
