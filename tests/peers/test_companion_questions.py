@@ -1,0 +1,108 @@
+"""Questions of agents, answered from a terminal: real programs on all sides but the agent, which is in this process.
+
+It is thus what ``isthmus ide`` runs below here: an agent that answers itself, which is refused unless it was allowed.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support.claude_cli import CallError, ClaudeCli, claude_cli
+from support.isthmus_program import CompanionProgram, companion_program, isthmus, person
+from support.jupyter import RunningJupyter, shared_jupyter
+from support.waiting import eventually_async
+
+if TYPE_CHECKING:
+    import subprocess
+
+pytestmark = pytest.mark.anyio
+
+COMMAND = ("companion", "--editor", "jupyter")
+
+
+@pytest.fixture
+async def jupyter(workspace: Path) -> AsyncGenerator[RunningJupyter]:
+    """A Jupyter server with an open notebook."""
+    notebook = workspace / "analysis.ipynb"
+    notebook.write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8")
+    async with shared_jupyter(workspace) as running:
+        await running.open(notebook)
+        yield running
+
+
+@asynccontextmanager
+async def _companion(jupyter: RunningJupyter, workspace: Path, *options: str) -> AsyncGenerator[CompanionProgram]:
+    arguments = ("--address", jupyter.file, "--workspace", str(workspace), *options)
+    starting = companion_program(workspace, *arguments, command=COMMAND)
+    companion = await asyncio.to_thread(starting.__enter__)
+    try:
+        yield companion
+    finally:
+        await asyncio.to_thread(starting.__exit__, None, None, None)
+
+
+async def _asked(cli: ClaudeCli, workspace: Path, code: str) -> "tuple[asyncio.Task[Any], dict[str, Any]]":
+    """Call executeCode, and wait for the question."""
+    call = asyncio.create_task(cli.call("executeCode", {"code": code}))
+    (question,) = (await person("questions", "--wait", "30", folder=workspace))["questions"]
+    return call, question
+
+
+async def _run(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    return await asyncio.to_thread(isthmus, "ide", *arguments, folder=folder)
+
+
+async def test_the_person_sees_the_code_and_answers_once(jupyter: RunningJupyter, workspace: Path) -> None:
+    async with _companion(jupyter, workspace, "--allow-agent-accept"), claude_cli(workspace) as cli:
+        assert (await _run("questions", folder=workspace)).stdout == "no question waits for an answer\n"
+        call, question = await _asked(cli, workspace, "print('ran\\x1b[2J')\nprint(6 * 7)")
+        assert question["agent"] == "Claude Code"
+        assert question["title"] == "Claude Code wants to run code in analysis.ipynb"
+        shown = (await _run("questions", folder=workspace)).stdout
+        assert shown.startswith(f"{question['id']}: {question['title']}\nprint(")
+        status = (await _run("status", folder=workspace)).stdout
+        assert f"Question waits for an answer: {question['id']}: {question['title']}" in status
+        answered = await _run("answer", question["id"], "yes", folder=workspace)
+        assert answered.stdout == f"answered yes: {question['title']}\n"
+        content = await asyncio.wait_for(call, 60)
+        assert "42\n" in "".join(item["text"] for item in content)
+        again = await _run("answer", question["id"], "no", folder=workspace)
+        assert again.returncode == 1
+        assert f"no question {question['id']} waits for an answer; those that wait: none" in again.stderr
+
+
+async def test_a_no_runs_nothing(jupyter: RunningJupyter, workspace: Path) -> None:
+    async with _companion(jupyter, workspace, "--allow-agent-accept"), claude_cli(workspace) as cli:
+        call, question = await _asked(cli, workspace, "open('ran', 'w')")
+        assert (await person("answer", question["id"], "no", folder=workspace))["yes"] is False
+        with pytest.raises(CallError, match="did not allow"):
+            await asyncio.wait_for(call, 60)
+    assert not (workspace / "ran").exists()
+
+
+async def test_an_agent_does_not_answer_its_own_question(jupyter: RunningJupyter, workspace: Path) -> None:
+    async with _companion(jupyter, workspace), claude_cli(workspace) as cli:
+        call, question = await _asked(cli, workspace, "1")
+        refused = await _run("answer", question["id"], "yes", folder=workspace)
+        assert refused.returncode == 1
+        assert "an agent does not answer its own question" in refused.stderr
+        assert (await person("questions", folder=workspace))["questions"] == [question]
+        call.cancel()
+
+
+async def test_an_agent_that_leaves_takes_its_question_back(jupyter: RunningJupyter, workspace: Path) -> None:
+    async with _companion(jupyter, workspace):
+        async with claude_cli(workspace) as cli:
+            call, _ = await _asked(cli, workspace, "1")
+        with pytest.raises(CallError):
+            await asyncio.wait_for(call, 30)
+
+        async def is_taken_back() -> bool:
+            return (await person("questions", folder=workspace))["questions"] == []
+
+        await eventually_async(is_taken_back, 60, what="the question is taken back")
