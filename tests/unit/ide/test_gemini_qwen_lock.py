@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide.editor import EditorIdentity
-from isthmus.ide.gemini.qwen_lock import QwenLockFile, qwen_directory
+from isthmus.ide.gemini.finding import Companion, Rejected
+from isthmus.ide.gemini.qwen_lock import QwenLockFile, legacy_number, lock_files, qwen_directory, read_lock
 
 _IDENTITY = EditorIdentity("vim", "Vim", 4711)
 
@@ -53,3 +54,23 @@ def test_a_folder_with_the_separator_in_its_name_is_written_as_a_list(tmp_path: 
     file = QwenLockFile(_IDENTITY, 5000, {"QWEN_HOME": str(tmp_path)})
     file.write(("/a:b", "/c"), "secret")
     assert json.loads(file.path.read_text(encoding="utf-8"))["workspacePath"] == '["/a:b", "/c"]'
+
+
+def test_what_is_written_is_read_with_folders_and_process(tmp_path: Path) -> None:
+    file = QwenLockFile(_IDENTITY, 5000, {"QWEN_HOME": str(tmp_path)})
+    for folders in (("/one", "/two"), ("/a:b", "/c")):
+        file.write(folders, "secret")
+        read = read_lock(file.path)
+        assert isinstance(read, Companion)
+        assert (read.port, read.pid, read.folders, read.display_name) == (5000, os.getpid(), folders, "Vim")
+
+
+def test_locks_and_the_files_of_older_companions_are_found(tmp_path: Path) -> None:
+    lock = tmp_path / "home" / ".qwen" / "ide" / "5000.lock"
+    lock.parent.mkdir(parents=True)
+    old = tmp_path / "qwen-code-ide-server-4711.json"
+    for path in (lock, old, lock.with_name("5000.txt"), lock.with_name("x.lock")):
+        path.write_text("{}", encoding="utf-8")
+    environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
+    assert [(path, legacy_number(path)) for path in lock_files(environment)] == [(lock, None), (old, 4711)]
+    assert isinstance(read_lock(lock), Rejected)

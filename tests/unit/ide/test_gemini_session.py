@@ -3,6 +3,7 @@
 import pytest
 
 from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.gemini import wire
 from isthmus.ide.gemini.session import EventLog, Session, SessionTable
 from isthmus.ide.mcp_peer import ClientInfo
 
@@ -152,3 +153,18 @@ def test_only_the_newest_context_waits_for_a_slow_client() -> None:
     ((number, data),) = session.log.after(0)
     assert number == 2
     assert b'"isTrusted":false' in data
+
+
+@pytest.mark.parametrize(
+    ("client", "title"),
+    [
+        (ClientInfo("streamable-http-client", "0.61.0", "2025-06-18"), "Gemini CLI"),
+        (ClientInfo("streamable-http-client", "1.0.0", "2025-06-18"), "Gemini CLI"),
+        (ClientInfo("streamable-http-client", "1.0.0", "2025-11-25"), "Qwen Code"),
+        (ClientInfo("my-agent", "1.0.0", "2025-11-25"), "my-agent"),
+        (ClientInfo("", "", "2025-11-25"), "agent"),
+        (None, "agent"),
+    ],
+)
+def test_a_client_is_called_what_its_person_calls_it(client: ClientInfo | None, title: str) -> None:
+    assert wire.client_title(client) == title
