@@ -7,8 +7,8 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +84,12 @@ class CompanionProgram:
 
 
 @contextmanager
-def companion_program(folder: Path, *arguments: str) -> Generator[CompanionProgram]:
+def companion_program(
+    folder: Path, *arguments: str, command: tuple[str, ...] = ("companion", "--editor", "headless")
+) -> Generator[CompanionProgram]:
     """Start a headless companion in `folder`; it is ended afterwards, whatever happened."""
     process = subprocess.Popen(
-        [*ISTHMUS, "companion", "--editor", "headless", "--json", *arguments],
+        [*ISTHMUS, *command, "--json", *arguments],
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, encoding="utf-8",
     )  # fmt: skip
@@ -101,6 +103,17 @@ def companion_program(folder: Path, *arguments: str) -> Generator[CompanionProgr
                     process.wait(10)
                 except subprocess.TimeoutExpired:
                     process.kill()
+
+
+@asynccontextmanager
+async def bridge_program(folder: Path, *arguments: str) -> AsyncGenerator[CompanionProgram]:
+    """Start `isthmus bridge` in `folder`. This event loop may serve the IDE: it goes on while the bridge starts."""
+    started = companion_program(folder, *arguments, command=("bridge",))
+    bridge = await asyncio.to_thread(started.__enter__)
+    try:
+        yield bridge
+    finally:
+        await asyncio.to_thread(started.__exit__, None, None, None)
 
 
 def process_ends(pid: int) -> None:
