@@ -8,7 +8,8 @@ import pytest
 from isthmus.cli.bridge import Announced, choose
 from isthmus.errors import IsthmusError
 from support.claude_cli import CallError, claude_cli, locks
-from support.claude_servers import ClaudeServer, MonetServer, NeovimServer, SublimeServer, claude_server, diagnostic
+from support.claude_ide import ClaudeServer, claude_server, diagnostic
+from support.claude_servers import MonetServer, NeovimServer, SublimeServer
 from support.editing import make_file
 from support.gemini_cli import gemini_cli
 from support.isthmus_program import bridge_program, companion_program, isthmus, person

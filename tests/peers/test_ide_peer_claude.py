@@ -21,18 +21,8 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
 from isthmus.ide.review import Accepted, Closed, Rejected
-from support.claude_servers import (
-    HEADER,
-    SERVERS,
-    WITH_CONTENTS,
-    ClaudeServer,
-    EmacsServer,
-    MonetServer,
-    NeovimServer,
-    SublimeServer,
-    claude_server,
-    diagnostic,
-)
+from support.claude_ide import HEADER, ClaudeServer, claude_server, diagnostic
+from support.claude_servers import SERVERS, WITH_CONTENTS, EmacsServer, MonetServer, NeovimServer, SublimeServer
 from support.editing import make_file
 from support.waiting import eventually_async
 

@@ -14,14 +14,8 @@ from isthmus.cli.editors import EditorDirectory
 from isthmus.events import TaskState
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
-from support.claude_servers import (
-    ClaudeServer,
-    MonetServer,
-    NeovimServer,
-    SublimeServer,
-    claude_server,
-    diagnostic,
-)
+from support.claude_ide import ClaudeServer, claude_server, diagnostic
+from support.claude_servers import MonetServer, NeovimServer, SublimeServer
 from support.command_desk import CommandDesk, Ran
 from support.companion import running_companion
 from support.editing import make_file

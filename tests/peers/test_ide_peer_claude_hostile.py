@@ -16,7 +16,8 @@ from isthmus.ide.editor import Capability
 from isthmus.ide.ide_client import IdeError
 from isthmus.ide.peer import IdePeer
 from isthmus.ide.review import Accepted
-from support.claude_servers import ClaudeServer, RpcError, SublimeServer, claude_server
+from support.claude_ide import ClaudeServer, RpcError, claude_server
+from support.claude_servers import SublimeServer
 from support.editing import make_file
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually_async
