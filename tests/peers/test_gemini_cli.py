@@ -9,6 +9,7 @@ import pytest
 from support.gemini_cli import SECONDS, gemini_cli
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
+from support.programs import NODE_PEERS
 from support.scripted_wire import Call
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
@@ -287,6 +288,19 @@ async def test_the_cli_finds_the_companion_by_its_variables_alone(
             await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
             await cli.shows("Accepted, I see.")
             assert a.read_text(encoding="utf-8") == "reviewed\n"
+
+
+async def test_the_cli_in_a_container_reaches_the_companion_under_the_name_of_its_host(
+    workspace: Path, files: tuple[Path, Path]
+) -> None:
+    a, _ = files
+    in_container = {"NODE_OPTIONS": f"--require {NODE_PEERS / 'in_container.cjs'}", "REMOTE_CONTAINERS": ""}
+    with companion_program(workspace, "--open", "a.py"):
+        async with gemini_cli(workspace, environment=in_container) as cli:
+            await cli.propose(write_file(a), "Accepted, I see.")
+            await person("accept", "a.py", folder=workspace)
+            await cli.shows("Accepted, I see.")
+            assert a.read_text(encoding="utf-8") == PROPOSED
 
 
 async def test_the_cli_asks_in_its_terminal_alone_where_the_person_wants_no_diffs(
