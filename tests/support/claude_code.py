@@ -1,0 +1,216 @@
+"""The real Claude Code in a terminal, where ISTHMUS_CLAUDE is its path, with a scripted model behind it.
+
+The same small surface has :class:`StrictCli`, the strict client with a terminal that answers at once, so that one
+scenario runs on both.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from support.anthropic_wire import AnthropicWire
+from support.claude_cli import ClaudeCli, Edit, claude_cli
+from support.companion import RunningCompanion
+from support.pty_program import PtyProgram, pty_program
+from support.scripted_wire import Call, Reply, Say
+from support.waiting import eventually_async
+from support.wire_server import Answer, WireRequest
+
+PROGRAM = os.environ.get("ISTHMUS_CLAUDE", "")
+"""Read before the first test hides it."""
+SECONDS = 60.0
+ENTER_AGAIN_SECONDS = 2.0
+IDLE = "? for shortcuts"
+DIALOG = "Opened changes in"
+DONE = "The edit is done."
+_KEY = "sk-ant-api03-" + "x" * 40
+
+
+class CliInATerminal(Protocol):
+    """What a scenario does with a CLI and its terminal."""
+
+    async def sees_file(self, name: str) -> None:
+        """Wait until it is connected and knows that this file is open."""
+        ...
+
+    async def sees_selected_lines(self, count: int) -> None:
+        """Wait until it knows that so many lines are selected."""
+        ...
+
+    async def mentions(self, name: str, first: int, last: int) -> None:
+        """Wait until lines (1-based) of a file are mentioned at its prompt."""
+        ...
+
+    async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
+        """Have it propose an edit; returns when it asks. `is_rejected`: how it is going to end."""
+        ...
+
+    async def answer(self, *, yes: bool) -> None:
+        """Answer the question in the terminal."""
+        ...
+
+    async def ended(self) -> None:
+        """Wait until it has done what was decided."""
+        ...
+
+
+class StrictCli:
+    """The strict client as one of them."""
+
+    def __init__(self, cli: ClaudeCli) -> None:
+        self._cli = cli
+        self._terminal: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._edit: asyncio.Task[Edit] | None = None
+
+    async def sees_file(self, name: str) -> None:
+        """See the protocol."""
+        assert Path((await self._cli.selects(text=""))["filePath"]).name == name
+
+    async def sees_selected_lines(self, count: int) -> None:
+        """See the protocol."""
+
+        def selected() -> bool:
+            newest = self._cli.told("selection_changed")[-1]
+            at = newest["selection"]
+            lines = at["end"]["line"] - at["start"]["line"] + (at["end"]["character"] > 0)
+            return bool(newest["text"]) and lines == count
+
+        await eventually_async(lambda: self._cli.received and selected(), what=f"{count} selected lines")
+
+    async def mentions(self, name: str, first: int, last: int) -> None:
+        """See the protocol."""
+        mention = await self._cli.mentioned()
+        lines = (mention["lineStart"] + 1, mention["lineEnd"] + 1)
+        assert (Path(mention["filePath"]).name, *lines) == (name, first, last)
+
+    async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
+        """See the protocol."""
+        await self._cli.begin_turn()
+        self._terminal = asyncio.get_running_loop().create_future()
+        text = file.read_bytes().decode().replace(old, new)
+        self._edit = asyncio.create_task(self._cli.edit(file, text, self._terminal))
+
+    async def answer(self, *, yes: bool) -> None:
+        """See the protocol."""
+        self._terminal.set_result(yes)
+
+    async def ended(self) -> None:
+        """See the protocol."""
+        assert self._edit is not None
+        await asyncio.wait_for(self._edit, SECONDS)
+
+
+class _Model(AnthropicWire):
+    """The CLI also asks small models for titles, and whether somebody is there."""
+
+    def asks_model(self, request: WireRequest) -> bool:
+        if request.method != "POST" or request.path != "/v1/messages":
+            return False
+        return any(tool.get("name") == "Edit" for tool in request.json.get("tools", []))
+
+    def answer_other(self, request: WireRequest) -> Answer:
+        if request.method == "HEAD":
+            return Answer()
+        if request.path != "/v1/messages":
+            return super().answer_other(request)
+        text = {"type": "text", "text": "{}"}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        message = {"id": "msg_0", "type": "message", "role": "assistant", "model": "small", "content": [text]}
+        return Answer.json({**message, "stop_reason": "end_turn", "usage": usage})
+
+
+class ClaudeCode:
+    """The real one."""
+
+    def __init__(self, terminal: PtyProgram, model: AnthropicWire) -> None:
+        self._terminal = terminal
+        self._model = model
+
+    async def _shows(self, text: str) -> None:
+        await eventually_async(lambda: self._terminal.screen_with(text), SECONDS, what=f"{text!r} on the screen")
+
+    async def sees_file(self, name: str) -> None:
+        """See the protocol."""
+        await self._shows(f"\u29c9 In {name}")
+
+    async def sees_selected_lines(self, count: int) -> None:
+        """See the protocol."""
+        await self._shows(f"\u29c9 {count} line{'s' if count > 1 else ''} selected")
+
+    async def mentions(self, name: str, first: int, last: int) -> None:
+        """See the protocol."""
+        await self._shows(f"@{name}#L{first}-{last}")
+
+    async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
+        """See the protocol."""
+        edit = {"file_path": str(file), "old_string": old, "new_string": new}
+        self._model.add(Reply.of(Call("Read", {"file_path": str(file)})), Reply.of(Call("Edit", edit)))
+        if not is_rejected:
+            self._model.add(Reply.of(Say(DONE)))
+        await self._shows(IDLE)
+        before = len(self._model.model_requests)
+        self._terminal.press("edit it")
+        await self._shows("edit it")
+
+        async def submitted() -> bool:
+            # An Enter right after the text counts as a part of it.
+            self._terminal.press("\r")
+            with_model = asyncio.get_running_loop().time() + ENTER_AGAIN_SECONDS
+            while len(self._model.model_requests) == before:
+                if asyncio.get_running_loop().time() > with_model:
+                    return False
+                await asyncio.sleep(0.05)
+            return True
+
+        await eventually_async(submitted, SECONDS, what="a model request")
+        await self._shows(DIALOG)
+
+    async def answer(self, *, yes: bool) -> None:
+        """See the protocol."""
+        self._terminal.press("1" if yes else "\x1b")
+
+    async def ended(self) -> None:
+        """See the protocol."""
+
+        def is_idle() -> bool:
+            screen = self._terminal.screen
+            return DIALOG not in screen and IDLE in screen
+
+        await eventually_async(is_idle, SECONDS, what="the end of the turn")
+
+
+@asynccontextmanager
+async def cli_in_a_terminal(kind: str, folder: Path, companion: RunningCompanion) -> AsyncGenerator[CliInATerminal]:
+    """A CLI of one `kind` ("strict" or "real") in a terminal of the companion, connected to it."""
+    if kind == "strict":
+        async with claude_cli(folder, {**os.environ, **companion.ready.variables}) as cli:
+            yield StrictCli(cli)
+        return
+    home = Path(os.environ["HOME"])
+    project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    settings = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": [_KEY[-20:]], "rejected": []},
+        "projects": {str(folder): project},
+    }
+    (home / ".claude.json").write_text(json.dumps(settings), encoding="utf-8")
+    with _Model() as model:
+        environment = {
+            **{name: os.environ[name] for name in ("HOME", "TMPDIR", "PATH")},
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "ANTHROPIC_BASE_URL": model.base_url,
+            "ANTHROPIC_API_KEY": _KEY,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            **companion.ready.variables,
+        }
+        with pty_program([PROGRAM], folder=folder, environment=environment) as terminal:
+            cli = ClaudeCode(terminal, model)
+            await eventually_async(lambda: terminal.screen_with(IDLE), SECONDS, what="the prompt")
+            yield cli
