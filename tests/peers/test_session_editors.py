@@ -92,3 +92,27 @@ async def test_an_endpoint_that_nobody_listens_at_is_no_editor(workspace: Path) 
         servers = named(companion)
     async with editors_of() as editors:
         assert await editors.context(ToolScope(workspace, "c", "t", servers)) is None
+
+
+async def test_a_session_that_names_an_editor_sees_to_it_and_no_other_session_is_touched(workspace: Path) -> None:
+    async with running_companion(workspace) as companion, editors_of("alice") as editors:
+        await open_file(companion, workspace)
+        scope = ToolScope(workspace, "c", "t", named(companion))
+        assert "Connected to mine (Gemini CLI companion protocol" in await editors.status(scope)
+        await editors.disable(scope)
+        assert "switched it off" in await editors.status(scope)
+        assert await editors.context(scope) is None
+        settings = AgentSettings(str(workspace), named(companion))
+        assert await editors.find(QuestionOpened("t", "c", str(workspace), CALL, "alice", settings)) is None
+        assert await editors.context(ToolScope(workspace, "other", "o", named(companion))) is not None
+        assert "Connected to mine" in await editors.enable(scope)
+        assert await editors.context(scope) is not None
+
+
+async def test_another_users_session_has_no_editor_of_this_machine(workspace: Path) -> None:
+    async with running_companion(workspace), editors_of("alice", local=True) as editors:
+        scope = ToolScope(workspace, "c", "t")
+        assert "This session has no editor" in await editors.status(scope)
+        assert await editors.client(scope) is None
+        await editors.disable(scope)
+        assert "switched it off" in await editors.status(scope)

@@ -1,0 +1,110 @@
+"""What an editor finds wrong after edits, asked over a real socket: what is news, and when it is told."""
+
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde, Patience
+from isthmus.cli.editors import EditorDirectory
+from isthmus.ide.ide_client import IdeClient
+from isthmus.tools.base import ToolScope
+from support.claude_ide import ClaudeServer, claude_server, diagnostic
+from support.editing import make_file
+from support.vscode_companion import vscode_companion
+
+pytestmark = pytest.mark.anyio
+
+PATIENT = Patience(ask=30.0, look=0.05, settle=0.01, pause=0.01)
+
+
+@pytest.fixture
+async def server(workspace: Path) -> AsyncGenerator[ClaudeServer]:
+    async with claude_server(ClaudeServer, workspace) as running:
+        yield running
+
+
+@pytest.fixture
+async def client_of() -> AsyncGenerator[Callable[[ToolScope], Awaitable[IdeClient | None]]]:
+    directory = EditorDirectory(os.environ)
+
+    async def find(scope: ToolScope) -> IdeClient | None:
+        return await directory.client(scope.workspace)
+
+    yield find
+    await directory.aclose()
+
+
+@pytest.fixture
+def watch(client_of: Callable[[ToolScope], Awaitable[IdeClient | None]]) -> EditDiagnosticsOfIde:
+    return EditDiagnosticsOfIde(client_of, PATIENT)
+
+
+async def test_without_an_edit_the_editor_is_not_asked(
+    server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
+) -> None:
+    assert await watch.news(ToolScope(workspace, "c", "t")) is None
+    assert server.called("getDiagnostics") == []
+
+
+async def test_what_two_edits_in_a_row_broke_is_told_at_once_and_once(
+    server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
+) -> None:
+    first, second = Path(make_file(workspace, "a.py")), Path(make_file(workspace, "b.py"))
+    scope = ToolScope(workspace, "c", "t")
+    await watch.before_edit(scope, first)
+    server.diagnostics = {str(first): [diagnostic(0, "one")]}
+    await watch.before_edit(scope, second)
+    server.diagnostics[str(second)] = [diagnostic(0, "two")]
+    told = await watch.news(scope)
+    assert told is not None
+    assert "one" in told
+    assert "two" in told
+    assert await watch.news(scope) is None
+
+
+async def test_what_the_editor_finds_later_is_told_later_also_when_another_edit_came_between(
+    server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
+) -> None:
+    path = Path(make_file(workspace, "a.py"))
+    scope = ToolScope(workspace, "c", "t")
+    await watch.before_edit(scope, path)
+    assert await watch.news(scope) is None
+    server.diagnostics = {str(path): [diagnostic(0, "alpha")]}
+    assert "alpha" in (await watch.news(scope) or "")
+    server.diagnostics = {str(path): [diagnostic(0, "alpha"), diagnostic(1, "beta")]}
+    await watch.before_edit(scope, path)
+    told = await watch.news(scope) or ""
+    assert "beta" in told
+    assert "alpha" not in told, "that one was told"
+    watch.task_ended("t")
+    server.diagnostics = {}
+    assert await watch.news(scope) is None
+
+
+async def test_what_was_mended_is_no_news(server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path) -> None:
+    path = Path(make_file(workspace, "a.py"))
+    scope = ToolScope(workspace, "c", "t")
+    server.diagnostics = {str(path): [diagnostic(0, "old"), diagnostic(1, "old too")]}
+    await watch.before_edit(scope, path)
+    server.diagnostics = {str(path): [diagnostic(5, "old")]}
+    assert await watch.news(scope) is None
+
+
+async def test_an_editor_that_tells_no_diagnostics_is_not_waited_for(
+    client_of: Callable[[ToolScope], Awaitable[IdeClient | None]], workspace: Path
+) -> None:
+    watch = EditDiagnosticsOfIde(client_of, Patience(look=3600))
+    async with vscode_companion() as window:
+        window.discovery(workspace)
+        scope = ToolScope(workspace, "c", "t")
+        assert await client_of(scope) is not None
+        await watch.before_edit(scope, workspace / "a.py")
+        assert await watch.news(scope) is None
+
+
+async def test_without_an_editor_nothing_is_told(watch: EditDiagnosticsOfIde, workspace: Path) -> None:
+    scope = ToolScope(workspace, "c", "t")
+    await watch.before_edit(scope, workspace / "a.py")
+    assert await watch.news(scope) is None
