@@ -435,16 +435,12 @@ Signals `user-error' when there is no such program."
   (setq isthmus--variables nil))
 
 (defun isthmus--leave ()
-  "Emacs quits: what is undecided is rejected.
-The companion gets two seconds to take leave."
+  "Emacs quits: what is undecided is rejected, and the companion takes leave.
+It is not waited for: this may run while a signal ends Emacs."
   (dolist (review isthmus--reviews)
     (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review)))))
   (setq isthmus--reviews nil)
-  (let ((process isthmus--process)
-        (deadline (+ (float-time) 2)))
-    (isthmus--stop-companion)
-    (while (and (process-live-p process) (< (float-time) deadline))
-      (accept-process-output process 0.05))))
+  (isthmus--stop-companion))
 
 ;;;###autoload
 (define-minor-mode isthmus-mode
@@ -747,7 +743,7 @@ This runs after every command, so it does nothing else."
          (path (isthmus--file-of buffer)))
     (cond
      ((null path) (user-error "Isthmus: this buffer is no file on disk"))
-     ((not isthmus--greeted) (user-error "Isthmus: no agent can be told, the companion does not run; M-x isthmus-start"))
+     ((not isthmus--greeted) (user-error "Isthmus: no agent can be told; M-x isthmus-start"))
      (t
       (isthmus--notify "editor/didMention"
                        `((uri . ,(isthmus--uri path))

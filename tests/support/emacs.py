@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -26,9 +27,15 @@ from support.stdio_editor import offset
 from support.waiting import eventually_async
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "emacs" / "isthmus.el"
+_EARLY_INIT = """
+(setq native-comp-deferred-compilation nil native-comp-jit-compilation nil)
+(setq inhibit-startup-screen t)
+"""
+"""Else Emacs starts processes that compile what it loads to machine code, and that outlive it."""
 _RELAY = """#!/bin/sh
+exec 3>{folder}/from-emacs
 cat <{folder}/to-emacs &
-exec cat >{folder}/from-emacs
+exec cat >&3
 """
 """Stands for the program isthmus: the companion's side of its pipes is in this process."""
 
@@ -98,12 +105,19 @@ def _unquoted(text: str) -> str:
 
 
 @asynccontextmanager
-async def running_emacs(folder: Path, *arguments: str, columns: int = 160) -> AsyncGenerator[RunningEmacs]:
-    """Start Emacs with the plugin loaded and `folder` as its working directory; it is killed at the end."""
+async def running_emacs(folder: Path, configuration: str = "", *, columns: int = 160) -> AsyncGenerator[RunningEmacs]:
+    """Start Emacs with the plugin loaded and `folder` as its working directory; it is killed at the end.
+
+    `configuration` is Lisp, the rest of the person's init file.
+    """
     scratch = Path(tempfile.mkdtemp(prefix="emacs-"))
-    start = f'(progn (require \'server) (setq server-socket-dir "{scratch}" server-name "socket") (server-start))'
-    command = [emacs(), "-nw", "-Q", "-l", PLUGIN, "--eval", start, *arguments]
-    environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    home = Path(os.environ["HOME"]) / ".emacs.d"
+    home.mkdir(exist_ok=True)
+    (home / "early-init.el").write_text(_EARLY_INIT, encoding="utf-8")
+    server = f'(require \'server) (setq server-socket-dir "{scratch}" server-name "socket") (server-start)'
+    (home / "init.el").write_text(f'(load "{PLUGIN}" nil t)\n{configuration}\n{server}\n', encoding="utf-8")
+    environment = {**os.environ, "TERM": "linux", "LC_ALL": "C.UTF-8"}
+    command = [emacs(), "-nw", "--no-site-file", "--no-site-lisp"]
     with pty_program(command, folder=folder, environment=environment, columns=columns, rows=40) as terminal:
         running = RunningEmacs(terminal, scratch / "socket")
 
@@ -113,8 +127,12 @@ async def running_emacs(folder: Path, *arguments: str, columns: int = 160) -> As
                 return await running.evaluate("(featurep 'isthmus)")
             return False
 
-        await eventually_async(answers, what="Emacs answers")
-        yield running
+        try:
+            await eventually_async(answers, what="Emacs answers")
+            yield running
+        finally:
+            # On SIGTERM it runs Lisp within the signal's handler, and sometimes never comes to an end.
+            terminal.signal(signal.SIGKILL)
 
 
 class EmacsPerson:
@@ -146,7 +164,7 @@ class EmacsPerson:
         await self._in_review(review, f"(progn (erase-buffer) (insert {_string(text)}))")
 
     async def accept(self, review: DiffReview) -> None:
-        await self._in_review(review, "(call-interactively (key-binding (kbd \"C-c C-c\")))")
+        await self._in_review(review, '(call-interactively (key-binding (kbd "C-c C-c")))')
 
     async def reject(self, review: DiffReview) -> None:
         await self._in_review(review, "(kill-buffer)")
@@ -172,10 +190,17 @@ async def emacs_person(folder: Path) -> AsyncGenerator[EmacsPerson]:
     relay = scratch / "isthmus"
     relay.write_text(_RELAY.format(folder=shlex.quote(str(scratch))), encoding="utf-8")
     relay.chmod(0o700)
-    start = f"(progn (setq isthmus-program {_string(str(relay))}) (isthmus-start))"
-    async with running_emacs(folder, "--eval", start) as running:
-        outgoing = await asyncio.to_thread(os.open, scratch / "to-emacs", os.O_WRONLY)
-        incoming = await asyncio.to_thread(os.open, scratch / "from-emacs", os.O_RDONLY)
+    # Neither waits for the other side: a test that has to wait for Emacs is to end with its deadline.
+    incoming = os.open(scratch / "from-emacs", os.O_RDONLY | os.O_NONBLOCK)
+    start = f"(setq isthmus-program {_string(str(relay))}) (isthmus-mode 1)"
+    async with running_emacs(folder, start) as running:
+
+        def relay_reads() -> int:
+            with suppress(OSError):
+                return os.open(scratch / "to-emacs", os.O_WRONLY | os.O_NONBLOCK)
+            return 0
+
+        outgoing = await eventually_async(relay_reads, what="the plugin starts the relay")
         editor = await stdio.attach(incoming, outgoing, timeout=60)
         try:
             yield EmacsPerson(running, editor)
