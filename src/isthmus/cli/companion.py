@@ -23,6 +23,10 @@ PROTOCOLS = ("gemini", "claude")
 _EDITOR_HELP = "The editor to serve. Default: by --address; nvim in a Neovim terminal ($NVIM), else headless."
 _STDIO_HELP = " stdio: an editor whose plugin started this and speaks over standard input and output."
 _WORKSPACE_HELP = "A workspace folder, may be given several times. Default: the editor's folder; headless: this one."
+_DIAGNOSTICS_HELP = (
+    "Tell agents what linters find in open files: `ruff`, `pyright` or `ruff,pyright`. They run in the workspace, as "
+    "programs, whenever a file is written. For editors that have no diagnostics of their own."
+)
 _ADDRESS_HELP = (
     "Where Neovim listens, as `:echo v:servername` shows it (default: $NVIM); the URL of a Jupyter server with its "
     "token, or the connection file of a kernel (default: the Jupyter server that runs for this folder)."
@@ -62,6 +66,7 @@ _ADDRESS_HELP = (
     multiple=True,
     help="Serve only agents of this kind. Default: all. Of use where another extension serves the others.",
 )
+@click.option("--diagnostics", "linters", metavar="LINTERS", default="", help=_DIAGNOSTICS_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 @click.option("--until-exit-of", type=int, metavar="PID", hidden=True)
 @click.pass_context
@@ -78,6 +83,7 @@ def command(
     no_diff: bool,
     is_trusted: bool | None,
     tool_files: tuple[str, ...],
+    linters: str,
     protocols: tuple[str, ...],
     as_json: bool,
     until_exit_of: int | None,
@@ -110,6 +116,7 @@ def command(
         share_selection=not no_selection,
         show_diffs=not no_diff,
         tool_files=tool_files,
+        linters=tuple(name.strip() for name in linters.split(",") if name.strip()),
         protocols=tuple(dict.fromkeys(protocols)) or PROTOCOLS,
     )
     asyncio.run(_run(name, opened, address, options, as_json))

@@ -38,6 +38,8 @@ from isthmus.ide.editor import (
     WorkspaceChanged,
 )
 from isthmus.ide.kept_text import KeptTexts
+from isthmus.ide.linters.process import LinterError
+from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.review import DiffReview, ReviewTable
@@ -73,6 +75,7 @@ class Companion:
         self._kept_texts = kept or KeptTexts(data_directory() / "kept")
         self._desk = ReviewDesk(editor, self._clients, self._kept_texts)
         self._hidden = HiddenFiles()
+        self._linters = LinterRunner(self.options.linters) if self.options.linters else None
         self._tracker = ContextTracker(self._is_visible)
         self._latest_selection: OpenFile | None = None
         self._mentions: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
@@ -96,6 +99,8 @@ class Companion:
         """The folders that were given, else the editor's."""
         folders = self.options.folders or await self.editor.workspace_folders()
         self._hidden.folders = folders
+        if self._linters is not None:
+            self._linters.folders = folders
         return folders
 
     async def run(self) -> None:
@@ -113,6 +118,8 @@ class Companion:
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
             await self._desk.stop()
+            if self._linters is not None:
+                await self._linters.aclose()
 
     def attach(self, client: Client) -> None:
         """Let a client have contexts and open reviews."""
@@ -156,22 +163,41 @@ class Companion:
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
         """The known diagnostics of one file, or of all open files, of files that agents may know of; within a second.
 
+        The editor's, and those of the linters that the person asked for.
+
         Raises:
-            NotAvailableError: the editor has none.
-            EditorError: it does not answer.
+            NotAvailableError: the editor has none, and there are no linters.
+            EditorError: it does not answer, or no linter works.
         """
         if self._hidden.hides(path) if path is not None else not self.options.share_context:
             return ()
-        if (reason := self.editor.unavailable.get(Capability.DIAGNOSTICS)) is not None:
+        reason = self.editor.unavailable.get(Capability.DIAGNOSTICS)
+        if reason is not None and self._linters is None:
             raise NotAvailableError(self.editor.identity, reason)
         try:
             async with asyncio.timeout(DIAGNOSTICS_SECONDS):
-                found = await self.editor.diagnostics(path)
+                of_editor, of_linters = await asyncio.gather(
+                    self.editor.diagnostics(path) if reason is None else _nothing(), self._linted(path)
+                )
         except TimeoutError as error:
             name = self.editor.identity.display_name
             raise EditorError(f"{name} did not tell its diagnostics within {DIAGNOSTICS_SECONDS} s") from error
+        found = tuple(dict.fromkeys((*of_editor, *of_linters)))
         hidden = {name for name in {diagnostic.path for diagnostic in found} if self._hidden.hides(name)}
         return tuple(diagnostic for diagnostic in found if diagnostic.path not in hidden)
+
+    async def _linted(self, path: str | None) -> tuple[Diagnostic, ...]:
+        if self._linters is None:
+            return ()
+        if not self._linters.folders:
+            await self.workspace_folders()
+        paths = [path] if path is not None else [file.path for file in (await self.context()).files]
+        try:
+            return await self._linters.diagnostics(paths)
+        except LinterError as error:
+            if Capability.DIAGNOSTICS in self.editor.unavailable:
+                raise EditorError(str(error)) from error
+            return ()  # the log tells; what the editor knows is still worth telling
 
     # Reviews.
 
@@ -340,6 +366,8 @@ class Companion:
             return  # a busy editor: what was known last stays true until the next change
         context = self._tracker.update(files, self.is_trusted)
         if context is not None:
+            if self._linters is not None:
+                self._linters.look([file.path for file in context.files])
             for client in self.clients:
                 client.context_changed(context)
 
@@ -356,3 +384,7 @@ class Companion:
         if selected is not None:
             self._latest_selection = selected
         return files
+
+
+async def _nothing() -> tuple[Diagnostic, ...]:
+    return ()

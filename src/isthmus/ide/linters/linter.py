@@ -1,0 +1,137 @@
+"""The linters that are known: how each is started, and what its output means. Pure, but for the texts of files.
+
+Positions: ruff counts rows and columns from 1, columns in characters; pyright's are LSP's.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from isthmus.codec import from_json
+from isthmus.errors import DecodeError
+from isthmus.ide.editor import Diagnostic, Position, Severity
+from isthmus.ide.positions import from_encoding, from_one_based, line_at, ordered
+from isthmus.text import OffsetEncoding
+
+MAXIMUM_DIAGNOSTICS: Final = 1000
+"""Of one run."""
+_ERRORS: Final = frozenset({None, "invalid-syntax", "E902", "F821"})
+"""What ruff's own language server calls errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linter:
+    """``command`` is followed by paths of files; ``decode`` takes what it printed and the texts by path.
+
+    ``seconds`` is how long one run may take; ``suffixes`` are those of the files that it reads.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    seconds: float
+    decode: Callable[[bytes, Mapping[str, str]], tuple[Diagnostic, ...]]
+    suffixes: tuple[str, ...] = (".py", ".pyi")
+
+
+@dataclass(frozen=True, slots=True)
+class _RuffPlace:
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class _RuffItem:
+    filename: str
+    message: str
+    location: _RuffPlace
+    end_location: _RuffPlace
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PyrightPlace:
+    line: int = 0
+    character: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _PyrightRange:
+    start: _PyrightPlace = field(default_factory=_PyrightPlace)
+    end: _PyrightPlace = field(default_factory=_PyrightPlace)
+
+
+@dataclass(frozen=True, slots=True)
+class _PyrightItem:
+    file: str
+    severity: str
+    message: str
+    range: _PyrightRange = field(default_factory=_PyrightRange)
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PyrightReport:
+    general_diagnostics: tuple[_PyrightItem, ...]
+
+
+def decode_ruff(data: bytes, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """``ruff check --output-format json``.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    value = _json(data, "ruff")
+    if not isinstance(value, list):
+        raise DecodeError("ruff", "a list", value)
+    items = cast("list[object]", value)[:MAXIMUM_DIAGNOSTICS]
+    return tuple(_of_ruff(from_json(_RuffItem, item, f"ruff[{i}]"), texts) for i, item in enumerate(items))
+
+
+def _of_ruff(item: _RuffItem, texts: Mapping[str, str]) -> Diagnostic:
+    text = texts.get(item.filename)
+    at = ordered(_ruff_place(text, item.location), _ruff_place(text, item.end_location))
+    severity = Severity.ERROR if item.code in _ERRORS else Severity.WARNING
+    return Diagnostic(item.filename, at, severity, item.message, "ruff", item.code)
+
+
+def _ruff_place(text: str | None, place: _RuffPlace) -> Position:
+    position = from_one_based(place.row, place.column)
+    if text is None:
+        return position
+    line = line_at(text, position.line)[1] if position.line <= text.count("\n") else ""
+    return Position(position.line, from_encoding(line, position.character, OffsetEncoding.UTF_32))
+
+
+def decode_pyright(data: bytes, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """``pyright --outputjson``.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    report = from_json(_PyrightReport, _json(data, "pyright"), "pyright")
+    return tuple(map(_of_pyright, report.general_diagnostics[:MAXIMUM_DIAGNOSTICS]))
+
+
+def _of_pyright(item: _PyrightItem) -> Diagnostic:
+    start, end = item.range.start, item.range.end
+    at = ordered(Position(start.line, start.character), Position(end.line, end.character))
+    severity = Severity(item.severity) if item.severity in set(Severity) else Severity.INFORMATION
+    return Diagnostic(item.file, at, severity, item.message, "Pyright", item.rule)
+
+
+def _json(data: bytes, where: str) -> object:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(where, "JSON on standard output", data[:200].decode("utf-8", "replace")) from error
+
+
+RUFF: Final = Linter(
+    "ruff",
+    ("ruff", "check", "--output-format=json", "--force-exclude", "--no-fix", "--quiet", "--exit-zero", "--"),
+    10.0,
+    decode_ruff,
+)
+PYRIGHT: Final = Linter("pyright", ("pyright", "--outputjson"), 60.0, decode_pyright)
+LINTERS: Final[Mapping[str, Linter]] = {linter.name: linter for linter in (RUFF, PYRIGHT)}

@@ -1,0 +1,83 @@
+"""Runs a linter once, with a deadline and a cap, and leaves no process of it behind.
+
+It is found on PATH, or beside the Python that runs Isthmus. What is in :mod:`isthmus.tools` for commands of agents is
+not used here: the companion is usable without an agent.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from isthmus.errors import IsthmusError
+
+MAXIMUM_OUTPUT_BYTES: Final = 16 * 1024 * 1024
+_MAXIMUM_ERROR_BYTES: Final = 2000
+
+
+class LinterError(IsthmusError):
+    """A linter could not be run to its end, or said nothing that is understood."""
+
+
+def find_program(name: str) -> str:
+    """The path of a program.
+
+    Raises:
+        LinterError: there is none.
+    """
+    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    if found is None:
+        raise LinterError(f"{name} is not installed: there is none on PATH. Install it with: pip install {name}")
+    return found
+
+
+async def run_to_end(command: Sequence[str], folder: str, seconds: float) -> bytes:
+    """What a program prints on standard output, whatever its exit status; it runs in ``folder``.
+
+    Raises:
+        LinterError: it cannot be started, takes longer than ``seconds``, or prints too much; or nothing at all.
+    """
+    name = Path(command[0]).name
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=folder,
+            env={**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LinterError(f"{name} cannot be started: {error.strerror}") from error
+    try:
+        async with asyncio.timeout(seconds):
+            output, errors = await asyncio.gather(
+                _read(process.stdout, MAXIMUM_OUTPUT_BYTES), _read(process.stderr, MAXIMUM_OUTPUT_BYTES)
+            )
+            status = await process.wait()
+    except TimeoutError as error:
+        raise LinterError(f"{name} was stopped after {seconds:g} s") from error
+    finally:
+        # Also what it started, such as the node of pyright; the group is there as long as one of them is.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.shield(process.wait())
+    if not output.strip():
+        said = errors[:_MAXIMUM_ERROR_BYTES].decode("utf-8", "replace").strip()
+        raise LinterError(f"{name} ended with {status}: {said or 'it said nothing'}")
+    return output
+
+
+async def _read(stream: asyncio.StreamReader | None, maximum: int) -> bytes:
+    data = bytearray()
+    while stream is not None and (piece := await stream.read(65_536)):
+        data += piece
+        if len(data) > maximum:
+            raise LinterError(f"more than {maximum} bytes were printed; nothing of it is used")
+    return bytes(data)
