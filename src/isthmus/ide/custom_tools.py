@@ -12,6 +12,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,7 +82,7 @@ class CustomTool:
         try:
             schema = self._arguments.model_json_schema(schema_generator=Schema)
         except PydanticUserError as error:
-            raise self._error(f"a type hint has no JSON Schema: {error.message}") from error
+            raise self._error(f"a type hint has no JSON Schema: {_first_line(error.message)}") from error
         schema.pop("title", None)
         return Tool(self.name, self.description, schema)
 
@@ -148,7 +149,7 @@ class CustomTool:
         try:
             return create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
         except PydanticUserError as error:
-            raise self._error(f"a type hint cannot be an argument of a tool: {error.message}") from error
+            raise self._error(f"a type hint cannot be an argument: {_first_line(error.message)}") from error
 
     def _error(self, text: str) -> CustomToolError:
         return CustomToolError(f"custom tool {self.name}: {text}")
@@ -245,7 +246,8 @@ def collecting() -> ToolRegistry:
 def load_tools(path: str, registry: ToolRegistry) -> None:
     """Run a Python file; what it declares with ``@companion.tool`` comes into the registry.
 
-    Modules beside the file can be imported by it.
+    Modules beside the file can be imported by it. What it prints goes to standard error: standard output is the
+    program's, and with some editors a protocol.
 
     Raises:
         CustomToolError: it cannot be run, or declares no tool, or one that cannot be.
@@ -261,7 +263,8 @@ def load_tools(path: str, registry: ToolRegistry) -> None:
     sys.modules[module.__name__] = module
     token = _collecting.set(registry)
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
         registry.listed()
     except CustomToolError as error:
         raise CustomToolError(f"--tools {path}: {error}") from error
@@ -286,6 +289,10 @@ def _place(error: BaseException, file: Path) -> str:
             lines.append(traceback.tb_lineno)
         traceback = traceback.tb_next
     return f"line {lines[-1]}: " if lines else ""
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0]
 
 
 def _described(hint: object) -> str | None:
