@@ -14,7 +14,7 @@ async def _echo(connection: ServerConnection) -> None:
 
 
 async def _serve() -> None:
-    async with serve(_echo, "127.0.0.1", 0, compression=None) as server:
+    async with serve(_echo, "127.0.0.1", 0, compression=None, max_size=None) as server:
         host, port = next(iter(server.sockets)).getsockname()[:2]
         probe.start(f"ws://{host}:{port}/")
         await server.wait_closed()
