@@ -1,15 +1,19 @@
 """One scenario on the strict client, and on the real Claude Code where ISTHMUS_CLAUDE is its path."""
 
+import asyncio
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from isthmus.ide.editor import Position, Range
+from isthmus.ide.claude.lock_file import claude_variables
+from isthmus.ide.editor import Diagnostic, Position, Range, Severity
 from isthmus.ide.review import DiffReview
 from support.claude_code import PROGRAM, CliInATerminal, cli_in_a_terminal
 from support.companion import RunningCompanion, running_companion
+from support.isthmus_program import companion_program, person
 from support.waiting import eventually_async
 
 pytestmark = [
@@ -31,7 +35,7 @@ async def _cli_beside(file: Path, kind: str) -> AsyncGenerator[tuple[RunningComp
     """A companion that has the file open, and a CLI that is connected to it."""
     async with (
         running_companion(file.parent) as companion,
-        cli_in_a_terminal(kind, file.parent, companion) as cli,
+        cli_in_a_terminal(kind, file.parent, companion.ready.variables) as cli,
     ):
         await companion.editor.open_file(str(file))
         await cli.sees_file(file.name)
@@ -97,3 +101,32 @@ async def test_a_second_edit_in_the_same_session_is_reviewed_too(kind: str, file
             companion.editor.accept_diff((await _review(companion)).id)
             await cli.ended()
         assert file.read_text(encoding="utf-8") == "one\nfour\n"
+
+
+@pytest.mark.requirement("CLD-056", "CLD-057")
+async def test_what_an_edit_broke_is_known_in_the_next_turn(kind: str, file: Path) -> None:
+    async with _cli_beside(file, kind) as (companion, cli):
+        await cli.propose(file, "two", "three")
+        companion.editor.accept_diff((await _review(companion)).id)
+        await cli.ended()
+        at = Range(Position(1, 0), Position(1, 5))
+        found = Diagnostic(str(file), at, Severity.ERROR, "three is no name", "linter", "E1")
+        companion.editor.set_diagnostics(str(file), [found])
+        await cli.propose(file, "three", "four")
+        companion.editor.accept_diff((await _review(companion)).id)
+        await cli.ended()
+        await cli.learned("three is no name")
+
+
+async def test_it_finds_a_restarted_companion_again(kind: str, workspace: Path, file: Path) -> None:
+    with companion_program(workspace) as companion:
+        variables = claude_variables(companion.ready["servers"]["claude"]["port"])
+        async with cli_in_a_terminal(kind, workspace, variables) as cli:
+            await person("open", "a.py", folder=workspace)
+            await cli.sees_file("a.py")
+            await asyncio.to_thread(companion.end, signal.SIGKILL)
+            (workspace / "other.py").touch()
+            with companion_program(workspace):
+                await cli.found_again()
+                await person("open", "other.py", folder=workspace)
+                await cli.sees_file("other.py")

@@ -104,6 +104,8 @@ class ClaudeCli:
     connections: int = 0
     close_code: int | None = None
     gave_up: bool = False
+    diagnostics: str = "[]"
+    """What getDiagnostics said at the beginning of the turn."""
     _connection: ClientConnection | None = None
     _ids: "itertools.count[int]" = field(default_factory=itertools.count)
     _pending: dict[int, "asyncio.Future[dict[str, Any]]"] = field(default_factory=dict[int, Any])
@@ -272,8 +274,8 @@ class ClaudeCli:
 
     async def begin_turn(self) -> int:
         """What it does at each prompt of the person; how many diffs were closed."""
-        closed, _ = await asyncio.gather(
-            self.text("closeAllDiffTabs"), self.text("getDiagnostics") if self._turns else asyncio.sleep(0)
+        closed, self.diagnostics = await asyncio.gather(
+            self.text("closeAllDiffTabs"), self.text("getDiagnostics") if self._turns else asyncio.sleep(0, "[]")
         )
         self._turns += 1
         prefix, count, suffix = closed.partition("_")[0], closed.split("_")[1], closed.split("_", 2)[2]

@@ -7,14 +7,13 @@ scenario runs on both.
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
 from support.anthropic_wire import AnthropicWire
 from support.claude_cli import ClaudeCli, Edit, claude_cli
-from support.companion import RunningCompanion
 from support.pty_program import PtyProgram, pty_program
 from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
@@ -45,6 +44,14 @@ class CliInATerminal(Protocol):
         """Wait until lines (1-based) of a file are mentioned at its prompt."""
         ...
 
+    async def learned(self, text: str) -> None:
+        """Wait until it, and so its model, was told of a diagnostic."""
+        ...
+
+    async def found_again(self) -> None:
+        """Wait until it is connected once more, after the companion was restarted."""
+        ...
+
     async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
         """Have it propose an edit; returns when it asks. `is_rejected`: how it is going to end."""
         ...
@@ -68,7 +75,12 @@ class StrictCli:
 
     async def sees_file(self, name: str) -> None:
         """See the protocol."""
-        assert Path((await self._cli.selects(text=""))["filePath"]).name == name
+
+        def named() -> bool:
+            selections = self._cli.told("selection_changed")
+            return bool(selections) and Path(selections[-1]["filePath"]).name == name
+
+        await eventually_async(named, what=f"{name} in the newest selection")
 
     async def sees_selected_lines(self, count: int) -> None:
         """See the protocol."""
@@ -86,6 +98,15 @@ class StrictCli:
         mention = await self._cli.mentioned()
         lines = (mention["lineStart"] + 1, mention["lineEnd"] + 1)
         assert (Path(mention["filePath"]).name, *lines) == (name, first, last)
+
+    async def learned(self, text: str) -> None:
+        """See the protocol."""
+        assert text in self._cli.diagnostics
+
+    async def found_again(self) -> None:
+        """See the protocol."""
+        await self._cli.lost()
+        assert await self._cli.reconnect()
 
     async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
         """See the protocol."""
@@ -145,6 +166,17 @@ class ClaudeCode:
         """See the protocol."""
         await self._shows(f"@{name}#L{first}-{last}")
 
+    async def learned(self, text: str) -> None:
+        """See the protocol."""
+
+        def told() -> bool:
+            return any(text.encode() in request.body for request in self._model.model_requests)
+
+        await eventually_async(told, SECONDS, what=f"{text!r} in a model request")
+
+    async def found_again(self) -> None:
+        """Nothing: it shows no sign of it; what it is told next shows that it is."""
+
     async def propose(self, file: Path, old: str, new: str, *, is_rejected: bool = False) -> None:
         """See the protocol."""
         edit = {"file_path": str(file), "old_string": old, "new_string": new}
@@ -184,10 +216,10 @@ class ClaudeCode:
 
 
 @asynccontextmanager
-async def cli_in_a_terminal(kind: str, folder: Path, companion: RunningCompanion) -> AsyncGenerator[CliInATerminal]:
-    """A CLI of one `kind` ("strict" or "real") in a terminal of the companion, connected to it."""
+async def cli_in_a_terminal(kind: str, folder: Path, variables: Mapping[str, str]) -> AsyncGenerator[CliInATerminal]:
+    """A CLI of one `kind` ("strict" or "real") in a terminal with the variables of a companion."""
     if kind == "strict":
-        async with claude_cli(folder, {**os.environ, **companion.ready.variables}) as cli:
+        async with claude_cli(folder, {**os.environ, **variables}) as cli:
             yield StrictCli(cli)
         return
     home = Path(os.environ["HOME"])
@@ -208,7 +240,7 @@ async def cli_in_a_terminal(kind: str, folder: Path, companion: RunningCompanion
             "ANTHROPIC_API_KEY": _KEY,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            **companion.ready.variables,
+            **variables,
         }
         with pty_program([PROGRAM], folder=folder, environment=environment) as terminal:
             cli = ClaudeCode(terminal, model)
