@@ -20,6 +20,7 @@ from isthmus.ide.editor import (
     Execution,
     ExecutionImage,
     ExecutionText,
+    OpenFile,
     Position,
     Range,
     Severity,
@@ -448,6 +449,16 @@ async def test_closing_all_diff_tabs_closes_those_of_the_client_alone(
     assert await user.text("closeAllDiffTabs") == "CLOSED_0_DIFF_TABS"
 
 
+async def test_the_same_tab_again_rejects_the_one_before(user: ToolUser, editor: HeadlessEditor, file: Path) -> None:
+    former = user.start("openDiff", **_diff(file, "first\n"))
+    await user.review()
+    newer = user.start("openDiff", **_diff(file, "second\n"))
+    assert _texts(await former) == ["DIFF_REJECTED", "tab"]
+    (review,) = await eventually_async(lambda: editor.open_reviews, what="the second diff")
+    editor.accept_diff(review.id)
+    assert _texts(await newer) == ["FILE_SAVED", "second\n"]
+
+
 async def test_a_cancelled_call_closes_its_view(user: ToolUser, editor: HeadlessEditor, file: Path) -> None:
     answer = user.start("openDiff", **_diff(file, "proposed\n"))
     await user.review()
@@ -614,3 +625,33 @@ async def test_the_persons_own_tools_are_called_beside_the_twelve(user: ToolUser
     assert [tool.name for tool in claude_tools.offered_tools(user.companion)][12:] == ["shout"]
     assert await user.text("shout", word="a") == "A"
     assert await user.error("shout") == "shout: word: Field required"
+
+
+# --- Editors that hang --------------------------------------------------------------------------------------------
+
+
+class HangingEditor(HeadlessEditor):
+    """An editor that stops answering when it is told to."""
+
+    hangs = False
+
+    async def open_files(self) -> tuple[OpenFile, ...]:
+        await self._answer()
+        return await super().open_files()
+
+    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
+        await self._answer()
+        return await super().diagnostics(path)
+
+    async def _answer(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+
+
+async def test_diagnostics_of_an_editor_that_hangs_are_an_error_and_not_waited_for(workspace: Path, file: Path) -> None:
+    editor = HangingEditor((str(workspace),))
+    async with tool_user(editor) as user:
+        assert await user.json("getDiagnostics") == []
+        editor.hangs = True
+        assert "within 0.9 s" in await user.error("getDiagnostics")
+        assert "within 0.9 s" in await user.error("getDiagnostics", uri=file.as_uri())

@@ -4,10 +4,13 @@ Real CLIs ask without ``uri`` before every turn and wait for as long as it takes
 have just written, which need not be open.
 """
 
+import asyncio
+
 from isthmus.ide.claude.documents import find_open, locate
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, diagnostics_json, json_result, schema, string
 from isthmus.ide.companion import Companion
+from isthmus.ide.editor import EditorError, OpenFile
 from isthmus.ide.mcp_peer import Tool, ToolResult
 from isthmus.ide.tool_names import GET_DIAGNOSTICS
 
@@ -18,16 +21,29 @@ TOOL = Tool(
 )
 
 
+FIND_SECONDS = 0.9
+"""As long again as the diagnostics themselves may take: CLIs ask after every edit and wait without a deadline."""
+
+
 async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
     """Those that the editor has right now; a file that is not open has none to be told, which is an error."""
     named = arguments.path("uri")
     if named is None:
         return json_result(diagnostics_json(await companion.diagnostics()))
     path = await locate(companion, named)
-    file = await find_open(companion, path)
+    file = await _find_open(companion, path)
     target = path if file is None else file.path
     found = await companion.diagnostics(target)
     if file is None and not found and not companion.options.linters:
         return ToolResult.error(f"File not open: {path}; the editor has diagnostics of open files only")
     uri = arguments.text("uri") or ""
     return json_result(diagnostics_json(found, {target: uri if "://" in uri else ""}))
+
+
+async def _find_open(companion: Companion, path: str) -> OpenFile | None:
+    try:
+        async with asyncio.timeout(FIND_SECONDS):
+            return await find_open(companion, path)
+    except TimeoutError as error:
+        name = companion.editor.identity.display_name
+        raise EditorError(f"{name} did not tell its open files within {FIND_SECONDS} s") from error
