@@ -85,7 +85,8 @@ class ReviewPageServer:
         except (TimeoutError, ClientDisconnect):
             return
         answer = await self._answer(request.method, request.url.path, dict(request.headers), bytes(body))
-        response = Response(answer.body, answer.status, dict(answer.headers))
+        body_as_shown = answer.body.encode("utf-8", "replace")  # names of files may be no Unicode
+        response = Response(body_as_shown, answer.status, dict(answer.headers))
         await response(scope, receive, send)
 
     async def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> PageResponse:
