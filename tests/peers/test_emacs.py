@@ -1,0 +1,309 @@
+"""The plugin in a real Emacs: files, focus, selections, diagnostics, saving, questions; the companion's side is here.
+
+What every editor keeps is in tests/contract/test_editor.py, reviews are in test_emacs_reviews.py.
+"""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from isthmus.ide.editor import (
+    Diagnostic,
+    EditorError,
+    FileMentioned,
+    OpenFile,
+    Position,
+    Range,
+    Severity,
+    WorkspaceChanged,
+)
+from support.emacs import EmacsPerson, emacs_person
+from support.neovim import Heard
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+LINES = "one\ntwo\nthree\n"
+
+
+@pytest.fixture
+async def person(workspace: Path) -> AsyncGenerator[EmacsPerson]:
+    async with emacs_person(workspace) as person:
+        yield person
+
+
+@pytest.fixture
+async def heard(person: EmacsPerson) -> AsyncGenerator[Heard]:
+    heard = Heard(person.editor)
+    yield heard
+    heard.task.cancel()
+    await asyncio.wait({heard.task})
+
+
+def _file(workspace: Path, name: str = "a.py", text: str | bytes = LINES) -> Path:
+    path = workspace / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+async def _active(person: EmacsPerson) -> OpenFile | None:
+    return next((file for file in await person.editor.open_files() if file.is_active), None)
+
+
+async def _selection(person: EmacsPerson) -> tuple[Range, str] | None:
+    file = await _active(person)
+    assert file is not None
+    return (file.selection.range, file.selection.text) if file.selection is not None else None
+
+
+async def test_only_local_files_are_open_files(person: EmacsPerson, workspace: Path) -> None:
+    await person.open(_file(workspace))
+    await person.emacs.evaluate('(progn (dired default-directory) (get-buffer-create " hidden") (eshell) t)')
+    await person.emacs.evaluate('(with-current-buffer "*scratch*" (setq buffer-file-name "/ssh:nowhere:/a") t)')
+    assert [file.path for file in await person.editor.open_files()] == [str(workspace / "a.py")]
+
+
+async def test_a_file_is_active_while_the_focus_is_in_something_that_is_no_file(
+    person: EmacsPerson, workspace: Path
+) -> None:
+    await person.open(_file(workspace, text="x = 1\n" * 30))
+    await person.select(Range(Position(3, 2), Position(3, 2)))
+    before = await _active(person)
+    await person.emacs.evaluate('(progn (switch-to-buffer-other-window "*scratch*") t)')
+    assert await _active(person) == before
+    assert before is not None
+    assert (before.cursor, before.language_id, before.line_count) == (Position(3, 2), "python", 31)
+
+
+async def test_what_the_person_does_with_keys_is_told(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
+    path = _file(workspace)
+    person.emacs.terminal.press(f"\x18\x06{path}\r")
+    await eventually_async(lambda: _active(person), what="the file is active")
+    await eventually_async(lambda: heard.events, what="it is told")
+    count = len(heard.events)
+    person.emacs.terminal.press("\x0e")  # C-n
+    await eventually_async(lambda: len(heard.events) > count, what="the move is told")
+    file = await _active(person)
+    assert file is not None
+    assert file.cursor == Position(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("(progn (goto-char 1) (push-mark 6 t t) t)", (((0, 0), (1, 1)), "one\nt")),
+        ("(progn (goto-char 2) (rectangle-mark-mode 1) (goto-char 7) t)", (((0, 1), (1, 2)), "n\nw")),
+        ("(progn (narrow-to-region 5 9) (goto-char 5) (push-mark 8 t t) t)", (((1, 0), (1, 3)), "two")),
+        (
+            '(progn (switch-to-buffer (make-indirect-buffer (current-buffer) "clone"))'
+            " (goto-char 5) (push-mark 8 t t) t)",
+            (((1, 0), (1, 3)), "two"),
+        ),
+        ("(progn (goto-char 5) (push-mark 5 t t) t)", None),
+    ],
+    ids=["region", "rectangle", "narrowed", "indirect", "empty"],
+)
+async def test_every_kind_of_region_is_told(
+    person: EmacsPerson, workspace: Path, code: str, expected: tuple[tuple[tuple[int, int], ...], str] | None
+) -> None:
+    await person.open(_file(workspace))
+    await person.emacs.evaluate(code)
+    found = await _selection(person)
+    if expected is None:
+        assert found is None
+    else:
+        ends, text = expected
+        assert found == (Range(*(Position(*end) for end in ends)), text)
+
+
+@pytest.mark.parametrize("name", [b"with space & per%cent.py", "über 😀.py".encode(), b"latin-\xfc.py"], ids=repr)
+async def test_every_file_name_comes_as_it_is(person: EmacsPerson, workspace: Path, name: bytes) -> None:
+    path = _file(workspace, os.fsdecode(name))
+    await person.editor.open_file(str(path))
+    assert [file.path for file in await person.editor.open_files()] == [str(path)]
+    assert await person.editor.text(str(path)) == LINES
+
+
+async def test_a_link_is_not_resolved(person: EmacsPerson, workspace: Path) -> None:
+    real = _file(workspace)
+    link = workspace / "link.py"
+    link.symlink_to(real)
+    await person.open(link)
+    assert [file.path for file in await person.editor.open_files()] == [str(link)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb", b"a\rb\r", "ä\n".encode("latin-1"), b"a\r\nb\n", b"nul\0\n", b""],
+    ids=repr,
+)
+async def test_the_text_is_that_of_the_file(person: EmacsPerson, workspace: Path, data: bytes) -> None:
+    path = _file(workspace, "a.txt", data)
+    await person.open(path)
+    expected = data.decode("latin-1" if b"\xe4" in data else "utf-8")
+    assert await person.editor.text(str(path)) == expected
+
+
+async def test_the_projects_of_open_files_are_workspace_folders(
+    person: EmacsPerson, heard: Heard, workspace: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    (project / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    await person.open(_file(project / "src"))
+    await eventually_async(lambda: WorkspaceChanged() in heard.events, what="the folders are told")
+    assert await person.editor.workspace_folders() == (str(workspace), str(project))
+
+
+async def test_the_lines_of_the_region_or_the_file_are_mentioned(
+    person: EmacsPerson, heard: Heard, workspace: Path
+) -> None:
+    path = _file(workspace)
+    await person.open(path)
+    person.emacs.terminal.press("\x1bxisthmus-mention\r")
+    await eventually_async(lambda: FileMentioned(str(path)) in heard.events, what="the file is mentioned")
+    person.emacs.terminal.press("\x00\x0e\x0e\x1bxisthmus-mention\r")  # C-SPC C-n C-n
+    await eventually_async(lambda: FileMentioned(str(path), 0, 1) in heard.events, what="the lines are mentioned")
+
+
+async def test_a_file_is_shown_at_a_place_and_selected(person: EmacsPerson, workspace: Path) -> None:
+    path = _file(workspace, text="x = '😀é'\n")
+    await person.editor.open_file(str(path), Range(Position(0, 5), Position(0, 8)))
+    assert await _selection(person) == (Range(Position(0, 5), Position(0, 8)), "😀é")
+    assert await person.emacs.evaluate("(list (point) (buffer-name))") == [6, "a.py"]
+
+
+async def test_opening_a_file_never_asks(person: EmacsPerson, workspace: Path) -> None:
+    real = _file(workspace, "real.py", '# -*- eval: (error "run"); unknown-variable: 1 -*-\n')
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True)
+    subprocess.run(["git", "-C", str(workspace), "add", "real.py"], check=True)
+    (workspace / "elsewhere").mkdir()
+    link = workspace / "elsewhere" / "link.py"
+    link.symlink_to(real)  # C-x C-f asks whether to follow a link into a repository
+    await person.emacs.evaluate("(setq large-file-warning-threshold 10)")
+    await person.editor.open_file(str(link))
+    assert await person.emacs.evaluate("(list (minibuffer-depth) (buffer-name))") == [0, "link.py"]
+
+
+async def test_a_person_in_the_minibuffer_is_left_there(person: EmacsPerson, workspace: Path) -> None:
+    one, two = _file(workspace, "one.py"), _file(workspace, "two.py")
+    await person.open(one)
+    person.emacs.terminal.press("\x18\x06half a na")
+    await person.emacs.shows("half a na")
+    await person.editor.open_file(str(two))
+    await person.editor.show_message("An agent says hello")
+    person.emacs.terminal.press("me")
+    await person.emacs.shows("half a name")
+    assert {file.path for file in await person.editor.open_files()} == {str(one), str(two)}
+    person.emacs.terminal.press("\x07")
+    await eventually_async(lambda: _is_active(person, two), what="the file that was shown meanwhile")
+
+
+async def _is_active(person: EmacsPerson, path: Path) -> bool:
+    file = await _active(person)
+    return file is not None and file.path == str(path)
+
+
+async def test_saving_keeps_how_the_file_is_written(person: EmacsPerson, workspace: Path) -> None:
+    path = _file(workspace, "a.txt", b"\xef\xbb\xbfone\r\ntwo")
+    await person.open(path)
+    await person.emacs.evaluate('(progn (goto-char (point-max)) (insert "\\nthree") t)')
+    await person.editor.save(str(path))
+    assert path.read_bytes() == b"\xef\xbb\xbfone\r\ntwo\r\nthree"
+
+
+async def test_saving_never_overwrites_what_changed_on_disk(person: EmacsPerson, workspace: Path) -> None:
+    path = _file(workspace)
+    await person.open(path)
+    await person.type_over("mine\n")
+    path.write_text("theirs\n")
+    with pytest.raises(EditorError, match="changed on disk"):
+        await person.editor.save(str(path))
+    assert path.read_text() == "theirs\n"
+    assert await person.editor.text(str(path)) == "mine\n"
+
+
+async def test_saving_what_would_need_a_question_is_an_error(person: EmacsPerson, workspace: Path) -> None:
+    path = _file(workspace, "a.txt", "ä\n".encode("latin-1"))
+    await person.open(path)
+    await person.type_over("not in Latin-1: 😀\n")
+    with pytest.raises(EditorError, match="ask the person"):
+        await person.editor.save(str(path))
+    assert path.read_bytes() == "ä\n".encode("latin-1")
+
+
+async def test_diagnostics_of_flymake_are_told_in_utf16_units(person: EmacsPerson, workspace: Path) -> None:
+    path = _file(workspace, text="x = '😀'\nbad\n")
+    await person.open(path)
+    await person.emacs.evaluate(
+        """(progn
+             (require 'flymake)
+             (setq-local flymake-diagnostic-functions
+               (list (defun my-linter (report &rest _)
+                 (funcall report (list
+                   (flymake-make-diagnostic (current-buffer) 6 7 :note "a face")
+                   (flymake-make-diagnostic (current-buffer) 9 12 :error "bad thing"))))))
+             (flymake-mode 1)
+             (flymake-start)
+             t)"""
+    )
+
+    async def found() -> tuple[Diagnostic, ...]:
+        return await person.editor.diagnostics(str(path))
+
+    await eventually_async(found, what="diagnostics")
+    face = Range(Position(0, 5), Position(0, 7))
+    bad = Range(Position(1, 0), Position(1, 3))
+    assert set(await person.editor.diagnostics()) == {
+        Diagnostic(str(path), face, Severity.INFORMATION, "a face", "my-linter"),
+        Diagnostic(str(path), bad, Severity.ERROR, "bad thing", "my-linter"),
+    }
+
+
+@pytest.mark.parametrize(("keys", "answer"), [("y", True), ("n", False), ("\x18k\r", False)], ids=["yes", "no", "kill"])
+async def test_a_question_is_answered_in_its_own_window_and_takes_no_focus(
+    person: EmacsPerson, workspace: Path, keys: str, answer: bool
+) -> None:
+    path = _file(workspace, text="")
+    await person.open(path)
+    question = asyncio.create_task(person.editor.confirm("Claude Code wants to run code", "print(42)\n"))
+    await person.emacs.shows("print(42)")
+    person.emacs.terminal.press("yny")
+    await eventually_async(lambda: _text_is(person, path, "yny"), what="the keys go where they went before")
+    assert not question.done()
+    person.emacs.terminal.press("\x18o" + keys)
+    assert await asyncio.wait_for(question, 30) is answer
+    await eventually_async(lambda: _nobody_asks(person), what="the question is gone")
+
+
+async def _text_is(person: EmacsPerson, path: Path, text: str) -> bool:
+    return await person.editor.text(str(path)) == text
+
+
+async def _nobody_asks(person: EmacsPerson) -> bool:
+    return not any("asks" in name for name in await person.emacs.buffers())
+
+
+async def test_a_question_that_nobody_needs_any_more_is_closed(person: EmacsPerson) -> None:
+    question = asyncio.create_task(person.editor.confirm("May I?", "rm -r build"))
+    await person.emacs.shows("rm -r build")
+    person.emacs.terminal.press("\x1bxisthmus-answer\r")
+    await person.emacs.shows("(y or n)")
+    question.cancel()
+    await eventually_async(lambda: _nobody_asks(person), what="the question is gone")
+    person.emacs.terminal.press("y")
+    await eventually_async(lambda: _is_free(person), what="the prompt is over")
+
+
+async def _is_free(person: EmacsPerson) -> bool:
+    return await person.emacs.evaluate("(minibuffer-depth)") == 0
+
+
+async def test_terminals_have_the_variables(person: EmacsPerson) -> None:
+    await person.editor.set_terminal_environment({"ONE": "1 = eins", "HOME": None})
+    person.emacs.terminal.press("\x1b!echo [$ONE] [$HOME]\r")
+    await person.emacs.shows("[1 = eins] []")
