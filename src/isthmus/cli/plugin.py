@@ -20,6 +20,10 @@ class Plugin:
 PLUGINS = {
     "neovim": Plugin("neovim", 'in init.lua: vim.opt.runtimepath:prepend("{path}")'),
     "emacs": Plugin("emacs/isthmus.el", 'in init.el: (load "{path}") (isthmus-mode 1)'),
+    "jupyter": Plugin(
+        "jupyter/isthmus.json",
+        "copy {path} into ~/.jupyter/jupyter_server_config.d (Isthmus has to be in Jupyter's environment)",
+    ),
     "sublime": Plugin("sublime/Isthmus.py", "copy {path} into Sublime Text's folder Packages/User"),
 }
 

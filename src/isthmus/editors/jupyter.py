@@ -58,8 +58,8 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
     }
 )
 _NO_EXTENSION: Final = (
-    "its terminals get the variables from our server extension, which is not enabled; run "
-    f"`jupyter server extension enable {EXTENSION}` and start the server again"
+    f"its terminals get the variables from the server extension {EXTENSION}, which is not enabled; copy the file that "
+    "`isthmus plugin jupyter` names into ~/.jupyter/jupyter_server_config.d and start Jupyter again"
 )
 _NO_SERVER: Final = "a kernel alone has no terminals; start agents with `isthmus companion exec`"
 

@@ -1,4 +1,4 @@
-"""Our part inside a Jupyter server, for those who enable it: ``jupyter server extension enable`` this module.
+"""Our part inside a Jupyter server, for those who enable it: ``isthmus plugin jupyter`` is the file that does.
 
 It starts a companion with the server and ends it with the server, and takes the variables for terminals that the
 companion sends (``PUT /isthmus/terminal-environment``): a server's terminals get their environment from its process,

@@ -25,7 +25,7 @@ h1{font-size:1.3rem}h2{font-size:1.05rem;margin:1.5rem 0 .3rem}
 fieldset{border:1px solid #8886;border-radius:6px;margin:1rem 0}
 table{border-collapse:collapse;width:100%;table-layout:fixed;font:13px/1.45 ui-monospace,monospace}
 td{vertical-align:top;white-space:pre-wrap;overflow-wrap:anywhere;padding:0 .5rem;border-left:1px solid #8883}
-td.n{width:3.2rem;text-align:right;opacity:.55;border:0}td.old{background:#f003}td.new{background:#0a03}
+col.n{width:3.2rem}td.n{text-align:right;opacity:.55;border:0}td.old{background:#f003}td.new{background:#0a03}
 tr.gap td{opacity:.55;text-align:center}textarea{width:100%;box-sizing:border-box;font:13px/1.45 ui-monospace,monospace}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#8881;padding:.6rem}
 button{font:inherit;padding:.35rem 1rem;margin:.5rem .5rem .5rem 0}
@@ -142,7 +142,8 @@ def _table(old: str, new: str, context: int | None = None) -> str:
     cut = len(rows) - MAXIMUM_ROWS
     if cut > 0:
         rows[MAXIMUM_ROWS:] = [_gap(f"{cut} more lines are not shown")]
-    return f"<table>{''.join(rows)}</table>"
+    columns = '<colgroup><col class="n"><col><col class="n"><col></colgroup>'
+    return f"<table>{columns}{''.join(rows)}</table>"
 
 
 def _rows(old: Sequence[str], new: Sequence[str], context: int | None) -> Iterator[str]:

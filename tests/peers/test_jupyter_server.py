@@ -1,0 +1,250 @@
+"""A companion beside a real Jupyter server: how it is found, what agents see of it, reviews, terminals."""
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+
+from isthmus.cli.plugin import plugins_folder
+from isthmus.editors import jupyter
+from isthmus.editors.jupyter_finding import KernelAddress, find, running_servers
+from isthmus.ide.editor import Capability, ContextChanged, EditorError, EditorGoneError, NotAvailableError
+from isthmus.ide.options import CompanionOptions
+from support.companion import attached_agent, running_host
+from support.isthmus_program import CompanionProgram, person, process_ends
+from support.jupyter import TOKEN, RunningJupyter, running_jupyter, shared_jupyter
+from support.review_page import visiting
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+_EXTENSION = "--ServerApp.jpserver_extensions={'isthmus.editors.jupyter_extension': True}"
+
+
+@pytest.fixture
+async def server(workspace: Path) -> AsyncGenerator[RunningJupyter]:
+    async with shared_jupyter(workspace) as server:
+        yield server
+
+
+def _notebook(path: Path, *sources: str) -> Path:
+    cells = [
+        {"cell_type": "code", "execution_count": 1, "id": f"cell-{number}", "metadata": {"n": number},
+         "outputs": [{"output_type": "stream", "name": "stdout", "text": [f"output {number}\n"]}], "source": [source]}
+        for number, source in enumerate(sources)
+    ]  # fmt: skip
+    notebook = {"cells": cells, "metadata": {"k": "v"}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(notebook, indent=1), encoding="utf-8")
+    return path
+
+
+async def test_the_server_of_the_workspace_is_found_by_its_file(server: RunningJupyter, workspace: Path) -> None:
+    assert find(None, (str(workspace),), server.environment) == server.address
+    assert [found.pid for found in running_servers(server.environment)] == [server.process.pid]
+    name = Path(server.file).name
+    assert find(name, (), server.environment) == server.address
+    assert find(f"{server.address.url}lab/tree/a.ipynb?token={TOKEN}", (), server.environment) == server.address
+
+
+async def test_what_cannot_be_found_is_told_with_what_was_found_and_what_to_do(
+    server: RunningJupyter, workspace: Path
+) -> None:
+    with pytest.raises(EditorError, match=r"no running Jupyter server has the files of /usr; running servers: http"):
+        find(None, ("/usr",), server.environment)
+    with pytest.raises(EditorError, match=r"expected the URL of a Jupyter server .* or an existing jpserver"):
+        find("nothing.json", (), server.environment)
+    with pytest.raises(EditorError, match=r"name it with --workspace"):
+        find("http://127.0.0.1:1/", (), server.environment)
+    kernel = workspace / "kernel-1.json"
+    kernel.write_text('{"shell_port": 1}', encoding="utf-8")
+    assert find(str(kernel), (), server.environment) == KernelAddress(str(kernel))
+
+
+async def test_a_wrong_token_and_a_server_that_is_not_there_are_told(server: RunningJupyter, workspace: Path) -> None:
+    with pytest.raises(EditorError, match="refused the token"):
+        await jupyter.attach(f"{server.address.url}?token=wrong", (str(workspace),))
+    with pytest.raises(EditorGoneError, match="no Jupyter server answers"):
+        await jupyter.attach("http://127.0.0.1:9/?token=x", (str(workspace),))
+
+
+async def test_agents_see_the_notebooks_of_the_workspace_and_hear_of_new_ones(
+    server: RunningJupyter, workspace: Path
+) -> None:
+    first = _notebook(workspace / "one.ipynb", "1")
+    outside = _notebook(workspace.parent / "outside.ipynb", "1")
+    await server.open(first)
+    await server.open(outside)
+    editor = await jupyter.attach(server.file, (str(workspace),), poll_seconds=0.1)
+    events = editor.changes()
+    assert [(file.path, file.is_active) for file in await editor.open_files()] == [(str(first), True)]
+    second = _notebook(workspace / "two.ipynb", "1")
+    await server.open(second)
+    assert await asyncio.wait_for(anext(events), 30) == ContextChanged()
+
+    async def seen() -> bool:
+        return {file.path: file.is_active for file in await editor.open_files()} == {
+            str(first): False,
+            str(second): True,
+        }
+
+    await eventually_async(seen, what="the second notebook has the focus")
+    await editor.aclose()
+
+
+_PROPOSAL = ("a = 10", "b = 20", "c = 30")
+
+
+async def test_one_accepted_cell_of_three_reaches_the_agent_with_every_other_byte_as_it_was(
+    server: RunningJupyter, workspace: Path
+) -> None:
+    path = _notebook(workspace / "a.ipynb", "a = 1", "b = 2", "c = 3")
+    old = path.read_text(encoding="utf-8")
+    proposed = (
+        _notebook(workspace / "proposed.json", *_PROPOSAL).read_text(encoding="utf-8").replace('"output ', '"no ')
+    )
+    await server.open(path)
+    editor = await jupyter.attach(server.file, (str(workspace),), poll_seconds=0.1)
+    async with running_host(editor, CompanionOptions(allow_agent_accept=True)) as (_, ready, _task):
+        discovered = json.loads(Path(ready.discovery_file).read_text(encoding="utf-8"))
+        async with attached_agent(f"http://127.0.0.1:{ready.port}/mcp", discovered["authToken"]) as agent:
+            await agent.sees(path=str(path))
+            await agent.open_diff(path, proposed)
+            [diff] = (await person("diffs", folder=workspace))["diffs"]
+            assert diff["file"] == str(path)
+            await person("accept", str(path), "--cells", "2", folder=workspace)
+            accepted = await agent.notified("ide/diffAccepted")
+            assert accepted["content"] != old
+            assert accepted["content"] == old.replace("b = 2", "b = 20").replace("output 1", "no 1")
+
+            await agent.open_diff(path, proposed)
+            page = (await person("diffs", folder=workspace))["page"]
+            async with visiting(page) as visitor:
+                [link] = [link for link in (await visitor.overview()).links if "/review/" in link]
+                form = (await visitor.get(link)).forms[0]
+                del form.fields["change-1"], form.fields["change-2"]
+                await visitor.submit(form, "accept")
+            accepted = await agent.notified("ide/diffAccepted", 2)
+            assert accepted["content"] == old.replace("c = 3", "c = 30").replace("output 2", "no 2")
+    assert path.read_text(encoding="utf-8") == old
+
+
+async def test_the_companion_ends_when_the_server_ends(workspace: Path) -> None:
+    async with running_jupyter(workspace) as server:
+        editor = await jupyter.attach(server.file, poll_seconds=0.1)
+        assert await editor.workspace_folders() == (str(workspace),)
+        async with running_host(editor, CompanionOptions()) as (_, _ready, task):
+            server.end()
+            await asyncio.wait_for(asyncio.shield(task), 60)
+        with pytest.raises(EditorGoneError, match="does not answer any more"):
+            await editor.execute_code("1")
+
+
+@asynccontextmanager
+async def _terminal(server: RunningJupyter) -> "AsyncGenerator[Any]":
+    """A terminal opened in Jupyter."""
+    name = (await server.request("POST", "api/terminals"))["name"]
+    url = f"{server.address.url.replace('http', 'ws', 1)}terminals/websocket/{name}"
+    async with connect(url, additional_headers={"authorization": f"token {TOKEN}"}, proxy=None) as socket:
+        yield socket
+    await server.request("DELETE", f"api/terminals/{name}")
+
+
+async def _says(server: RunningJupyter, command: str) -> str:
+    """What a command prints in a new terminal."""
+    async with _terminal(server) as socket, asyncio.timeout(60):
+        await socket.send(json.dumps(["stdin", f'echo "<<$({command})>>"\r']))
+        shown = ""
+        while (found := re.search(r"<<([^$]*?)>>", shown)) is None:
+            kind, *rest = json.loads(await socket.recv())
+            shown += str(rest[0]) if kind == "stdout" else ""
+        return found[1]
+
+
+async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(workspace: Path) -> None:
+    async with running_jupyter(workspace, _EXTENSION, "--Isthmus.companion=False", THEIRS="own") as server:
+        editor = await jupyter.attach(server.file)
+        assert Capability.TERMINAL not in editor.unavailable
+        async with running_host(editor, CompanionOptions()) as (_, ready, _task):
+            [gemini] = [found for found in ready.servers if found.name == "gemini"]
+
+            async def has_it() -> bool:
+                return await _says(server, "echo $GEMINI_CLI_IDE_SERVER_PORT") == str(gemini.port)
+
+            await eventually_async(has_it, 60, what="a terminal has the port")
+            assert await _says(server, "echo $ENABLE_IDE_INTEGRATION $THEIRS") == "true own"
+            assert "127.0.0.1" in await _says(server, "echo $NO_PROXY")
+        assert await _says(server, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
+
+
+async def test_variables_that_are_taken_away_show_again_what_the_server_has(workspace: Path) -> None:
+    async with running_jupyter(workspace, _EXTENSION, "--Isthmus.companion=False", THEIRS="own") as server:
+        editor = await jupyter.attach(server.file)
+        await editor.set_terminal_environment({"THEIRS": "ours", "NEW": "x y"})
+        assert await _says(server, "echo $THEIRS-$NEW") == "ours-x y"
+        await editor.set_terminal_environment({"THEIRS": None, "NEW": None})
+        assert await _says(server, "echo $THEIRS-$NEW") == "own-"
+        await editor.set_terminal_environment({"THEIRS": None})
+        assert await _says(server, "echo $THEIRS-$NEW") == "-"
+        with pytest.raises(EditorError, match="400"):
+            await editor.set_terminal_environment({"A=B": "x"})
+        await editor.aclose()
+
+
+async def test_without_the_extension_the_reason_names_it(server: RunningJupyter, workspace: Path) -> None:
+    editor = await jupyter.attach(server.file, (str(workspace),))
+    with pytest.raises(
+        NotAvailableError, match=r"extension isthmus\.editors\.jupyter_extension.*isthmus plugin jupyter"
+    ):
+        await editor.set_terminal_environment({"NAME": "value"})
+    await editor.aclose()
+
+
+async def test_the_extension_as_people_enable_it_starts_a_companion_that_ends_with_the_server(workspace: Path) -> None:
+    configuration = workspace.parent / "jupyter"
+    (configuration / "jupyter_server_config.d").mkdir(parents=True)
+    shutil.copy(plugins_folder() / "jupyter" / "isthmus.json", configuration / "jupyter_server_config.d")
+    async with running_jupyter(workspace, JUPYTER_CONFIG_DIR=str(configuration)) as server:
+
+        async def has_it() -> bool:
+            return (await _says(server, "echo $ENABLE_IDE_INTEGRATION")) == "true"
+
+        await eventually_async(has_it, 90, what="the companion runs and has set the variables")
+        [control] = Path(server.environment["TMPDIR"]).glob("isthmus-*/companion-*.json")
+        companion = json.loads(control.read_text(encoding="utf-8"))
+        assert companion["workspace_folders"] == [str(workspace)]
+        server.end()
+        await asyncio.to_thread(process_ends, companion["pid"])
+
+
+async def test_the_program_serves_the_jupyter_server_that_runs_for_the_folder(
+    server: RunningJupyter, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", server.environment["JUPYTER_RUNTIME_DIR"])
+    path = _notebook(workspace / "a.ipynb", "1")
+    await server.open(path)
+    command = [sys.executable, "-m", "isthmus", "companion", "--editor", "jupyter", "--workspace", ".", "--json"]
+    process = subprocess.Popen(
+        command, cwd=workspace, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, encoding="utf-8",
+    )  # fmt: skip
+    with process:
+        try:
+            companion = await asyncio.to_thread(CompanionProgram, process)
+            assert companion.ready["editor"] == "jupyter"
+            assert companion.ready["workspace_folders"] == [str(workspace)]
+            status = await person("status", folder=workspace)
+            assert status["editor"] == {"name": "jupyter", "display_name": "Jupyter", "pid": server.process.pid}
+            files = status["context"]["workspaceState"]["openFiles"]
+            assert [file["path"] for file in files] == [str(path)]
+        finally:
+            process.terminate()
+            await asyncio.to_thread(process.wait, 30)
