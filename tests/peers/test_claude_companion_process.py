@@ -12,6 +12,8 @@ import pytest
 
 from support.claude_cli import RECONNECT_SECONDS, ClaudeCli, Edit, claude_cli, locks
 from support.isthmus_program import companion_program, isthmus, person
+from support.neovim import RunningNeovim, running_neovim
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -104,3 +106,48 @@ async def test_an_agent_does_not_answer_its_own_question(workspace: Path, file: 
             assert "--allow-agent-accept" in refused.stderr
             assert str(os.getpid()) in refused.stderr
             assert not editing.done()
+
+
+async def test_in_neovim_a_selection_is_told_and_a_review_is_not(workspace: Path, file: Path) -> None:
+    file.write_text("\U0001f600 one\ntwo\n", encoding="utf-8")
+    async with running_neovim(workspace) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
+            async with claude_cli(workspace) as cli:
+                (lock,) = locks()
+                assert lock.name == "Neovim"
+                await neovim.command("edit a.py")
+                await neovim.type("0wviw")
+                selection = await cli.selects(text="one", filePath=str(file))
+                assert selection["selection"] == {
+                    "start": {"line": 0, "character": 3},  # in UTF-16 units
+                    "end": {"line": 0, "character": 6},
+                    "isEmpty": False,
+                }
+                await neovim.type("<Esc>")
+                await cli.selects(text="")
+                editing = asyncio.create_task(cli.edit(file, "mine\r\n"))
+                await eventually_async(lambda: _tabs(neovim, 2), what="the tab of the review")
+                await neovim.command("write")
+                assert await editing == Edit("written", "mine\r\n")
+                editing = asyncio.create_task(cli.edit(file, "other\n"))
+                await eventually_async(lambda: _tabs(neovim, 2), what="the tab of the review")
+                await neovim.command("quit")
+                assert await editing == Edit("rejected")
+                assert {params["filePath"] for params in cli.told("selection_changed")} == {str(file)}
+
+
+async def _tabs(neovim: RunningNeovim, count: int) -> bool:
+    return await neovim.tabs() == count
+
+
+async def test_who_wants_to_tell_nothing_tells_nothing(workspace: Path, file: Path) -> None:
+    with companion_program(workspace, "--no-context", "--no-diff", "--open", "a.py"):
+        async with claude_cli(workspace) as cli:
+            refused = await asyncio.to_thread(isthmus, "ide", "mention", "a.py:1", folder=workspace)
+            assert "--no-context" in refused.stderr
+            terminal: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            editing = asyncio.create_task(cli.edit(file, "new\n", terminal))
+            assert json.loads(await cli.text("getDiagnostics")) == []
+            terminal.set_result(True)
+            assert await editing == Edit("written", "new\n")
+            assert cli.received == []

@@ -19,11 +19,11 @@ from websockets.typing import Subprotocol
 from isthmus import __version__
 from isthmus.codec import JsonObject
 from isthmus.ide import mcp_client
+from isthmus.ide.claude.gate import AUTHORIZATION
 from isthmus.ide.ide_client import IdeError
 from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
 from isthmus.ide.mcp_peer import METHOD_NOT_FOUND, Message, encode, notification
 
-TOKEN_HEADER = "x-claude-code-ide-authorization"  # noqa: S105 - a name
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 PING_SECONDS = 30.0
 PONG_SECONDS = 60.0
@@ -89,7 +89,7 @@ class Connection:
         Raises:
             IdeError: nobody listens, the token is refused, or it is no MCP server that we can talk to.
         """
-        headers = {TOKEN_HEADER: self.endpoint.token} if self.endpoint.token else {}
+        headers = {AUTHORIZATION: self.endpoint.token} if self.endpoint.token else {}
         try:
             async with asyncio.timeout(seconds):
                 self._socket = await connect(
