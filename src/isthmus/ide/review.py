@@ -28,9 +28,13 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Ended without the person's decision; ``content`` is the text in the view at that moment."""
+    """Ended without the person's decision; ``content`` is the text in the view at that moment.
+
+    ``problem`` is why the person could not be asked at all; empty: they could, or the client did not want to know.
+    """
 
     content: str
+    problem: str = ""
 
 
 ReviewState: TypeAlias = Open | Accepted | Rejected | Closed

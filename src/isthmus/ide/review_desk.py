@@ -202,7 +202,7 @@ class ReviewDesk:
                 closed = self.reviews.close(review.id)
                 self._later(self._close_view(review.id))
                 if closed is not None:
-                    self._tell_closed(closed)
+                    self._tell_closed(replace(closed, state=Closed(closed.proposed, str(error))))
                     self.say(f"the review of {review.file_path} could not be shown: {error}")
             await self._announce()
 

@@ -168,7 +168,7 @@ async def test_a_review_whose_turn_has_come_and_that_cannot_be_shown_gives_way_a
     monkeypatch.setattr(editor, "open_diff", refuse_second)
     editor.reject_diff(first.id)
     await _is_shown(editor, third)
-    assert [review.id for review in two.closed] == [second.id]
+    assert [(review.id, review.state) for review in two.closed] == [(second.id, Closed("second\n", "no window"))]
     assert (one.closed, three.closed) == ([], [])
     await eventually_async(lambda: any("no window" in text for text in editor.messages), what="a message")
 

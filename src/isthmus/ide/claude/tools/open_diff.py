@@ -53,6 +53,8 @@ def result(review: DiffReview) -> ToolResult:
     match review.state:
         case Accepted(content):
             return _two_items("FILE_SAVED", content)
+        case Closed(_, problem) if problem:
+            return ToolResult.error(problem)  # nobody refused it: the terminal goes on asking
         case Rejected() | Closed() | Open():
             return _two_items("DIFF_REJECTED", review.tab_name)
         case _:
