@@ -67,6 +67,8 @@ async def run_to_end(command: Sequence[str], folder: str, seconds: float) -> byt
         # Also what it started, such as the node of pyright; the group is there as long as one of them is.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+        # Before the wait, which is one for the ends of the pipes as well: what left the group may hold them.
+        process._transport.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportPrivateUsage] - asyncio has no public way
         await asyncio.shield(process.wait())
     if not output.strip():
         said = errors[:_MAXIMUM_ERROR_BYTES].decode("utf-8", "replace").strip()
