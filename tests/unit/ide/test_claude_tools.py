@@ -122,6 +122,22 @@ async def test_arguments_that_do_not_fit_are_an_error_that_names_them(
     assert problem in said
 
 
+_NASTY = (
+    "\ud800", "a" * 5000, "/" + "a" * 5000, "/" + "a/" * 3000, "file:///%ff%fe", "file://", "~", ".", "..", "/", "//",
+    "C:\\x", "-", "\x1b]0;title\x07", "🦄" * 300, "$HOME", "`id`", "|ls", "a\nb",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", claude_tools.TOOLS, ids=lambda tool: tool.name)
+async def test_nasty_texts_are_answered_and_break_nothing(editor: HeadlessEditor, tool: Any) -> None:
+    async with tool_user(editor, CompanionOptions(show_diffs=False)) as user:
+        texts = [name for name, value in tool.input_schema["properties"].items() if value["type"] == "string"]
+        for nasty in _NASTY:
+            result = await user.call(tool.name, **dict.fromkeys(texts, nasty))
+            assert json.loads(json.dumps(result.content)) == list(result.content)
+            assert await editor.open_files() == ()
+
+
 async def test_what_a_newer_cli_adds_to_the_calls_it_makes_itself_does_no_harm(user: ToolUser) -> None:
     assert await user.text("closeAllDiffTabs", reason="turn") == "CLOSED_0_DIFF_TABS"
     assert await user.text("close_tab", tab_name="none", force=True) == "TAB_CLOSED"

@@ -27,7 +27,8 @@ async def locate(companion: Companion, path: str) -> str:
 
 def _below_folders(path: str, folders: tuple[str, ...]) -> str:
     candidates = [str(Path(folder, path)) for folder in folders]
-    return next((candidate for candidate in candidates if Path(candidate).exists()), candidates[0])
+    exists = os.path.exists  # unlike Path's, False also for what is too long to be a name
+    return next((candidate for candidate in candidates if exists(candidate)), candidates[0])
 
 
 def same_file(files: tuple[OpenFile, ...], path: str) -> OpenFile | None:

@@ -6,6 +6,7 @@ left out. What a companion tells of its own accord is in :mod:`notifications`; e
 """
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -82,13 +83,13 @@ class Arguments:
         """A path, out of a path or a ``file:`` URI; None when it is absent.
 
         Raises:
-            ArgumentError: it is empty, has a NUL byte, or is the URI of something that is no file.
+            ArgumentError: it is empty, no file can be called so, or it is the URI of something that is no file.
         """
         given = self.text(name)
         if given is None:
             return None
         path = path_of_uri(given) if "://" in given or given.startswith("untitled:") else given
-        if not path or "\0" in path:
+        if not path or "\0" in path or not _is_file_name(path):
             raise ArgumentError(f"{self.tool}: expected {name} as the path of a file, received {given[:200]!r}")
         return path
 
@@ -98,6 +99,15 @@ class Arguments:
         if path is None:
             raise ArgumentError(f"{self.tool}: expected {name} as the path of a file, received nothing")
         return path
+
+
+def _is_file_name(path: str) -> bool:
+    """JSON can carry surrogates that no name on disk has."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _TYPES: Final[Mapping[str, tuple[type, str]]] = MappingProxyType(
