@@ -283,6 +283,25 @@ async def test_code_runs_there_and_brings_text_and_images(workspace: Path) -> No
         await peer.aclose()
 
 
+@pytest.mark.requirement("CLD-018")
+async def test_a_long_selection_is_cut_as_spec_1_cuts_it(workspace: Path) -> None:
+    path = make_file(workspace, "a.py", "x" * 40_000)
+    async with claude_server(SublimeServer, workspace) as server:
+        server.open = [path, *(make_file(workspace, f"{number}.py") for number in range(20))]
+        peer = await connected(workspace)
+        await server.select(path, "x" * 40_000, (0, 0), (0, 40_000))
+        await eventually_async(lambda: (told := active(peer)) is not None and bool(told.selected_text))
+        told = active(peer)
+        assert told is not None
+        assert len(told.selected_text or "") == 16384
+        assert (told.selected_text or "").endswith("... [TRUNCATED]")
+        assert len(open_paths(peer)) == 10
+        (first, *_) = await peer.open_files()
+        assert first.selection is not None
+        assert len(first.selection.text) == 40_000, "limits are for the wire that it goes to"
+        await peer.aclose()
+
+
 async def test_a_server_that_dies_and_is_back_with_another_port_and_token_goes_on(workspace: Path) -> None:
     class Restarted(SublimeServer):
         token = "another-token-of-the-second-life"

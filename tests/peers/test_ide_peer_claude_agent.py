@@ -240,6 +240,21 @@ async def test_ide_names_the_editor_and_switches_it_off_and_on(workspace: Path, 
         assert desk.said().count("activeFile") == 2
 
 
+async def test_switching_the_editor_off_closes_what_it_shows_and_the_terminal_decides(
+    workspace: Path, open_desk: OpenDesk
+) -> None:
+    path = make_file(workspace, "a.py", "one\n")
+    replies = (edit(path, "two\n"), Reply.of(Say("done")))
+    async with claude_server(NeovimServer, workspace) as server, open_desk(*replies) as desk:
+        asked = await desk.prompt("change it")
+        await server.view()
+        await desk.run("/ide disable")
+        await eventually_async(lambda: not server.views, what="the view is closed")
+        assert (await desk.engine.get(asked.task_id)).state is TaskState.INPUT_REQUIRED
+        assert (await desk.answer(asked)).state is TaskState.COMPLETED
+        assert Path(path).read_text(encoding="utf-8") == "two\n"
+
+
 async def test_without_an_editor_ide_says_what_to_do(workspace: Path, tmp_path: Path, open_desk: OpenDesk) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

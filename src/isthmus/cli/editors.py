@@ -60,7 +60,7 @@ class IdeEditor:
             except UndecidedError:
                 raise
             except IdeError:
-                if self.peer.can_review:
+                if self.peer.can_review or self.peer.is_closed:
                     raise
 
     async def _back(self) -> None:
@@ -141,7 +141,7 @@ class EditorDirectory:
             await peer.aclose()
 
     async def enable(self, workspace: Path) -> None:
-        """Use an editor again, and look for it at once, also where one is connected: a nearer one may have come."""
+        """Use an editor again, and look for one now where none is connected."""
         self._disabled.discard(workspace)
         self._looked.pop(workspace, None)
         peer = self._peers.get(workspace)

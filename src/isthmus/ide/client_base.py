@@ -46,6 +46,8 @@ class ClientBase:
         self._listeners: list[Callable[[], None]] = []
         self._mention_listeners: list[Callable[[FileMentioned], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self.is_closed = False
+        """Whether we have left it for good."""
         self.problem: str | None = None
         """The last thing that went wrong, in words; None while nothing has."""
 

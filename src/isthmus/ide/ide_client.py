@@ -57,6 +57,11 @@ class IdeClient(Protocol):
         ...
 
     @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`aclose` was called: it will not come back."""
+        ...
+
+    @property
     def can_review(self) -> bool:
         """Whether it is connected and shows diffs."""
         ...

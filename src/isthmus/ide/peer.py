@@ -195,6 +195,7 @@ class IdePeer(ClientBase):
 
     async def aclose(self) -> None:
         """Close the views that are open and disconnect; reviews that wait fail with :class:`IdeError`."""
+        self.is_closed = True
         if self._follower is not None:
             self._follower.cancel()
             await asyncio.wait([self._follower])

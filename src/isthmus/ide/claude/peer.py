@@ -92,6 +92,7 @@ class ClaudePeer(Link):
 
     async def aclose(self) -> None:
         """See :meth:`IdeClient.aclose`."""
+        self.is_closed = True
         await self._stop_following()
         if self._leaving:
             await asyncio.wait(tuple(self._leaving), timeout=self._deadlines.written)
