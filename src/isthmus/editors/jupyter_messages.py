@@ -269,7 +269,7 @@ def _plain(data: JsonObject) -> str:
 
 def _decoded(value: object) -> bytes | None:
     try:
-        return base64.b64decode(_joined(value))
+        return base64.b64decode("".join(_joined(value).split()), validate=True) or None
     except (binascii.Error, ValueError):
         return None
 
