@@ -26,6 +26,7 @@ class Asking:
         self._ended: dict[str, asyncio.Future[Question]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_stopped = False
 
     @property
     def open_questions(self) -> tuple[Question, ...]:
@@ -38,6 +39,8 @@ class Asking:
         Raises:
             TooManyQuestionsError: so many wait that this one is not asked.
         """
+        if self._is_stopped:
+            return False
         one_line = " ".join(without_control_characters(title).split())  # clients' names may say anything
         question = self._table.ask(client, one_line, text, self._clock())
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
@@ -59,6 +62,12 @@ class Asking:
     def answer(self, question_id: str, yes: bool) -> Question | None:
         """Answer as the person; None: there is no such question (any more)."""
         return self._settle(self._table.answer(question_id, yes))
+
+    def stop(self) -> None:
+        """Answer every question by no: the companion ends. Questions that come after it are a no as well."""
+        self._is_stopped = True
+        for question in self._table.all():
+            self._settle(self._table.cancel(question.id))
 
     async def wait(self, timeout: float) -> tuple[Question, ...]:
         """The open questions as soon as there is one, or after ``timeout`` seconds."""

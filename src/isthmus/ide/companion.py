@@ -117,6 +117,7 @@ class Companion:
         finally:
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
+            self.asking.stop()
             await self._desk.stop()
             if self._linters is not None:
                 await self._linters.aclose()

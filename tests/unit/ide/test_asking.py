@@ -116,3 +116,23 @@ async def test_no_answer_in_time_is_a_no(editor: AskingEditor) -> None:
     asking = Asking(editor, lambda: next(times, 1_000_000.0))  # asked at 0, and then it is late already
     assert await asyncio.wait_for(asking.ask("An agent", "May I?", ""), 30) is False
     assert asking.open_questions == ()
+
+
+async def test_the_end_of_the_companion_is_a_no_to_every_question(editor: AskingEditor) -> None:
+    asking = Asking(editor)
+    answers = [asyncio.create_task(asking.ask("An agent", "May I?", "")) for _ in range(2)]
+    await eventually_async(lambda: len(editor.shown) == 2, what="two dialogs")
+    asking.stop()
+    assert await asyncio.wait_for(asyncio.gather(*answers), 30) == [False, False]
+    await eventually_async(lambda: len(editor.closed) == 2, what="both dialogs are closed")
+    assert await asking.ask("An agent", "May I?", "") is False
+    assert len(editor.shown) == 2
+
+
+async def test_a_title_is_one_line_whatever_a_client_calls_itself(editor: AskingEditor) -> None:
+    asking = Asking(editor)
+    answer = asyncio.create_task(asking.ask("x", "Evil\n\x1b[2J agent wants\tthis", "a\nb"))
+    question = await _asked(asking)
+    assert (question.title, question.text) == ("Evil agent wants this", "a\nb")
+    asking.answer(question.id, False)
+    await asyncio.wait_for(answer, 30)
