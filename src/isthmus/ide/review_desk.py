@@ -61,10 +61,10 @@ class ReviewDesk:
         target = _target(file_path)
         if (left := self._left_behind(client, file_path, proposed)) is not None:
             return self.reviews.hand_over(left.id, client.id, client.title, tab_name)
-        if len(self.reviews) >= MAXIMUM_REVIEWS:
+        replaced = self.reviews.find(client.id, file_path, tab_name)
+        if replaced is None and len(self.reviews) >= MAXIMUM_REVIEWS:
             raise EditorError(f"openDiff: {MAXIMUM_REVIEWS} reviews are open already; decide or close some first")
         review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title, tab_name, target)
-        replaced = self.reviews.find(client.id, file_path, tab_name)
         was_shown = replaced is not None and self.reviews.is_shown(replaced.id)
         former = self.reviews.open(review)
         client.asked_again(file_path)

@@ -185,6 +185,7 @@ async def test_there_is_a_limit_of_open_reviews_and_it_is_said(companion: Compan
         await companion.open_diff(client, f"/{number}", "new")
     with pytest.raises(EditorError, match="100"):
         await companion.open_diff(client, "/more", "new")
+    await companion.open_diff(client, "/0", "newer, in the place of the one before")
     await companion.close_diff(client, "/0")
     await companion.open_diff(client, "/more", "new")
 
