@@ -1,6 +1,7 @@
 """Diagnostics for editors that have none: the real ruff and the real pyright, and programs that misbehave."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -249,3 +250,17 @@ def test_the_program_takes_linters_and_refuses_unknown_ones(workspace: Path) -> 
     done = isthmus("companion", "--editor", "headless", "--diagnostics", "mypy", folder=workspace)
     assert done.returncode == 1
     assert "known are ruff, pyright" in done.stderr
+
+
+async def test_findings_in_a_notebook_name_the_cell_and_are_placed_in_it(workspace: Path) -> None:
+    cells: list[dict[str, object]] = [
+        {"cell_type": kind, "id": f"c{number}", "metadata": {}, "source": source.splitlines(keepends=True)}
+        | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+        for number, (kind, source) in enumerate([("markdown", "# x"), ("code", "y = 1"), ("code", TEXT)])
+    ]
+    notebook: dict[str, object] = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path = made(workspace, "a.ipynb", json.dumps(notebook, indent=1))
+    async with running(("ruff",), workspace) as runner:
+        undefined = next(one for one in await found(runner, path, "ruff") if one.code == "F821")
+        assert undefined.message == "cell 3: Undefined name `undefined`"
+        assert undefined.range == at(1, 4, 13)

@@ -1,6 +1,7 @@
 """The linters that are known: how each is started, and what its output means. Pure, but for the texts of files.
 
-Positions: ruff counts rows and columns from 1, columns in characters; pyright's are LSP's.
+Positions: ruff counts rows and columns from 1, columns in characters; pyright's are LSP's. In a notebook they are those
+in the cell, which the message names.
 """
 
 import json
@@ -12,6 +13,7 @@ from isthmus.codec import from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import Diagnostic, Position, Severity
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, ordered
+from isthmus.notebook import NotebookError, parse
 from isthmus.text import OffsetEncoding
 
 MAXIMUM_DIAGNOSTICS: Final = 1000
@@ -47,6 +49,7 @@ class _RuffItem:
     location: _RuffPlace
     end_location: _RuffPlace
     code: str | None = None
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,20 @@ def decode_ruff(data: bytes, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]
 
 
 def _of_ruff(item: _RuffItem, texts: Mapping[str, str]) -> Diagnostic:
-    text = texts.get(item.filename)
+    text, message = texts.get(item.filename), item.message
+    if item.cell is not None:
+        text, message = _source_of(text, item.cell), f"cell {item.cell}: {message}"
     at = ordered(_ruff_place(text, item.location), _ruff_place(text, item.end_location))
     severity = Severity.ERROR if item.code in _ERRORS else Severity.WARNING
-    return Diagnostic(item.filename, at, severity, item.message, "ruff", item.code)
+    return Diagnostic(item.filename, at, severity, message, "ruff", item.code)
+
+
+def _source_of(text: str | None, number: int) -> str | None:
+    """The source of a cell of a notebook, 1-based: places in notebooks are those in the cell."""
+    try:
+        return parse(text).cells[number - 1].source if text is not None else None
+    except (NotebookError, IndexError):
+        return None  # changed since
 
 
 def _ruff_place(text: str | None, place: _RuffPlace) -> Position:
@@ -132,6 +145,7 @@ RUFF: Final = Linter(
     ("ruff", "check", "--output-format=json", "--force-exclude", "--no-fix", "--quiet", "--exit-zero", "--"),
     10.0,
     decode_ruff,
+    (".py", ".pyi", ".ipynb"),
 )
 PYRIGHT: Final = Linter("pyright", ("pyright", "--outputjson"), 60.0, decode_pyright)
 LINTERS: Final[Mapping[str, Linter]] = {linter.name: linter for linter in (RUFF, PYRIGHT)}
