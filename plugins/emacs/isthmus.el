@@ -515,6 +515,12 @@ The companion is started, and stops with Emacs."
         (string-remove-prefix "/" path)
       path)))
 
+(defun isthmus--is-regular (path)
+  "Whether there is a regular file at PATH.
+The function `file-regular-p' says no to names that are not UTF-8."
+  (when-let ((attributes (file-attributes (file-truename path))))
+    (eq (aref (file-attribute-modes attributes) 0) ?-)))
+
 (defun isthmus--file-of (buffer)
   "The absolute path of the file in BUFFER.
 Nil when it is no local file, or not for agents (such as a review)."
@@ -758,7 +764,7 @@ This runs after every command, so it does nothing else."
   "The buffer of the file PATH, which is opened if need be."
   (or (isthmus--buffer-of path)
       (progn
-        (unless (file-regular-p path)
+        (unless (isthmus--is-regular path)
           (isthmus--fail "%s: no such file" path))
         (isthmus--without-questions
           (with-current-buffer (find-file-noselect path t)
@@ -775,7 +781,7 @@ Not the minibuffer, a side window, a terminal or a review."
                        (not (window-parameter window 'window-side))
                        (with-current-buffer (window-buffer window)
                          (not (or isthmus--review (isthmus--is-terminal))))))))
-    (or (seq-find usable `(,(minibuffer-selected-window) ,(selected-window) ,isthmus--active-window
+    (or (seq-find usable `(,(selected-window) ,isthmus--active-window
                            ,@(window-list nil 'no-minibuffer)))
         (condition-case nil
             (split-window (frame-root-window))
@@ -790,14 +796,24 @@ Not the minibuffer, a side window, a terminal or a review."
   (let* ((buffer (isthmus--open (isthmus--path (plist-get params :uri))))
          (selection (plist-get params :selection)))
     (when (plist-get params :takeFocus)
-      (let ((window (isthmus--window-for-files)))
-        (set-window-buffer window buffer)
-        (unless (minibufferp (window-buffer (selected-window))) ; it has the focus when the minibuffer lets go
-          (select-window window))
-        (when selection
-          (isthmus--select window buffer (plist-get selection :start) (plist-get selection :end)))))
+      (isthmus--when-free
+       (lambda ()
+         (when (buffer-live-p buffer)
+           (let ((window (isthmus--window-for-files)))
+             (set-window-buffer window buffer)
+             (select-window window)
+             (when selection
+               (isthmus--select window buffer (plist-get selection :start) (plist-get selection :end)))
+             (isthmus--changed))))))
     (isthmus--changed)
     '((success . t))))
+
+(defun isthmus--when-free (action)
+  "Call ACTION now, or when the person has answered what Emacs asks them.
+On the way out of the minibuffer Emacs shows the windows as they were before."
+  (if (zerop (minibuffer-depth))
+      (funcall action)
+    (run-at-time 0.2 nil #'isthmus--when-free action)))
 
 (defun isthmus--select (window buffer start end)
   "Put the cursor of WINDOW at START in its BUFFER, and select up to END."
@@ -844,6 +860,9 @@ Not the minibuffer, a side window, a terminal or a review."
           (isthmus--fail "%s changed on disk since Emacs read it; decide in Emacs: save it, or M-x revert-buffer" path))
         (unless (and (file-writable-p path) (not buffer-read-only))
           (isthmus--fail "%s is read-only" path))
+        (when-let ((place (isthmus--unencodable)))
+          (isthmus--fail "%s: the character in line %d cannot be written as %s; it is left to the person"
+                         path (line-number-at-pos place t) buffer-file-coding-system))
         (isthmus--without-questions
           (let ((require-final-newline (and (not (symbolp require-final-newline)) require-final-newline))
                 (mode-require-final-newline nil))
@@ -853,6 +872,15 @@ Not the minibuffer, a side window, a terminal or a review."
         (when (buffer-modified-p)
           (isthmus--fail "%s: something in Emacs kept it from being saved" path))))
     :null))
+
+(defun isthmus--unencodable ()
+  "Where the current buffer has a character that its coding system lacks, or nil.
+Emacs would take another coding system, or ask."
+  (save-restriction
+    (widen)
+    (and buffer-file-coding-system
+         (not (memq (coding-system-type buffer-file-coding-system) '(undecided raw-text)))
+         (unencodable-char-position (point-min) (point-max) buffer-file-coding-system))))
 
 (defun isthmus--on-message (params _id)
   "Show the message in PARAMS; all of it is in the buffer *Messages*."
@@ -983,10 +1011,11 @@ Without an ANSWER it is only closed."
     (setq isthmus--question nil)
     (when (and id answer)
       (isthmus--answer id `((title . ,answer))))
-    (dolist (window (get-buffer-window-list buffer nil t))
-      (condition-case nil
-          (quit-restore-window window)
-        (error nil)))
+    (when (zerop (minibuffer-depth)) ; else the prompt would lose the focus
+      (dolist (window (get-buffer-window-list buffer nil t))
+        (condition-case nil
+            (quit-restore-window window)
+          (error nil))))
     (kill-buffer buffer)))
 
 (defun isthmus-answer-yes ()
@@ -1006,9 +1035,10 @@ Without an ANSWER it is only closed."
                     (user-error "Isthmus: nobody asks anything"))))
     (pop-to-buffer buffer)
     (let ((answer (if (y-or-n-p (concat (buffer-substring (point-min) (line-end-position)) " ")) "Yes" "No")))
-      (when (buffer-live-p buffer)
-        (with-current-buffer buffer
-          (isthmus--close-question answer))))))
+      (if (buffer-live-p buffer)
+          (with-current-buffer buffer
+            (isthmus--close-question answer))
+        (isthmus--say "nobody needs this answer any more")))))
 
 (defun isthmus--on-cancel (params _id)
   "The request that PARAMS names needs no answer any more."
@@ -1067,7 +1097,7 @@ shown as it is."
 Bytes that are not UTF-8 stay bytes."
   (when-let ((attributes (file-attributes path)))
     (cond
-     ((not (file-regular-p path)) (isthmus--fail "%s is no regular file" path))
+     ((not (isthmus--is-regular path)) (isthmus--fail "%s is no regular file" path))
      ((> (file-attribute-size (file-attributes (file-truename path))) isthmus--largest-file)
       (isthmus--fail "%s is too large to be shown" path)))
     (with-temp-buffer
@@ -1204,16 +1234,16 @@ A terminal that has the focus keeps it, and stays below."
 
 (defun isthmus--show-what-is-next ()
   "A review was closed: show the next one, or the windows as they were."
-  (cond
-   ((> (minibuffer-depth) 0)
-    (run-at-time 0.2 nil #'isthmus--show-what-is-next))
-   (isthmus--reviews
-    (isthmus--show (car isthmus--reviews)))
-   (isthmus--layout
-    (let ((layout isthmus--layout))
-      (setq isthmus--layout nil)
-      (when (frame-live-p (window-configuration-frame layout))
-        (set-window-configuration layout))))))
+  (isthmus--when-free
+   (lambda ()
+     (cond
+      (isthmus--reviews
+       (isthmus--show (car isthmus--reviews)))
+      (isthmus--layout
+       (let ((layout isthmus--layout))
+         (setq isthmus--layout nil)
+         (when (frame-live-p (window-configuration-frame layout))
+           (set-window-configuration layout))))))))
 
 (defun isthmus-review ()
   "Show a review that waits; once more: the next one."
