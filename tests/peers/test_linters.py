@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -253,12 +254,14 @@ def test_the_program_takes_linters_and_refuses_unknown_ones(workspace: Path) -> 
 
 
 async def test_findings_in_a_notebook_name_the_cell_and_are_placed_in_it(workspace: Path) -> None:
-    cells: list[dict[str, object]] = [
-        {"cell_type": kind, "id": f"c{number}", "metadata": {}, "source": source.splitlines(keepends=True)}
-        | ({"execution_count": None, "outputs": []} if kind == "code" else {})
-        for number, (kind, source) in enumerate([("markdown", "# x"), ("code", "y = 1"), ("code", TEXT)])
-    ]
-    notebook: dict[str, object] = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    cells: list[dict[str, Any]] = []
+    for number, (kind, source) in enumerate([("markdown", "# x"), ("code", "y = 1"), ("code", TEXT)]):
+        cells.append(
+            {"cell_type": kind, "id": f"c{number}", "metadata": {}, "source": source.splitlines(keepends=True)}
+        )
+        if kind == "code":
+            cells[-1] |= {"execution_count": None, "outputs": []}
+    notebook: dict[str, Any] = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     path = made(workspace, "a.ipynb", json.dumps(notebook, indent=1))
     async with running(("ruff",), workspace) as runner:
         undefined = next(one for one in await found(runner, path, "ruff") if one.code == "F821")
