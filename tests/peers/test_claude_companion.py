@@ -311,6 +311,26 @@ async def test_an_agent_of_each_protocol_sees_the_same_and_gets_only_its_own_ans
         assert {message["method"] for message in claude.received} == {"selection_changed"}
 
 
+async def test_edits_of_one_file_by_two_agents_are_reviewed_one_after_the_other(workspace: Path, file: Path) -> None:
+    async with (
+        running_companion(workspace) as companion,
+        attached_agent(companion.url, companion.token, REAL_CLIENT) as gemini,
+        claude_cli(workspace) as claude,
+    ):
+        await gemini.open_diff(file, "gemini's\n")
+        (first,) = companion.editor.open_reviews
+        editing = asyncio.create_task(claude.edit(file, "claude's\n"))
+        assert json.loads(await claude.text("getDiagnostics")) == []
+        assert companion.editor.open_reviews == (first,)
+        companion.editor.reject_diff(first.id)
+        await gemini.notified("ide/diffRejected")
+        (second,) = await eventually_async(lambda: companion.editor.open_reviews, what="the review of the other")
+        assert second.title == "Claude Code"
+        companion.editor.accept_diff(second.id)
+        assert await editing == Edit("written", "claude's\n")
+        assert file.read_text(encoding="utf-8") == "claude's\n"
+
+
 async def _pending(companion: RunningCompanion, cli: ClaudeCli, file: Path) -> "asyncio.Task[Edit]":
     """An edit that waits in both places; nobody answers in the terminal unless the test does."""
     editing = asyncio.create_task(cli.edit(file, "proposed\n"))
