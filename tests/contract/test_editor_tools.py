@@ -253,6 +253,7 @@ async def _arguments(user: ToolUser, person: Person, file: Path, tool: str) -> d
             return {}
 
 
+@pytest.mark.requirement("CLD-082")
 @pytest.mark.parametrize("tool", SCENES)
 async def test_a_tool_works_or_says_why_it_is_not_available(
     user: ToolUser, person: Person, file: Path, tool: str
