@@ -1,0 +1,110 @@
+"""The Sublime Text plugin: its code as it is, in a host with Sublime's API, with the real companion and an agent."""
+
+import ast
+import json
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.companion import Agent, attached_agent
+from support.sublime_host import PLUGIN, Region, SublimeHost, View, loaded_plugin
+from support.surroundings import Surroundings
+from support.waiting import eventually, eventually_async
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def sublime(workspace: Path, surroundings: Surroundings) -> Generator[SublimeHost]:
+    with loaded_plugin(workspace) as host:
+        eventually(lambda: any("can find" in message for message in host.messages), 60, what="the companion is ready")
+        yield host
+    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").glob("*")), what="the companion has gone")
+
+
+@pytest.fixture
+async def agent(sublime: SublimeHost, surroundings: Surroundings) -> AsyncGenerator[Agent]:
+    (file,) = (surroundings.temporary / "gemini" / "ide").glob("*.json")
+    discovered: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    assert discovered["ideInfo"] == {"name": "sublime", "displayName": "Sublime Text"}
+    async with attached_agent(f"http://127.0.0.1:{discovered['port']}/mcp", discovered["authToken"]) as agent:
+        yield agent
+
+
+def made(workspace: Path, content: bytes = "é😀x = 1\r\ny = 2\r\n".encode()) -> Path:
+    path = workspace / "a.py"
+    path.write_bytes(content)
+    return path
+
+
+async def review(sublime: SublimeHost) -> View:
+    """The view of the proposed text."""
+
+    def shown() -> View | None:
+        views: list[View] = sublime.do(sublime.window.views)
+        return next((view for view in views if view.settings().get("isthmus_review")), None)
+
+    view = await eventually_async(shown, what="the review")
+    assert view is not None
+    return view
+
+
+def test_it_is_of_the_python_that_sublime_has() -> None:
+    ast.parse(PLUGIN.read_text(encoding="utf-8"), feature_version=(3, 8))
+    assert (PLUGIN.parent / ".python-version").read_text(encoding="utf-8") == "3.8\n"
+    names = {entry["command"] for entry in json.loads((PLUGIN.parent / "Default.sublime-commands").read_text("utf-8"))}
+    assert names == {f"isthmus_{name}" for name in ("start", "stop", "accept", "reject", "mention")}
+
+
+async def test_the_agent_sees_file_cursor_and_selection(sublime: SublimeHost, agent: Agent, workspace: Path) -> None:
+    path = made(workspace)
+    view: View = sublime.do(lambda: sublime.window.open_file(str(path)))
+
+    def select() -> None:
+        view.selection[:] = [Region(2, 7)]
+        sublime.listener.on_selection_modified(view)
+
+    sublime.do(select)
+    context = await agent.sees(path=str(path), isActive=True, selectedText="x = 1")
+    assert context["workspaceState"]["openFiles"][0]["cursor"] == {"line": 1, "character": 9}
+
+
+@pytest.mark.parametrize("typed", ["3", "33"], ids=["as is", "edited"])
+async def test_an_edit_is_reviewed_in_a_tab_and_accepted(
+    sublime: SublimeHost, agent: Agent, workspace: Path, typed: str
+) -> None:
+    path = made(workspace)
+    proposed = "é😀x = 1\r\ny = 3\r\n"
+    await agent.open_diff(path, proposed)
+    view = await review(sublime)
+    assert view.text == proposed.replace("\r\n", "\n")
+    assert view.reference == "é😀x = 1\ny = 2\n"
+    view.text = view.text.replace("3", typed)
+    sublime.do(lambda: view.run_command("isthmus_accept"))
+    accepted = await agent.notified("ide/diffAccepted")
+    assert accepted == {"filePath": str(path), "content": proposed.replace("3", typed)}
+    assert sublime.do(sublime.window.views) == []
+    assert path.read_bytes().endswith(b"y = 2\r\n")
+
+
+async def test_closing_the_tab_rejects(sublime: SublimeHost, agent: Agent, workspace: Path) -> None:
+    path = made(workspace)
+    await agent.open_diff(path, "new\n")
+    view = await review(sublime)
+    sublime.do(view.close)
+    assert (await agent.notified("ide/diffRejected"))["filePath"] == str(path)
+    assert agent.named("ide/diffAccepted") == []
+
+
+async def test_a_review_that_is_taken_back_is_closed_with_what_was_typed(
+    sublime: SublimeHost, agent: Agent, workspace: Path
+) -> None:
+    path = made(workspace, b"old\n")
+    await agent.open_diff(path, "new\n")
+    view = await review(sublime)
+    view.text = "typed\n"
+    closed = await agent.close_diff(path)
+    assert "typed" in closed.model_dump_json()
+    assert sublime.do(sublime.window.views) == []

@@ -1,0 +1,260 @@
+"""Sublime Text's plugin host for tests: the part of its API that plugins/sublime uses, over buffers in memory.
+
+Named and behaving as https://www.sublimetext.com/docs/api_reference.html has it: points count code points, texts have
+``\\n`` alone, commands and callbacks of ``set_timeout`` run on one main thread. :func:`loaded_plugin` loads the plugin
+with it; nothing of Sublime itself is here.
+"""
+
+import importlib.util
+import queue
+import sys
+import threading
+import types
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "sublime" / "Isthmus.py"
+
+
+class Region:
+    def __init__(self, a: int, b: int) -> None:
+        self.a, self.b = a, b
+
+    def begin(self) -> int:
+        return min(self.a, self.b)
+
+    def end(self) -> int:
+        return max(self.a, self.b)
+
+    def empty(self) -> bool:
+        return self.a == self.b
+
+
+class Selection(list[Region]):
+    def add(self, region: Region) -> None:
+        self.append(region)
+
+
+class Settings(dict[str, Any]):
+    def set(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def erase(self, name: str) -> None:
+        self.pop(name, None)
+
+
+class View:
+    def __init__(self, window: "Window", path: str | None) -> None:
+        self._window, self._path, self._settings = window, path, Settings()
+        self._bytes = Path(path).read_bytes().decode() if path else ""
+        self.text, self.saved = self._bytes.replace("\r\n", "\n"), self._bytes.replace("\r\n", "\n")
+        self.selection = Selection([Region(0, 0)])
+        self.name, self.reference = "", ""
+
+    def file_name(self) -> str | None:
+        return self._path
+
+    def settings(self) -> Settings:
+        return self._settings
+
+    def sel(self) -> Selection:
+        return self.selection
+
+    def size(self) -> int:
+        return len(self.text)
+
+    def substr(self, region: Region) -> str:
+        return self.text[region.begin() : region.end()]
+
+    def rowcol(self, point: int) -> tuple[int, int]:
+        before = self.text[:point]
+        return before.count("\n"), point - (before.rfind("\n") + 1)
+
+    def text_point(self, row: int, col: int) -> int:
+        return sum(len(line) + 1 for line in self.text.split("\n")[:row]) + col
+
+    def is_dirty(self) -> bool:
+        return self._path is not None and self.text != self.saved
+
+    def is_loading(self) -> bool:
+        return False
+
+    def scope_name(self, point: int) -> str:
+        return "source.python meta.statement.python "
+
+    def set_scratch(self, value: bool) -> None: ...
+
+    def set_name(self, name: str) -> None:
+        self.name = name
+
+    def set_status(self, key: str, value: str) -> None: ...
+
+    def assign_syntax(self, syntax: object) -> None: ...
+
+    def show_at_center(self, point: int) -> None: ...
+
+    def set_reference_document(self, text: str) -> None:
+        self.reference = text
+
+    def run_command(self, name: str, args: dict[str, Any] | None = None) -> None:
+        if name == "append":
+            self.text += (args or {})["characters"]
+        elif name == "save" and self._path:
+            ends = "\r\n" if "\r\n" in self._bytes else "\n"
+            Path(self._path).write_bytes(self.text.replace("\n", ends).encode())
+            self.saved = self.text
+        else:
+            self._window.host.commands[name](self).run(None)
+
+    def close(self) -> bool:
+        self._window.shown.remove(self)
+        self._window.host.listener.on_close(self)
+        return True
+
+
+class Window:
+    def __init__(self, host: "SublimeHost", folder: str) -> None:
+        self.host, self._folders = host, [folder]
+        self.shown: list[View] = []
+        self.active: View | None = None
+        self.panel: tuple[list[str], Callable[[int], None], str] | None = None
+
+    def folders(self) -> list[str]:
+        return self._folders
+
+    def views(self) -> list[View]:
+        return list(self.shown)
+
+    def active_view(self) -> View | None:
+        return self.active
+
+    def focus_view(self, view: View) -> None:
+        self.active = view
+        self.host.listener.on_activated(view)
+
+    def find_open_file(self, path: str) -> View | None:
+        return next((view for view in self.shown if view.file_name() == path), None)
+
+    def open_file(self, path: str) -> View:
+        view = self.find_open_file(path) or View(self, path)
+        if view not in self.shown:
+            self.shown.append(view)
+        self.focus_view(view)
+        return view
+
+    def new_file(self) -> View:
+        view = View(self, None)
+        self.shown.append(view)
+        self.focus_view(view)
+        return view
+
+    def create_output_panel(self, name: str) -> View:
+        return View(self, None)
+
+    def show_quick_panel(self, items: list[str], on_select: Callable[[int], None], placeholder: str = "") -> None:
+        self.panel = (items, on_select, placeholder)
+
+    def run_command(self, name: str, args: dict[str, Any] | None = None) -> None:
+        if name == "hide_overlay" and self.panel is not None:
+            self.choose(-1)
+
+    def choose(self, index: int) -> None:
+        """As the person does in the panel that is open; -1: they close it."""
+        assert self.panel is not None
+        (_, on_select, _), self.panel = self.panel, None
+        on_select(index)
+
+
+class _Command:
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+
+class SublimeHost:
+    """Sublime with one window on a folder. `do` runs something on the main thread, as everything else does."""
+
+    def __init__(self, folder: Path, command: list[str]) -> None:
+        self.settings = Settings(command=command)
+        self.messages: list[str] = []
+        self.window = Window(self, str(folder))
+        self.commands: dict[str, Any] = {}
+        self.listener: Any = None
+        self._work: queue.Queue[Callable[[], object] | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+    def do(self, work: Callable[[], Any]) -> Any:
+        """What `work` returns."""
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._work.put(run)
+        return future.result(60)
+
+    def end(self) -> None:
+        """The main thread ends."""
+        self._work.put(None)
+        self._thread.join()
+
+    def module(self) -> types.ModuleType:
+        """The module `sublime`."""
+        module = types.ModuleType("sublime")
+        module.__dict__.update(
+            Region=Region,
+            version=lambda: "4200",
+            windows=lambda: [self.window],
+            active_window=lambda: self.window,
+            load_settings=lambda _name: self.settings,  # pyright: ignore[reportUnknownLambdaType]
+            status_message=self.messages.append,
+            find_syntax_for_file=lambda _path: None,  # pyright: ignore[reportUnknownLambdaType]
+            set_timeout=lambda work, _milliseconds: self._work.put(work),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        )
+        return module
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+@contextmanager
+def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
+    """A host that has loaded the plugin; it is unloaded afterwards."""
+    command = [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"]
+    base = types.ModuleType("sublime_plugin")
+    base.__dict__.update(TextCommand=_Command, ApplicationCommand=object, EventListener=object)
+    with SublimeHost(folder, command) as host:
+        sys.modules |= {"sublime": host.module(), "sublime_plugin": base}
+        try:
+            spec = importlib.util.spec_from_file_location("isthmus_for_sublime", PLUGIN)
+            assert spec is not None
+            assert spec.loader is not None
+            plugin = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(plugin)
+            host.listener = plugin.IsthmusListener()
+            names = ("accept", "reject", "mention")
+            host.commands = {f"isthmus_{name}": getattr(plugin, f"Isthmus{name.title()}Command") for name in names}
+            host.do(plugin.plugin_loaded)
+            process = plugin.EDITOR.companion.process
+            try:
+                yield host
+            finally:
+                host.do(plugin.plugin_unloaded)
+                process.wait(30)
+                for stream in (process.stdin, process.stdout, process.stderr):
+                    stream.close()
+        finally:
+            del sys.modules["sublime"], sys.modules["sublime_plugin"]
