@@ -26,8 +26,8 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
     """Find out why an agent CLI does not find your editor, or finds another one.
 
     Editors, and `isthmus companion`, announce themselves by files; each agent CLI has its own rules for which it takes.
-    Shown is what Gemini CLI, Qwen Code and Claude Code would choose if you started them in this folder and this
-    terminal, and why; then every such file, alive or stale; then what of this terminal gets in the way. Nothing is
+    Shown is what Gemini CLI, Qwen Code, Claude Code and Isthmus would choose if you started them in this folder and
+    this terminal, and why; then every such file, alive or stale; then what of this terminal gets in the way. Nothing is
     sent to anybody: a port is tried by connecting to it, no more. For MCP servers there is `isthmus mcp doctor`.
 
     The exit status is 0 when at least one of the CLIs would connect to an editor, and 1 when none would.
@@ -52,6 +52,7 @@ def examine_here(folder: str = ".") -> "Examination":
     from isthmus.ide import control_client, doctor
     from isthmus.ide.announcement import announcements
     from isthmus.ide.cli_choice import Here
+    from isthmus.ide.connecting import find_candidates
     from isthmus.ide.gemini.discovery import is_in_container
     from isthmus.ide.gemini.finding import editor_process
     from isthmus.ide.processes import process_is_alive
@@ -70,7 +71,7 @@ def examine_here(folder: str = ".") -> "Examination":
         doctor.Announced(companion.port, companion.discovery_file, companion.workspace_folders)
         for companion in control_client.running()
     ]
-    return doctor.examine(files, here, running)
+    return doctor.examine(files, here, running, find_candidates(Path(folder), os.environ))
 
 
 def _open_ports(ports: Iterable[int]) -> frozenset[int]:

@@ -1,7 +1,7 @@
 """Which editor an agent CLI takes that is started here, and why: each CLI's own rules, as read in it and seen.
 
-Gemini CLI 0.61, Qwen Code 0.24, Claude Code 2.1. A state without I/O: files are read and ports tried before. What is
-not here: our own agent, which takes the best of all (``gemini/finding``, ``claude/finding``).
+Gemini CLI 0.61, Qwen Code 0.24, Claude Code 2.1, and our own agent, which takes the best of all (:mod:`connecting`).
+Decisions without I/O: files are read and ports tried before.
 """
 
 import os
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from isthmus.ide.announcement import Announcement, Protocol
 from isthmus.ide.claude.finding import PORT_VARIABLE
+from isthmus.ide.connecting import Candidates
 from isthmus.ide.discovery_file import mismatch, port_number
 
 GEMINI_PORT = "GEMINI_CLI_IDE_SERVER_PORT"
@@ -60,7 +61,7 @@ class Choice:
 
 
 def choices(files: Sequence[Announcement], here: Here) -> tuple[Choice, ...]:
-    """What each known CLI would do."""
+    """What each known CLI but our own would do."""
     usable = [file for file in files if file.problem is None]
     return (
         _gemini([file for file in usable if file.protocol is Protocol.GEMINI], here),
@@ -178,6 +179,21 @@ def _claude(files: Sequence[Announcement], here: Here) -> Choice:
     if living:
         return _elsewhere(cli, living, here)
     return Choice(cli, False, None, None, "", "there is no lock file of an editor that runs", _START)
+
+
+def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: Here) -> Choice:
+    """What our own agent would do: of the candidates, best first, it takes the first one that answers."""
+    cli = "Isthmus"
+    of_claude = [(ide.port, ide.ide_name, ide.source) for ide in candidates.ides]
+    of_gemini = [(one.port, one.display_name, one.source) for one in candidates.companions]
+    ranked = [*of_claude, *of_gemini] if candidates.prefers_claude else [*of_gemini, *of_claude]
+    for port, editor, source in ranked:
+        if port in here.open_ports:
+            reason = "the only one for this folder" if len(ranked) == 1 else "the best one for this folder and terminal"
+            return Choice(cli, True, source, port, editor, reason)
+    if not ranked:
+        return _elsewhere(cli, [file for file in files if file.problem is None], here)
+    return Choice(cli, False, None, None, "", "nobody listens on the ports that the files name", _START)
 
 
 def port_or_pid(text: str | None) -> int | None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from isthmus.ide.announcement import Announcement, Protocol
 from isthmus.ide.claude.finding import PORT_VARIABLE
-from isthmus.ide.cli_choice import GEMINI_PORT, QWEN_PORT, Choice, Here, choices
+from isthmus.ide.cli_choice import GEMINI_PORT, QWEN_PORT, Choice, Here, choices, isthmus_choice
+from isthmus.ide.connecting import Candidates
 from isthmus.ide.discovery_file import mismatch, port_number
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
@@ -70,10 +71,14 @@ def ports_to_try(files: Sequence[Announcement], environment: Mapping[str, str]) 
     return frozenset(port for port in (*(file.port for file in files), *named) if port)
 
 
-def examine(files: Sequence[Announcement], here: Here, running: Sequence[Announced] = ()) -> Examination:
-    """Judge what was found."""
+def examine(
+    files: Sequence[Announcement], here: Here, running: Sequence[Announced] = (), candidates: Candidates | None = None
+) -> Examination:
+    """Judge what was found; ``candidates`` are what our own agent finds."""
     findings = tuple(_finding(file, here) for file in files)
     chosen = choices(files, here)
+    if candidates is not None:
+        chosen = (*chosen, isthmus_choice(candidates, files, here))
     hazards = _hazards(findings, here, running)
     if here.in_container and not any(choice.connects for choice in chosen):
         hazards.append(

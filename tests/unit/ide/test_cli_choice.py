@@ -6,7 +6,10 @@ from dataclasses import replace
 import pytest
 
 from isthmus.ide.announcement import Announcement, Protocol
-from isthmus.ide.cli_choice import Choice, Here, choices
+from isthmus.ide.claude.finding import ClaudeIde
+from isthmus.ide.cli_choice import Choice, Here, choices, isthmus_choice
+from isthmus.ide.connecting import Candidates
+from isthmus.ide.gemini.finding import Companion
 
 GEMINI, QWEN, CLAUDE = Protocol
 FOLDER = "/work/project"
@@ -183,3 +186,20 @@ def test_claude_code_takes_the_port_of_its_terminal_whatever_its_folders_are() -
     assert (choice.connects, choice.source) == (False, "CLAUDE_CODE_SSE_PORT")
     assert "unset CLAUDE_CODE_SSE_PORT" in choice.advice
     assert choose(CLAUDE, environment=named, more_ports=(1002,)).source == "CLAUDE_CODE_SSE_PORT"
+
+
+@pytest.mark.parametrize(
+    ("prefers_claude", "open_ports", "port"),
+    [(True, {1001, 1002}, 1001), (False, {1001, 1002}, 1002), (True, {1002}, 1002), (False, set[int](), None)],
+)
+def test_isthmus_takes_the_best_candidate_that_answers(
+    prefers_claude: bool, open_ports: set[int], port: int | None
+) -> None:
+    ide = ClaudeIde(1001, "t", "Vim", 10, ("/work",), "/home/me/.claude/ide/1001.lock")
+    companion = Companion(1002, "t", "vim", "Vim", 10, ("/work",), "/tmp/gemini/ide/gemini-ide-server-10-1002.json")
+    here = Here(FOLDER, {}, open_ports=frozenset(open_ports))
+    choice = isthmus_choice(Candidates((companion,), (ide,), prefers_claude, ()), (), here)
+    assert (choice.connects, choice.port) == (port is not None, port)
+    nothing = isthmus_choice(Candidates((), (), False, ()), [file(GEMINI, 1002, folder="/elsewhere")], here)
+    assert not nothing.connects
+    assert ("/elsewhere" in nothing.advice) is (1002 in open_ports)
