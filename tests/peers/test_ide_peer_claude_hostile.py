@@ -82,6 +82,26 @@ async def test_a_frame_over_the_cap_ends_the_connection_and_another_is_made(
         await peer.aclose()
 
 
+async def test_a_server_that_answers_no_ping_any_more_is_left_and_tried_anew(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.ide.claude.connection.PING_SECONDS", 0.05)
+    monkeypatch.setattr("isthmus.ide.claude.connection.PONG_SECONDS", 5.0)
+    async with claude_server(SublimeServer, workspace) as server:
+        peer = await connected(workspace)
+        reviewing = asyncio.create_task(peer.open_diff(str(workspace / "a.py"), "proposed\n"))
+        await server.view()
+        (frozen,) = server.clients
+        frozen.transport.pause_reading()
+        await eventually_async(lambda: len(server.headers) == 2, what="a second connection")
+        await eventually_async(lambda: len(server.views) == 2, what="the review is shown there")
+        last = list(server.views.values())[-1]
+        last.answer.set_result(["FILE_SAVED", "after all\n"])
+        assert await asyncio.wait_for(reviewing, 30) == Accepted("after all\n")
+        frozen.transport.abort()
+        await peer.aclose()
+
+
 async def test_a_server_that_asks_is_answered(workspace: Path) -> None:
     async with claude_server(SublimeServer, workspace) as server:
         answers: list[Any] = []
