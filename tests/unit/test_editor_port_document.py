@@ -1,0 +1,57 @@
+"""docs/editor-port.md says what the code does: its example, its methods, its limits."""
+
+import re
+from pathlib import Path
+
+from isthmus.editors import editor_wire, json_rpc, json_rpc_connection, lsp_diagnostics, plugin_session, stdio
+from isthmus.ide.editor import Capability
+from isthmus.json_text import MAX_DEPTH
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "editor-port.md").read_text(encoding="utf-8")
+METHOD = r"(?:\$|companion|editor|textDocument|window|workspace)/[A-Za-z]+"
+LIFE = {"initialize", "initialized", "shutdown", "exit"}
+MIB = 1024 * 1024
+
+
+def test_the_example_in_the_document_is_the_program_that_tests_run() -> None:
+    program = (ROOT / "examples" / "editors" / "minimal_editor.py").read_text(encoding="utf-8")
+    assert f"```python\n{program}```" in DOCUMENT
+
+
+def test_every_method_is_documented_and_every_documented_one_is_there() -> None:
+    sources = [stdio, plugin_session, json_rpc]
+    code = "".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in sources)
+    spoken = set(re.findall(rf'"({METHOD})"', code))
+    documented = set(re.findall(rf"`({METHOD})[` ]", DOCUMENT))
+    assert documented == spoken
+    for method in LIFE:
+        assert f"`{method}`" in DOCUMENT
+        assert f'"{method}"' in code
+
+
+def test_every_capability_is_documented() -> None:
+    table = DOCUMENT.partition("| capability |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == {str(name) for name in Capability}
+
+
+def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
+    table = DOCUMENT.partition("## Deadlines and limits")[2].partition("## Versions")[0]
+    limits = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, flags=re.MULTILINE))
+    assert limits["`initialize`, `initialized`"] == f"{stdio.START_SECONDS:g} s"
+    assert limits["an answer to `editor/openFiles`"] == f"{stdio.SNAPSHOT_SECONDS:g} s"
+    assert f"within {stdio.LATE_SNAPSHOT_SECONDS:g} s" in table
+    assert limits["an answer to diagnostics requests"] == f"{stdio.SNAPSHOT_SECONDS:g} s"
+    assert limits["`editor/openDiff`"] == limits["any other answer"] == f"{stdio.COMMAND_SECONDS:g} s"
+    assert limits["`window/showMessageRequest`"] == f"{stdio.CONFIRM_SECONDS / 60:g} min"
+    assert limits["`editor/executeCode`"] == f"{stdio.EXECUTE_SECONDS / 3600:g} h"
+    assert limits["header of a frame"] == f"{json_rpc.MAXIMUM_HEADER_BYTES / 1024:g} KiB"
+    assert limits["body of a frame"] == f"{json_rpc.MAXIMUM_BODY_BYTES / MIB:g} MiB, both directions"
+    assert limits["frames that are no JSON-RPC"] == str(json_rpc.MAXIMUM_MALFORMED)
+    unread = f"{json_rpc_connection.MAXIMUM_UNREAD_BYTES / MIB:g} MiB"
+    assert limits["unread output, when the plugin does not read"] == unread
+    counts = f"{lsp_diagnostics.MAXIMUM_FILES} files, {lsp_diagnostics.MAXIMUM_DIAGNOSTICS} diagnostics a file"
+    assert limits["open files, pushed diagnostics"] == counts
+    assert limits["nesting of JSON"] == f"{MAX_DEPTH} levels"
+    assert f"on disk, up to {stdio.MAXIMUM_READ_BYTES / MIB:g} MiB" in DOCUMENT
+    assert f"`protocolVersion` is {editor_wire.PROTOCOL_VERSION}." in DOCUMENT
