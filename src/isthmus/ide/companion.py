@@ -98,9 +98,10 @@ class Companion:
     async def workspace_folders(self) -> tuple[str, ...]:
         """The folders that were given, else the editor's."""
         folders = self.options.folders or await self.editor.workspace_folders()
-        self._hidden.folders = folders
-        if self._linters is not None:
-            self._linters.folders = folders
+        if folders != self._hidden.folders:  # agents ask often, and to resolve folders takes longer than the answer
+            self._hidden.folders = folders
+            if self._linters is not None:
+                self._linters.folders = folders
         return folders
 
     async def run(self) -> None:

@@ -1,7 +1,5 @@
 """getWorkspaceFolders: the open workspace folders; the first one is the root."""
 
-from pathlib import PurePath
-
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, json_result, schema
 from isthmus.ide.companion import Companion
@@ -15,7 +13,9 @@ TOOL = Tool(GET_WORKSPACE_FOLDERS, "Get all workspace folders currently open in 
 async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
     """Those that the person named for the companion, else the editor's."""
     folders = await companion.workspace_folders()
-    named = [{"name": PurePath(path).name or path, "uri": file_uri(path), "path": path} for path in folders]
+    named = [
+        {"name": path.rstrip("/").rpartition("/")[2] or path, "uri": file_uri(path), "path": path} for path in folders
+    ]
     # Beyond the document, for our own agent: whether the person trusts what lies there.
     trust = {} if companion.is_trusted is None else {"isTrusted": companion.is_trusted}
     return json_result({"success": True, "folders": named, "rootPath": folders[0], **trust})
