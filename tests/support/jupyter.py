@@ -84,6 +84,8 @@ class RunningJupyter:
         kind = "notebook" if path.suffix == ".ipynb" else "file"
         body = {"path": name, "name": path.name, "type": kind, "kernel": kernel}
         self.sessions[name] = await self.request("POST", "api/sessions", body)
+        # A kernel counts as active while it starts, too: after this it is so no more by itself.
+        await self.run(self.sessions[name]["kernel"]["id"], "pass")
         return self.sessions[name]["kernel"]["id"]
 
     async def run(self, kernel_id: str, code: str) -> None:
