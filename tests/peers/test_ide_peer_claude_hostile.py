@@ -16,7 +16,7 @@ from isthmus.ide.editor import Capability
 from isthmus.ide.ide_client import IdeError
 from isthmus.ide.peer import IdePeer
 from isthmus.ide.review import Accepted
-from support.claude_ide import ClaudeServer, RpcError, claude_server
+from support.claude_ide import ClaudeServer, RpcError, claude_server, diagnostic
 from support.claude_servers import SublimeServer
 from support.editing import make_file
 from support.vscode_companion import vscode_companion
@@ -181,6 +181,18 @@ async def test_names_with_underscores_are_understood(workspace: Path) -> None:
         reviewing = asyncio.create_task(peer.open_diff(str(workspace / "a.py"), "proposed\n"))
         await server.accept()
         assert await asyncio.wait_for(reviewing, 30) == Accepted("proposed\n")
+        await peer.aclose()
+
+
+async def test_a_server_that_tells_all_diagnostics_at_once_is_asked_for_those_of_one_file(workspace: Path) -> None:
+    class AllAtOnce(SublimeServer):
+        tools: ClassVar[Mapping[str, Sequence[str]]] = {**ClaudeServer.tools, "getDiagnostics": ("nothing",)}
+
+    first, second = make_file(workspace, "a.py"), make_file(workspace, "b.py")
+    async with claude_server(AllAtOnce, workspace) as server:
+        server.diagnostics = {first: [diagnostic(0, "one")], second: [diagnostic(0, "two")]}
+        peer = await connected(workspace)
+        assert [each.message for each in await peer.diagnostics(second)] == ["two"]
         await peer.aclose()
 
 

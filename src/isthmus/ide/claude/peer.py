@@ -289,7 +289,12 @@ class ClaudePeer(Link):
                 return ()
             raise
         self._succeeded(outcome, "tell its diagnostics")
-        return diagnostics_of(outcome)
+        found = diagnostics_of(outcome)
+        if path is None:
+            return found
+        # Not every server knows how to tell those of one file.
+        real = os.path.realpath(path)
+        return tuple(each for each in found if each.path == path or os.path.realpath(each.path) == real)
 
     async def is_dirty(self, path: str) -> bool | None:
         """See :meth:`IdeClient.is_dirty`."""
