@@ -293,8 +293,7 @@ class ClaudePeer(Link):
         if path is None:
             return found
         # Not every server knows how to tell those of one file.
-        real = os.path.realpath(path)
-        return tuple(each for each in found if each.path == path or os.path.realpath(each.path) == real)
+        return await asyncio.to_thread(_of_file, found, path)
 
     async def is_dirty(self, path: str) -> bool | None:
         """See :meth:`IdeClient.is_dirty`."""
@@ -322,6 +321,14 @@ class ClaudePeer(Link):
     def _succeeded(self, outcome: ToolOutcome, what: str) -> None:
         if (reason := failure_of(outcome)) is not None:
             raise IdeError(f"{self.ide_name} could not {what}: {reason}")
+
+
+def _of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diagnostic, ...]:
+    """Those of a file, by whatever path it is named."""
+    paths = {each.path for each in found}
+    real = os.path.realpath(path)
+    same = {each for each in paths if each == path or os.path.realpath(each) == real}
+    return tuple(each for each in found if each.path in same)
 
 
 async def _is_written(path: str, content: str) -> None:
