@@ -164,5 +164,4 @@ class AttachedClient:
                     await self._send(data)
 
     async def _send(self, data: bytes) -> None:
-        self._connection.limit_unread()
-        await self._connection.send(data, text=True)
+        await self._connection.send_text(data)

@@ -6,7 +6,7 @@ Cut off when there are too many of them, and when the client does not read what 
 import asyncio
 import logging
 
-from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.server import ServerConnection, broadcast
 
 MAXIMUM_CONNECTIONS = 256
 """Also of those that have not yet said who they are."""
@@ -30,6 +30,18 @@ class BoundedConnection(ServerConnection):
         """Frames came; pings among them are answered without flow control."""
         super().data_received(data)
         self.limit_unread()
+
+    async def send_text(self, data: bytes) -> None:
+        """Send a message in one text frame; waits only while the client does not read.
+
+        Raises:
+            ConnectionClosed: while it waited; a message to a connection that is closed already is dropped.
+        """
+        if self.transport.get_write_buffer_size() == 0:
+            broadcast((self,), data, text=True)  # without flow control, at half the time
+        else:
+            self.limit_unread()
+            await self.send(data, text=True)
 
     def limit_unread(self) -> None:
         """Cut the connection if too much waits to be read by the client."""
