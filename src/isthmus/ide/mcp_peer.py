@@ -255,9 +255,9 @@ class McpPeer:
         name = params.get("name")
         if not isinstance(name, str):
             raise _Refused(INVALID_PARAMS, f"tools/call: expected name as a string, received {_kind(name)}")
-        if all(tool.name != name for tool in self.tools):
-            known = ", ".join(tool.name for tool in self.tools)
-            raise _Refused(INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {known}")
+        known = [tool.name for tool in self.tools]
+        if name not in known:
+            raise _Refused(INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {', '.join(known)}")
         arguments = params.get("arguments")
         if arguments is not None and not isinstance(arguments, dict):
             raise _Refused(INVALID_PARAMS, f"tools/call: expected arguments as an object, received {_kind(arguments)}")

@@ -149,9 +149,12 @@ def _require_type(tool: str, name: str, value: object, expected: JsonObject) -> 
         raise ArgumentError(f"{tool}: expected {name} from {minimum} on, received {value}")
 
 
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def json_result(value: object) -> ToolResult:
     """A result whose text is JSON."""
-    return ToolResult.text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return ToolResult.text(_ENCODE(value))
 
 
 def failure_result(message: str) -> ToolResult:
