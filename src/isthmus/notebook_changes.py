@@ -20,6 +20,8 @@ from isthmus.text import Newlines, line_opcodes, newlines_of, split_lines
 ALIKE = 0.5
 """From this similarity on (0 to 1) two cells without a common id are versions of one."""
 MAXIMUM_COMPARED_LINES = 500
+MAXIMUM_CANDIDATES = 20
+"""So many of the next old cells a new one without a known id is compared with."""
 
 
 class ChangeKind(StrEnum):
@@ -202,11 +204,16 @@ def _alike(old: Sequence[Cell], new: Sequence[Cell], left: list[int], right: lis
             continue
         ours, theirs = left[start:end], right[new_start:new_end]
         is_one_for_one = len(ours) == len(theirs)
+        free = 0
         for offset, other in enumerate(theirs):
-            free = [ours[offset]] if is_one_for_one else [index for index in ours if index > max(found, default=-1)]
-            for index in free:
+            places = (
+                range(offset, offset + 1) if is_one_for_one else range(free, min(free + MAXIMUM_CANDIDATES, len(ours)))
+            )
+            for place in places:
+                index = ours[place]
                 if old[index].kind == new[other].kind and (is_one_for_one or _are_alike(old[index], new[other])):
                     found[index] = other
+                    free = place + 1
                     break
     return found
 
@@ -217,7 +224,9 @@ def _keys(cells: Sequence[Cell], indexes: Sequence[int]) -> list[str]:
 
 def _are_alike(old: Cell, new: Cell) -> bool:
     lines = split_lines(old.source)[:MAXIMUM_COMPARED_LINES], split_lines(new.source)[:MAXIMUM_COMPARED_LINES]
-    return SequenceMatcher(None, *lines, autojunk=False).ratio() >= ALIKE
+    matcher = SequenceMatcher(None, *lines, autojunk=False)
+    # The cheap ones are never lower.
+    return matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> set[int]:

@@ -199,7 +199,7 @@ async def _start(root: Path, *arguments: str, **variables: str) -> RunningJupyte
     environment = jupyter_environment(folder) | variables
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-        [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0",
+        [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0", "--ServerApp.shutdown_no_activity_timeout=1800",
          f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}", *arguments],
         cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=log, start_new_session=True,
