@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.isthmus_program import companion_program, isthmus
+from support.editor_tree import below_editor
+from support.isthmus_program import ISTHMUS, companion_program, isthmus
 from support.surroundings import Surroundings
 
 
@@ -135,3 +136,12 @@ def test_ide_status_tells_what_a_cli_would_find(workspace: Path, tmp_path: Path)
         elsewhere = isthmus("ide", "status", folder=tmp_path)
         assert elsewhere.returncode == 1
         assert f"start the CLI in {workspace}" in elsewhere.stderr
+
+
+def test_of_two_companions_gemini_cli_would_take_that_of_the_editor_around_the_terminal(workspace: Path) -> None:
+    with companion_program(workspace) as editors, companion_program(workspace):
+        command = [*below_editor(editors.discovery_file), *ISTHMUS, "doctor", "--json"]
+        done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, check=False, timeout=60)
+        (choice,) = (choice for choice in json.loads(done.stdout)["choices"] if choice["cli"] == "Gemini CLI")
+        assert choice["port"] == editors.ready["port"]
+        assert "this terminal runs in it" in choice["reason"]

@@ -1,11 +1,11 @@
 """The real Gemini CLI in IDE mode, with ``isthmus companion`` as its IDE."""
 
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
+from support.editor_tree import below_editor
 from support.gemini_cli import SECONDS, gemini_cli
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
@@ -216,25 +216,13 @@ async def test_a_companion_that_is_restarted_is_found_again_by_a_cli_that_goes_o
                 assert a.read_text(encoding="utf-8") == "reviewed\n"
 
 
-BELOW_AN_EDITOR = """
-import os, shutil, subprocess, sys
-source, command = sys.argv[1], sys.argv[2:]
-folder, name = os.path.split(source)
-shutil.copy2(source, os.path.join(folder, f"gemini-ide-server-{os.getpid()}-{name.rpartition('-')[2]}"))
-terminal = [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"]
-sys.exit(subprocess.call([*terminal, "sh", "-c", '"$@"; exit $?', "sh", *command]))
-"""
-"""An editor with a terminal and a shell in it, as the CLI expects above itself; argv[1] is its discovery file."""
-
-
 @pytest.mark.requirement("GEM-007", "GEM-019")
 async def test_the_cli_takes_the_companion_of_the_editor_that_it_runs_below(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
     a, _ = files
     with companion_program(workspace, "--open", "a.py") as editors, companion_program(workspace, "--open", "b.py"):
-        above = [sys.executable, "-c", BELOW_AN_EDITOR, str(editors.discovery_file)]
-        async with gemini_cli(workspace, *above) as cli:
+        async with gemini_cli(workspace, *below_editor(editors.discovery_file)) as cli:
             assert (await cli.ask("first"))["activeFile"]["path"] == str(a)
 
 
