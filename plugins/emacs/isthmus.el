@@ -386,20 +386,21 @@ Signals `user-error' when there is no such program."
   (when (> (- (float-time) isthmus--started-at) 60)
     (setq isthmus--attempts 0))
   (let ((delay (nth isthmus--attempts isthmus-restart-delays))
-        (how (if (eq (process-status process) 'signal)
-                 (format "was killed by signal %d" (process-exit-status process))
-               (format "ended with code %d" (process-exit-status process))))
+        (code (process-exit-status process))
+        (is-killed (eq (process-status process) 'signal))
         (attempt (cl-incf isthmus--attempts)))
     (run-at-time
      0.2 nil ; when its last words are in
      (lambda ()
-       (let ((why (if-let ((line (isthmus--last-log-line))) (format " (%s)" line) "")))
+       (let* ((words (and (not is-killed) (isthmus--last-log-line)))
+              (how (concat (format (if is-killed "was killed by signal %d" "ended with code %d") code)
+                           (if words (format " (%s)" words) ""))))
          (if delay
-             (isthmus--say "the companion %s%s; it is started again in %s s" how why delay)
+             (isthmus--say "the companion %s; it is started again in %s s" how delay)
            (display-warning
             'isthmus
-            (format "The companion %s%s, %d times in a row.  M-x isthmus-start tries again; see the buffer %s."
-                    how why attempt "*isthmus log*"))))))
+            (format "The companion %s, %d times in a row.  M-x isthmus-start tries again; see the buffer %s."
+                    how attempt "*isthmus log*"))))))
     (when delay
       (setq isthmus--restart-timer (run-at-time delay nil #'isthmus--restart)))))
 

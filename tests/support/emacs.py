@@ -27,7 +27,7 @@ from support.stdio_editor import offset
 from support.waiting import eventually_async
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "emacs" / "isthmus.el"
-_EARLY_INIT = """
+EARLY_INIT = """
 (setq native-comp-deferred-compilation nil native-comp-jit-compilation nil)
 (setq inhibit-startup-screen t)
 """
@@ -113,7 +113,7 @@ async def running_emacs(folder: Path, configuration: str = "", *, columns: int =
     scratch = Path(tempfile.mkdtemp(prefix="emacs-"))
     home = Path(os.environ["HOME"]) / ".emacs.d"
     home.mkdir(exist_ok=True)
-    (home / "early-init.el").write_text(_EARLY_INIT, encoding="utf-8")
+    (home / "early-init.el").write_text(EARLY_INIT, encoding="utf-8")
     server = f'(require \'server) (setq server-socket-dir "{scratch}" server-name "socket") (server-start)'
     (home / "init.el").write_text(f'(load "{PLUGIN}" nil t)\n{configuration}\n{server}\n', encoding="utf-8")
     environment = {**os.environ, "TERM": "linux", "LC_ALL": "C.UTF-8"}
@@ -149,7 +149,7 @@ class EmacsPerson:
 
     async def open(self, path: Path) -> None:
         self._path = path
-        await self.emacs.evaluate(f"(progn (find-file {_string(str(path))}) t)")
+        await self.emacs.evaluate(f"(progn (find-file {lisp_string(str(path))}) t)")
 
     async def select(self, at: Range) -> None:
         text = self._path.read_bytes().decode()
@@ -158,10 +158,10 @@ class EmacsPerson:
         await self.emacs.evaluate(f"(progn (goto-char {end}) {mark} t)")
 
     async def type_over(self, text: str) -> None:
-        await self.emacs.evaluate(f"(progn (erase-buffer) (insert {_string(text)}) t)")
+        await self.emacs.evaluate(f"(progn (erase-buffer) (insert {lisp_string(text)}) t)")
 
     async def edit_review(self, review: DiffReview, text: str) -> None:
-        await self._in_review(review, f"(progn (erase-buffer) (insert {_string(text)}))")
+        await self._in_review(review, f"(progn (erase-buffer) (insert {lisp_string(text)}))")
 
     async def accept(self, review: DiffReview) -> None:
         await self._in_review(review, '(call-interactively (key-binding (kbd "C-c C-c")))')
@@ -173,11 +173,11 @@ class EmacsPerson:
         await self.emacs.quit()
 
     async def _in_review(self, review: DiffReview, code: str) -> None:
-        find = f"(seq-find (lambda (r) (equal (isthmus-review-id r) {_string(review.id)})) isthmus--reviews)"
+        find = f"(seq-find (lambda (r) (equal (isthmus-review-id r) {lisp_string(review.id)})) isthmus--reviews)"
         await self.emacs.evaluate(f"(with-current-buffer (isthmus-review-proposal {find}) {code} t)")
 
 
-def _string(text: str) -> str:
+def lisp_string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -192,7 +192,7 @@ async def emacs_person(folder: Path) -> AsyncGenerator[EmacsPerson]:
     relay.chmod(0o700)
     # Neither waits for the other side: a test that has to wait for Emacs is to end with its deadline.
     incoming = os.open(scratch / "from-emacs", os.O_RDONLY | os.O_NONBLOCK)
-    start = f"(setq isthmus-program {_string(str(relay))}) (isthmus-mode 1)"
+    start = f"(setq isthmus-program {lisp_string(str(relay))}) (isthmus-mode 1)"
     async with running_emacs(folder, start) as running:
 
         def relay_reads() -> int:

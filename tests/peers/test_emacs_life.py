@@ -1,0 +1,120 @@
+"""The plugin in a real Emacs with the real companion, and a CLI that finds it as Claude Code does."""
+
+import asyncio
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.claude_cli import Edit, claude_cli, locks
+from support.emacs import EARLY_INIT, PLUGIN, RunningEmacs, lisp_string, running_emacs
+from support.programs import emacs, require
+from support.surroundings import Surroundings
+from support.waiting import eventually, eventually_async
+
+pytestmark = pytest.mark.anyio
+
+READY = "agents can find this Emacs"
+
+
+def _configuration(*more: str) -> str:
+    return f"(setq isthmus-program {lisp_string(str(require('isthmus')))}) {' '.join(more)} (isthmus-mode 1)"
+
+
+async def _companion(running: RunningEmacs) -> int:
+    return await running.evaluate("(process-id isthmus--process)")
+
+
+async def test_an_edit_is_reviewed_written_and_read_again(workspace: Path) -> None:
+    path = workspace / "a.py"
+    path.write_text("one\ntwo\n")
+    async with running_emacs(workspace, _configuration()) as running:
+        await running.shows(READY)
+        await running.evaluate(f"(progn (find-file {lisp_string(str(path))}) t)")
+        async with claude_cli(workspace) as cli:
+            await cli.selects(filePath=str(path))
+            running.terminal.press("\x00\x05")  # C-SPC C-e
+            await cli.selects(text="one")
+            editing = asyncio.create_task(cli.edit(path, "one\nTWO\n"))
+            await running.shows("*proposed: a.py*")
+            running.terminal.press("x\x03\x03")
+            assert await editing == Edit("written", "one\nxTWO\n", is_modified=True)
+
+            async def is_read_again() -> bool:
+                return await running.evaluate('(with-current-buffer "a.py" (buffer-string))') == "one\nxTWO\n"
+
+            await eventually_async(is_read_again, what="the file is read again")
+        await running.quit()
+    eventually(lambda: not locks(), 30, what="the lock file is removed")
+
+
+async def test_a_companion_that_crashes_is_started_again_and_the_agent_comes_back(workspace: Path) -> None:
+    async with running_emacs(workspace, _configuration()) as running:
+        await running.shows(READY)
+        former = await _companion(running)
+        async with claude_cli(workspace) as cli:
+            subprocess.run(["kill", "-KILL", str(former)], check=True)
+            await running.shows("the companion was killed by signal 9; it is started again in 1 s")
+            await running.shows(READY)
+            assert await _companion(running) != former
+            await cli.lost()
+            assert await cli.reconnect()
+
+
+async def test_a_companion_that_never_starts_is_given_up_with_its_last_words(workspace: Path, tmp_path: Path) -> None:
+    program = tmp_path / "isthmus"
+    program.write_text("#!/bin/sh\necho 'the port is taken' >&2\nexit 3\n")
+    program.chmod(0o700)
+    start = f"(setq isthmus-program {lisp_string(str(program))} isthmus-restart-delays '(0.1 0.1)) (isthmus-mode 1)"
+    async with running_emacs(workspace, start) as running:
+        await running.shows("*Warnings*")
+        warning = await running.evaluate('(with-current-buffer "*Warnings*" (buffer-string))')
+        assert "ended with code 3 (the port is taken), 3 times in a row" in warning
+        assert await running.evaluate("(list isthmus--process isthmus--restart-timer)") == [None, None]
+
+
+async def test_without_the_program_it_says_what_to_install(workspace: Path) -> None:
+    async with running_emacs(workspace, '(setq isthmus-program "no-such-isthmus")') as running:
+        running.terminal.press("\x1bxisthmus-start\r")
+        await running.shows("install it (pip install isthmus), or set")
+        assert await running.evaluate("isthmus-mode") is None
+
+
+async def test_terminals_find_the_companion_until_it_is_stopped(workspace: Path) -> None:
+    async with running_emacs(workspace, _configuration()) as running:
+        await running.shows(READY)
+        (lock,) = locks()
+        running.terminal.press("\x1bxeshell\recho port=$CLAUDE_CODE_SSE_PORT\r")
+        await running.shows(f"port={lock.port}")
+        companion = await _companion(running)
+        running.terminal.press("\x1bxisthmus-stop\r")
+        eventually(lambda: not locks() and not Path(f"/proc/{companion}").exists(), 30, what="it has ended")
+        assert await running.evaluate('(with-temp-buffer (getenv "CLAUDE_CODE_SSE_PORT"))') is None
+
+
+async def test_an_emacs_that_is_killed_leaves_no_companion(workspace: Path) -> None:
+    async with running_emacs(workspace, _configuration()) as running:
+        await running.shows(READY)
+        companion = await _companion(running)
+        running.terminal.signal(signal.SIGKILL)
+        eventually(lambda: not Path(f"/proc/{companion}").exists(), 30, what="the companion has ended")
+    assert locks() == ()
+
+
+def test_it_compiles_without_a_warning_and_its_documentation_is_in_order(
+    tmp_path: Path, surroundings: Surroundings
+) -> None:
+    copy = tmp_path / "isthmus.el"
+    copy.write_bytes(PLUGIN.read_bytes())
+    early = tmp_path / "early.el"
+    early.write_text(EARLY_INIT, encoding="utf-8")
+    for code in (
+        '(progn (setq byte-compile-error-on-warn t) (unless (byte-compile-file "isthmus.el") (kill-emacs 1)))',
+        '(progn (require \'checkdoc) (checkdoc-file "isthmus.el"))',
+    ):
+        command = [emacs(), "-Q", "--batch", "-l", early, "--eval", code]
+        done = subprocess.run(
+            command, cwd=tmp_path, check=False, capture_output=True, text=True, encoding="utf-8", timeout=120
+        )
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
