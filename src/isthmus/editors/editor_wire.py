@@ -195,7 +195,7 @@ def _file(item: _OpenFile, where: str) -> OpenFile:
     has_text = selected is not None and selected.start != selected.end and item.selected_text
     return OpenFile(
         decode_path(item.uri, where),
-        float(item.focused_at) if math.isfinite(item.focused_at) else 0.0,
+        _seconds(item.focused_at),
         item.is_active,
         cursor,
         Selection(selected, item.selected_text) if selected and has_text and item.selected_text else None,
@@ -203,6 +203,14 @@ def _file(item: _OpenFile, where: str) -> OpenFile:
         item.language_id or None,
         item.line_count,
     )
+
+
+def _seconds(value: float) -> float:
+    """A time, as a number that can be calculated with: whole numbers come in any size."""
+    try:
+        return float(value) if math.isfinite(value) else 0.0
+    except OverflowError:
+        return 0.0
 
 
 def decode_mention(params: JsonObject) -> FileMentioned:
