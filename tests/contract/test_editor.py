@@ -1,9 +1,8 @@
 """What every Editor keeps, whatever is behind it. One suite, run on each implementation in PERSONS."""
 
 import asyncio
-import functools
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,12 @@ from isthmus.ide.editor import (
     EditorError,
     EditorEvent,
     EditorGoneError,
-    NotAvailableError,
     OpenFile,
     Position,
     Range,
 )
 from isthmus.ide.review import DiffReview
+from support.editor_capabilities import needs, refuses
 from support.editor_person import PERSONS, Person
 from support.remote_person import RemotePerson
 from support.waiting import eventually_async
@@ -34,49 +33,6 @@ pytestmark = pytest.mark.anyio
 async def person(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[Person]:
     async with PERSONS[request.param](workspace) as person:
         yield person
-
-
-async def _refuses(person: Person, capability: Capability) -> None:
-    """What has to be so in an editor that lacks a capability: it says so, with the reason, and does nothing."""
-    editor, path = person.editor, "/nowhere"
-    calls: dict[Capability, Callable[[], Awaitable[object]]] = {
-        Capability.DIFF: lambda: editor.open_diff(_review(Path(path), "new")),
-        Capability.OPEN: lambda: editor.open_file(path),
-        Capability.CLOSE: lambda: editor.close_file(path),
-        Capability.TEXT: lambda: editor.text(path),
-        Capability.DIRTY: lambda: editor.is_dirty(path),
-        Capability.DIAGNOSTICS: lambda: editor.diagnostics(path),
-        Capability.SAVE: lambda: editor.save(path),
-        Capability.MESSAGE: lambda: editor.show_message("text"),
-        Capability.CONFIRM: lambda: editor.confirm("title", "text"),
-        Capability.EXECUTE: lambda: editor.execute_code("1"),
-        Capability.TERMINAL: lambda: editor.set_terminal_environment({"NAME": "value"}),
-    }
-    if capability is Capability.SELECTION:
-        assert all((file.cursor, file.selection) == (None, None) for file in await editor.open_files())
-        return
-    with pytest.raises(NotAvailableError) as refused:
-        await calls[capability]()
-    assert str(refused.value) == f"not available in {editor.identity.display_name}: {editor.unavailable[capability]}"
-
-
-def needs(
-    *capabilities: Capability,
-) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], Callable[..., Coroutine[Any, Any, None]]]:
-    """On an editor that lacks one of these, the test shows that it refuses, instead of what the test shows."""
-
-    def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
-        @functools.wraps(test)
-        async def run(person: Person, **fixtures: Any) -> None:
-            missing = [capability for capability in capabilities if capability in person.editor.unavailable]
-            for capability in missing:
-                await _refuses(person, capability)
-            if not missing:
-                await test(person=person, **fixtures)
-
-        return run
-
-    return decorate
 
 
 class Listener:
@@ -148,7 +104,7 @@ async def test_it_says_who_it_is_and_where(person: Person, workspace: Path) -> N
 async def test_what_it_lacks_it_refuses_with_the_reason(person: Person) -> None:
     for capability, reason in person.editor.unavailable.items():
         assert reason
-        await _refuses(person, capability)
+        await refuses(person, capability)
 
 
 async def test_a_file_that_the_person_opens_is_active_and_told(

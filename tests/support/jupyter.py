@@ -197,13 +197,15 @@ async def shared_jupyter(folder: Path) -> AsyncGenerator[RunningJupyter]:
 async def _start(root: Path, *arguments: str, **variables: str) -> RunningJupyter:
     folder = Path(tempfile.mkdtemp(prefix="jupyter-", dir="/tmp"))
     environment = jupyter_environment(folder) | variables
+    command = [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"]
+    command += [f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
+    # For a run that is killed before it could end its server.
+    command += ["--ServerApp.shutdown_no_activity_timeout=1800", *arguments]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-        [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0", "--ServerApp.shutdown_no_activity_timeout=1800",
-         f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}", *arguments],
-        cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=log, start_new_session=True,
-    )  # fmt: skip
+            command, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
     server = RunningJupyter(process, folder, ServerAddress("", TOKEN, str(root)), environment)
     try:
         found = await eventually_async(lambda: running_servers(environment), 90, what="the server's file")
