@@ -55,8 +55,9 @@
   :prefix "isthmus-")
 
 (defcustom isthmus-program "isthmus"
-  "The program Isthmus: a name in the variable `exec-path', or an absolute one."
-  :type 'string)
+  "The program Isthmus: a name in the variable `exec-path', or an absolute one.
+Or a list of it and its first arguments, such as (\"uvx\" \"isthmus\")."
+  :type '(choice string (repeat string)))
 
 (defcustom isthmus-arguments nil
   "More arguments for the companion, such as \"--no-selection\"."
@@ -304,8 +305,9 @@ FUNCTION gets the params and the id of the request, nil for a notification.")
 (defun isthmus--start-companion ()
   "Start the companion and greet it.
 Signals `user-error' when there is no such program."
-  (unless (executable-find isthmus-program)
-    (user-error "Isthmus: no program `%s'; install it (pip install isthmus), or set `isthmus-program'" isthmus-program))
+  (unless (executable-find (car (ensure-list isthmus-program)))
+    (user-error "Isthmus: no program `%s'; install it (pip install isthmus), or set `isthmus-program'"
+                (car (ensure-list isthmus-program))))
   (isthmus--cancel-restart)
   (let ((default-directory (file-name-as-directory (car (isthmus--workspace-folders))))
         (process-environment (isthmus--environment-without-ours))
@@ -326,7 +328,7 @@ Signals `user-error' when there is no such program."
            :buffer (with-current-buffer (generate-new-buffer " *isthmus received*" t)
                      (set-buffer-multibyte nil)
                      (current-buffer))
-           :command `(,isthmus-program "companion" "--editor" "stdio" ,@isthmus-arguments)
+           :command `(,@(ensure-list isthmus-program) "companion" "--editor" "stdio" ,@isthmus-arguments)
            :stderr log :filter #'isthmus--filter :sentinel #'isthmus--sentinel))
     (process-put isthmus--process 'isthmus-log log))
   (setq isthmus--folders (isthmus--workspace-folders))
@@ -1383,9 +1385,13 @@ Fill up MISSING lines that only the other side has."
                     (recenter (/ (window-body-height) 3)))))))
 
 (defun isthmus--here ()
-  "The review in whose buffer the person is.
+  "The review in whose buffer the person is, or the only one that waits.
 Signals `user-error' when there is none."
-  (or isthmus--review (user-error "Isthmus: this is no review")))
+  (cond
+   (isthmus--review)
+   ((null isthmus--reviews) (user-error "Isthmus: no review waits"))
+   ((cdr isthmus--reviews) (user-error "Isthmus: several reviews wait; M-x isthmus-review shows them"))
+   (t (car isthmus--reviews))))
 
 (defun isthmus-review-next (&optional backward)
   "Go to the next change; BACKWARD: to the one before."
