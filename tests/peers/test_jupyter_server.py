@@ -169,6 +169,7 @@ async def _says(server: RunningJupyter, command: str) -> str:
         return found[1]
 
 
+@pytest.mark.timeout(300)
 async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(workspace: Path) -> None:
     async with running_jupyter(workspace, _EXTENSION, "--Isthmus.companion=False", THEIRS="own") as server:
         editor = await jupyter.attach(server.file)
@@ -208,6 +209,7 @@ async def test_without_the_extension_the_reason_names_it(server: RunningJupyter,
     await editor.aclose()
 
 
+@pytest.mark.timeout(300)
 async def test_the_extension_as_people_enable_it_starts_a_companion_that_ends_with_the_server(workspace: Path) -> None:
     configuration = workspace.parent / "jupyter"
     (configuration / "jupyter_server_config.d").mkdir(parents=True)

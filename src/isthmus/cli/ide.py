@@ -240,7 +240,8 @@ def diffs(person: Person, wait: float | None) -> None:
 def accept(person: Person, file: str, content: str | None, cells: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
 
-    With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata.
+    With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. They are those
+    of the agent's proposal, without what you changed in it in the editor or on the page.
     """
     if content is not None and cells is not None:
         raise click.UsageError("--cells chooses from the proposal; with --content the text is yours")

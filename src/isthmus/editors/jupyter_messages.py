@@ -113,10 +113,10 @@ class RunningExecution:
             KernelDiedError: the kernel says, or whoever watches it, that it died or is started anew.
             EditorError: the kernel refused to run the code.
         """
-        kind, content = _kind(message), _object(message.get("content"))
+        kind, content = _kind(message), as_object(message.get("content"))
         if kind == "status" and content.get("execution_state") in ("dead", "restarting", "autorestarting"):
             raise KernelDiedError("the kernel died or was restarted; its variables are lost")
-        if _object(message.get("parent_header")).get("msg_id") != self._id:
+        if as_object(message.get("parent_header")).get("msg_id") != self._id:
             return
         match kind:
             case "status":
@@ -178,9 +178,9 @@ class RunningExecution:
                 self._traceback = self._traceback or _traceback(content)
             case _:
                 for payload in _list(content.get("payload")):
-                    fields = _object(payload)
+                    fields = as_object(payload)
                     if fields.get("source") == "page":  # the pager of `name?`
-                        self._add(self._text(_plain(_object(fields.get("data")))))
+                        self._add(self._text(_plain(as_object(fields.get("data")))))
 
     def _add_stream(self, text: str) -> None:
         self._clear_if_waiting()
@@ -209,7 +209,7 @@ class RunningExecution:
             shown.take(self._display(content) or _Shown())
 
     def _display(self, content: JsonObject) -> _Shown | None:
-        data = _object(content.get("data"))
+        data = as_object(content.get("data"))
         for kind in _IMAGES:
             if kind in data and (decoded := _decoded(data[kind])) is not None:
                 images = [len(shown.image.data) for shown in self._shown if shown.image is not None]
@@ -239,10 +239,11 @@ class RunningExecution:
 
 
 def _kind(message: Mapping[str, Any]) -> str:
-    return str(message.get("msg_type") or _object(message.get("header")).get("msg_type"))
+    return str(message.get("msg_type") or as_object(message.get("header")).get("msg_type"))
 
 
-def _object(value: object) -> JsonObject:
+def as_object(value: object) -> JsonObject:
+    """What Jupyter sent as an object; empty when it is none."""
     return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
@@ -251,7 +252,7 @@ def _list(value: object) -> list[object]:
 
 
 def _display_id(content: JsonObject) -> str | None:
-    found = _object(content.get("transient")).get("display_id")
+    found = as_object(content.get("transient")).get("display_id")
     return found if isinstance(found, str) else None
 
 

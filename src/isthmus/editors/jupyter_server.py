@@ -9,10 +9,11 @@ uses it still does.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
 from isthmus.codec import JsonObject
+from isthmus.editors.jupyter_messages import as_object
 from isthmus.ide.editor import EditorError, EditorGoneError
 
 if TYPE_CHECKING:
@@ -147,13 +148,13 @@ def _message(response: "httpx2.Response") -> str:
         value: object = response.json()
     except ValueError:
         return response.reason_phrase
-    return str(_object(value).get("message", response.reason_phrase))
+    return str(as_object(value).get("message", response.reason_phrase))
 
 
 def _session(item: object) -> Session | None:
-    fields = _object(item)
-    kernel = _object(fields.get("kernel"))
-    path = fields.get("path") or _object(fields.get("notebook")).get("path")
+    fields = as_object(item)
+    kernel = as_object(fields.get("kernel"))
+    path = fields.get("path") or as_object(fields.get("notebook")).get("path")
     if not isinstance(path, str) or not path or not isinstance(kernel.get("id"), str):
         return None
     return Session(
@@ -171,7 +172,3 @@ def _seconds(value: object) -> float:
         return datetime.fromisoformat(str(value)).timestamp()
     except ValueError:
         return 0.0
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
