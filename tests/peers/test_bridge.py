@@ -66,6 +66,7 @@ async def test_what_is_answered_in_the_agents_terminal_closes_the_view_in_the_id
             assert Path(path).read_text(encoding="utf-8") == PROPOSED
 
 
+@pytest.mark.requirement("CLD-085")
 async def test_claude_code_works_in_an_editor_that_has_only_a_gemini_companion(workspace: Path) -> None:
     path = Path(make_file(workspace, "a.py", BEFORE))
     async with vscode_companion() as ide:
