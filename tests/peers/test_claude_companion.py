@@ -55,7 +55,6 @@ async def _bare(lock: Lock) -> AsyncGenerator[ClientConnection]:
 
 @pytest.mark.requirement("CLD-015", "CLD-028", "CLD-073", "CLD-075")
 @pytest.mark.parametrize("name", sorted(path.stem for path in _TRANSCRIPTS.glob("*.txt")))
-@pytest.mark.requirement("CLD-029")
 async def test_what_the_real_cli_says_is_answered_as_it_expects(name: str, workspace: Path, file: Path) -> None:
     async with running_companion(workspace) as companion, _bare(_lock(workspace)) as connection:
         await play(_TRANSCRIPTS / f"{name}.txt", connection, companion.editor, workspace)

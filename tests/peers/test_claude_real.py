@@ -73,7 +73,7 @@ async def test_an_edit_that_is_changed_in_the_editor_is_written_as_it_was_accept
         assert file.read_text(encoding="utf-8") == "one\nmine\n"
 
 
-@pytest.mark.requirement("CLD-046")
+@pytest.mark.requirement("CLD-029", "CLD-046")
 async def test_an_edit_that_is_rejected_in_the_editor_is_not_written(kind: str, file: Path) -> None:
     async with _cli_beside(file, kind) as (companion, cli):
         await cli.propose(file, "two", "three", is_rejected=True)
