@@ -439,11 +439,17 @@ Signals `user-error' when there is no such program."
 
 (defun isthmus--leave ()
   "Emacs quits: what is undecided is rejected, and the companion takes leave.
-It is not waited for: this may run while a signal ends Emacs."
+It gets two seconds, as Emacs then hangs up on it; but only when the person
+quits, as this also runs in the handler of a signal that ends Emacs."
   (dolist (review isthmus--reviews)
     (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review)))))
   (setq isthmus--reviews nil)
-  (isthmus--stop-companion))
+  (let ((process isthmus--process)
+        (deadline (+ (float-time) 2)))
+    (isthmus--stop-companion)
+    (when (memq this-command '(save-buffers-kill-terminal save-buffers-kill-emacs kill-emacs))
+      (while (and (process-live-p process) (< (float-time) deadline))
+        (accept-process-output process 0.05)))))
 
 ;;;###autoload
 (define-minor-mode isthmus-mode
@@ -1357,7 +1363,10 @@ Each is (FIRST AFTER FIRST AFTER): 1-based lines of the old and the new side."
                                    '((isthmus . t) (face . diff-refine-removed))
                                    '((isthmus . t) (face . diff-refine-added)))
           (error nil))))
-    (when (and is-first (isthmus-review-hunks review))
+    (when (and is-first (isthmus-review-hunks review)
+               (= 1 (if-let ((window (get-buffer-window new t)))
+                        (window-point window)
+                      (with-current-buffer new (point))))) ; the person has not begun
       (isthmus--go-to review (car (isthmus-review-hunks review))))))
 
 (defun isthmus--mark-lines (start end face missing)

@@ -43,9 +43,13 @@ def _review(path: Path, proposed: str = "one\nTWO\nthree\n", name: str = "r1") -
 
 
 async def _shown(person: EmacsPerson, name: str = "a.py") -> None:
+    """Wait until both sides are in windows, and the cursor is on the first change."""
+
     async def both_sides() -> bool:
         shown = await person.emacs.evaluate("(mapcar (lambda (w) (buffer-name (window-buffer w))) (window-list))")
-        return {f"*on disk: {name}*", f"*proposed: {name}*"} <= set(shown)
+        return {f"*on disk: {name}*", f"*proposed: {name}*"} <= set(shown) and await person.emacs.evaluate(
+            f'(consp (isthmus-review-hunks (buffer-local-value \'isthmus--review (get-buffer "*proposed: {name}*"))))'
+        )
 
     await eventually_async(both_sides, what="the review is shown")
 
@@ -257,13 +261,14 @@ async def test_undo_leads_back_to_the_proposal_and_no_further(
 async def test_a_review_does_not_catch_what_a_person_types(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
     path = _file(workspace, "typing.txt", b"")
     await person.open(path)
-    await person.emacs.evaluate("(setq isthmus-review-when-idle 3)")
+    await person.emacs.evaluate("(setq isthmus-review-when-idle 3600)")
     person.emacs.terminal.press("a")
     await eventually_async(lambda: _text_is(person, path, "a"), what="the key has arrived")
     await person.editor.open_diff(_review(_file(workspace)))
     await person.emacs.shows("a review of a.py waits")
     person.emacs.terminal.press("b")
     await eventually_async(lambda: _text_is(person, path, "ab"), what="the key has arrived where the first did")
+    await person.emacs.evaluate("(setq isthmus-review-when-idle 0)")
     await _shown(person)
     person.emacs.terminal.press(REJECT)
     assert await heard.decision() == DiffRejected("r1")
