@@ -1145,10 +1145,7 @@ TARGET is the buffer in which that is open, or nil."
 
 (defun isthmus--existing-folder (path)
   "The innermost folder above PATH that exists."
-  (let ((folder (file-name-directory path)))
-    (while (not (file-directory-p folder))
-      (setq folder (file-name-directory (directory-file-name folder))))
-    folder))
+  (or (locate-dominating-file path #'file-directory-p) "/"))
 
 (defun isthmus--on-open-diff (params _id)
   "Answer editor/openDiff with PARAMS."
