@@ -509,9 +509,14 @@ orphan = function()
   tell("the companion is gone", vim.log.levels.WARN)
 end
 
+local latest = 0
 for _, buffer in ipairs(api.nvim_list_bufs()) do
-  local info = fn.getbufinfo(buffer)[1]
-  focused[buffer] = info and info.lastused > 0 and info.lastused or now() - 1
+  local used = (fn.getbufinfo(buffer)[1] or { lastused = 0 }).lastused -- whole seconds; 0: never
+  focused[buffer] = used > 0 and used or now() - 1
+  -- The companion is often started in a terminal: the file before it is the one that the person looks at.
+  if file_name(buffer) and (used > latest or used == latest and buffer == fn.bufnr("#")) then
+    active, latest = buffer, used
+  end
 end
 note_focus()
 

@@ -75,6 +75,16 @@ async def test_files_that_were_open_before_the_companion_came_are_known(workspac
         await editor.aclose()
 
 
+async def test_the_file_before_the_terminal_that_the_companion_is_started_in_is_the_active_one(workspace: Path) -> None:
+    paths = [make_file(workspace, "a.py"), make_file(workspace, "b.py")]
+    async with running_neovim(workspace, *paths) as neovim:
+        await neovim.command(f"edit {paths[1]}", "2", "terminal")
+        editor = await attach(neovim.address)
+        found = await active(editor)
+        assert (found.path, found.cursor) == (paths[1], Position(1, 0))
+        await editor.aclose()
+
+
 async def test_the_cursor_is_counted_in_utf16_units(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
 ) -> None:
