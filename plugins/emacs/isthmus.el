@@ -998,12 +998,16 @@ The request ID is answered later."
       (isthmus-question-mode)
       (setq isthmus--question id)
       (push (current-buffer) isthmus--questions)
-      (isthmus--without-questions
-        (display-buffer (current-buffer)
-                        '((display-buffer-in-side-window) (side . bottom) (window-height . fit-window-to-buffer)
-                          (inhibit-same-window . t))))
+      (isthmus--when-free (apply-partially #'isthmus--show-question (current-buffer)))
       (isthmus--say "%s (M-x isthmus-answer)" (car (split-string text "\n")))))
   isthmus--later)
+
+(defun isthmus--show-question (buffer)
+  "Show BUFFER, a question, below everything else, without the focus."
+  (when (buffer-live-p buffer)
+    (isthmus--without-questions
+      (display-buffer buffer '((display-buffer-in-side-window) (side . bottom) (window-height . fit-window-to-buffer)
+                               (inhibit-same-window . t))))))
 
 (defun isthmus--question-closed ()
   "The current buffer, a question, is killed: without an answer that is a no."
