@@ -3,6 +3,12 @@ if vim.g.loaded_isthmus then
   return
 end
 vim.g.loaded_isthmus = true
+if vim.fn.has("nvim-0.8") == 0 then
+  local found = vim.version()
+  local message = "Isthmus: Neovim %d.%d.%d is too old: Isthmus needs Neovim 0.8 or newer"
+  vim.api.nvim_echo({ { message:format(found.major, found.minor, found.patch), "WarningMsg" } }, true, {})
+  return
+end
 local isthmus = require("isthmus")
 isthmus.define_commands()
 if vim.v.vim_did_enter == 1 then

@@ -374,7 +374,8 @@ def _require_version(api: Mapping[str, Any]) -> None:
     found = (int(version["major"]), int(version["minor"]), int(version["patch"]))
     if found < OLDEST_VERSION:
         shown = ".".join(str(number) for number in found)
-        raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim 0.8 or newer")
+        oldest = f"{OLDEST_VERSION[0]}.{OLDEST_VERSION[1]}"
+        raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim {oldest} or newer")
 
 
 def _existing(files: tuple[OpenFile, ...]) -> tuple[OpenFile, ...]:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.editors import neovim as neovim_editor
 from isthmus.editors.neovim import NeovimEditor, attach, default_address
 from isthmus.ide.editor import (
     DiffAccepted,
@@ -141,3 +142,14 @@ async def test_neovim_is_attached_to_over_tcp(workspace: Path) -> None:
         editor = await attach(address)
         assert await editor.open_files() == ()
         await editor.aclose()
+
+
+async def test_a_neovim_that_is_too_old_is_refused_in_one_line_with_its_version(
+    neovim: RunningNeovim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await neovim.lua("local v = vim.version() return v.major .. '.' .. v.minor .. '.' .. v.patch")
+    monkeypatch.setattr(neovim_editor, "OLDEST_VERSION", (99, 8, 0))
+    with pytest.raises(EditorError) as refused:
+        await attach(neovim.address)
+    assert str(refused.value) == f"Neovim {found} is too old: Isthmus needs Neovim 99.8 or newer"
+    assert await neovim.lua("return vim.fn.exists(':IsthmusMention')") == 0, "something was put into it all the same"

@@ -148,3 +148,13 @@ async def test_more_arguments_reach_the_companion_and_what_it_complains_of_is_sh
             return "no-such-option" in await neovim.lua("return vim.fn.execute('messages')")
 
         await eventually_async(says_so, what="the message")
+
+
+async def test_in_a_neovim_that_is_too_old_it_says_so_in_one_line_and_does_nothing(workspace: Path) -> None:
+    too_old = ("--cmd", "lua vim.fn.has = function() return 0 end")
+    arguments = ("--cmd", f"set runtimepath^={PLUGIN}", "--cmd", f"let g:isthmus = {_vim({'program': list(ISTHMUS)})}")
+    async with running_neovim(workspace, *too_old, *arguments) as neovim:
+        found = await neovim.lua("local v = vim.version() return v.major .. '.' .. v.minor .. '.' .. v.patch")
+        said = await neovim.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
+        assert said == f"Isthmus: Neovim {found} is too old: Isthmus needs Neovim 0.8 or newer"
+        assert await neovim.lua("return vim.fn.exists(':IsthmusStart')") == 0
