@@ -12,8 +12,8 @@ import pytest
 from isthmus.editors.neovim import attach
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.context import Cursor
+from isthmus.ide.gemini.peer import IdePeer, connect_companion
 from isthmus.ide.host import CompanionHost, Ready
-from isthmus.ide.peer import IdePeer, connect_companion
 from isthmus.ide.review import Accepted, Closed, Rejected
 from support.companion import RunningCompanion, running_companion
 from support.neovim import RunningNeovim, running_neovim, view_is_closed

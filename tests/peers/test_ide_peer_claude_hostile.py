@@ -13,8 +13,8 @@ from isthmus.cli.editors import EditorDirectory
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.editor import Capability
+from isthmus.ide.gemini.peer import IdePeer
 from isthmus.ide.ide_client import IdeError
-from isthmus.ide.peer import IdePeer
 from isthmus.ide.review import Accepted
 from support.claude_ide import ClaudeServer, RpcError, claude_server, diagnostic
 from support.claude_servers import SublimeServer

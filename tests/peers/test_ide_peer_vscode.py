@@ -9,8 +9,8 @@ import pytest
 
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.context import Cursor, File
+from isthmus.ide.gemini.peer import IdePeer, connect_companion
 from isthmus.ide.ide_client import IdeError
-from isthmus.ide.peer import IdePeer, connect_companion
 from isthmus.ide.review import Accepted, Closed, Rejected
 from support.vscode_companion import TOKEN, VsCodeCompanion, vscode_companion
 from support.waiting import eventually_async

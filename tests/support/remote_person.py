@@ -15,9 +15,9 @@ from isthmus.editors.remote import RemoteEditor
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.client_base import DEADLINES
 from isthmus.ide.editor import Range
+from isthmus.ide.gemini.peer import IdePeer
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.peer import IdePeer
 from isthmus.ide.review import DiffReview
 from support.waiting import eventually_async
 

@@ -33,7 +33,7 @@ LATER = frozenset(
         "isthmus.agent.restoring",
         "isthmus.ide.editor",
         "isthmus.ide.mcp_peer",
-        "isthmus.ide.peer",
+        "isthmus.ide.gemini.peer",
         "isthmus.terminal.headless",
         "mcp",
         "psutil",

@@ -19,8 +19,8 @@ from isthmus.engine.questions import QuestionOpened
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:
+    from isthmus.ide.gemini.peer import IdePeer
     from isthmus.ide.ide_client import IdeClient
-    from isthmus.ide.peer import IdePeer
 
 WhyNot: TypeAlias = Callable[[str, str], str | None]
 SettingsOf: TypeAlias = Callable[[str], Awaitable[AgentSettings | None]]
@@ -158,8 +158,8 @@ class SessionEditors:
     async def _connect(self, server: McpServerSettings) -> "IdePeer | None":
         """The companion at an endpoint; None when it is something else, or nothing."""
         from isthmus.ide.gemini.finding import RemoteEndpoint, named_companion
+        from isthmus.ide.gemini.peer import IdePeer
         from isthmus.ide.ide_client import IdeError
-        from isthmus.ide.peer import IdePeer
 
         headers = {name: str(text) for name, text in (server.headers or {}).items()}
         endpoint = RemoteEndpoint(server.url or "", headers, self._why_not)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from isthmus.ide.claude import finding as claude_finding
 from isthmus.ide.claude.finding import ClaudeIde
+from isthmus.ide.discovery_file import RejectedFile
 from isthmus.ide.gemini import finding as gemini_finding
 from isthmus.ide.gemini import qwen_lock
-from isthmus.ide.gemini.finding import Companion, Rejected
+from isthmus.ide.gemini.finding import Companion
 
 
 class Protocol(StrEnum):
@@ -61,8 +62,8 @@ def _qwen(environment: Mapping[str, str]) -> Iterator[Announcement]:
         yield _announcement(Protocol.QWEN, path, qwen_lock.read_lock(path), qwen_lock.legacy_number(path))
 
 
-def _announcement(protocol: Protocol, path: Path, read: Companion | Rejected, number: int | None) -> Announcement:
-    if isinstance(read, Rejected):
+def _announcement(protocol: Protocol, path: Path, read: Companion | RejectedFile, number: int | None) -> Announcement:
+    if isinstance(read, RejectedFile):
         return Announcement(protocol, str(path), read.reason, number=number)
     return Announcement(
         protocol,
@@ -82,7 +83,7 @@ def _claude(environment: Mapping[str, str]) -> Iterator[Announcement]:
     for path in claude_finding.lock_files(environment):
         read = claude_finding.read_ide(path)
         match read:
-            case Rejected():
+            case RejectedFile():
                 yield Announcement(Protocol.CLAUDE, str(path), read.reason)
             case ClaudeIde():
                 yield Announcement(

@@ -1,6 +1,6 @@
 """What the clients of both IDE protocols share: listeners, work in the background, and saying what is not offered.
 
-No protocol and no connection: those are in :mod:`isthmus.ide.peer` and :mod:`isthmus.ide.claude.peer`.
+No protocol and no connection: those are in the ``peer`` module of each protocol.
 """
 
 import asyncio

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.ide.claude.finding import PORT_VARIABLE, ClaudeIde, find_ides
-from isthmus.ide.discovery_file import port_number
-from isthmus.ide.gemini.finding import Companion, Rejected, find_companions, process_ancestors
+from isthmus.ide.discovery_file import RejectedFile, port_number
+from isthmus.ide.gemini.finding import Companion, find_companions
 from isthmus.ide.ide_client import IdeClient, IdeError
+from isthmus.ide.processes import process_ancestors
 
 GEMINI_PORT_VARIABLE = "GEMINI_CLI_IDE_SERVER_PORT"
 
@@ -28,7 +29,7 @@ class Candidates:
     companions: tuple[Companion, ...]
     ides: tuple[ClaudeIde, ...]
     prefers_claude: bool
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedFile, ...]
 
     def __bool__(self) -> bool:
         return bool(self.companions or self.ides)
@@ -91,6 +92,6 @@ def _client(kind: str, workspace: Path, environment: Mapping[str, str]):
         from isthmus.ide.claude.peer import ClaudePeer  # websockets only when there is such an IDE
 
         return ClaudePeer(workspace, environment)
-    from isthmus.ide.peer import IdePeer
+    from isthmus.ide.gemini.peer import IdePeer
 
     return IdePeer(workspace, environment)

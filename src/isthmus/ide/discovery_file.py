@@ -7,6 +7,7 @@ Blocking file access. What the object means is in ``gemini/finding`` and ``claud
 import json
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,14 @@ MAXIMUM_FILE_BYTES = 64 * 1024
 
 class UnusableFileError(IsthmusError):
     """A discovery file that no client can use; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedFile:
+    """A discovery file that is of no use here, and why; ``source`` is its path, or what of the environment named it."""
+
+    source: str
+    reason: str
 
 
 def read_object(path: Path) -> JsonObject:

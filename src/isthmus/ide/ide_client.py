@@ -2,7 +2,7 @@
 
 Positions, paths and files are the Editor port's (0-based, UTF-16 units, absolute), the context is spec 1's. What a
 protocol or a server lacks raises :class:`NotOfferedError`, and is not in :attr:`IdeClient.offers`. Deliberately not
-here: how an IDE is found and spoken to (:mod:`isthmus.ide.peer` for spec 1, :mod:`isthmus.ide.claude.peer` for spec 3).
+here: how an IDE is found and spoken to (``gemini/peer`` for spec 1, ``claude/peer`` for spec 3).
 """
 
 from collections.abc import Callable

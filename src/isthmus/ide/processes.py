@@ -1,6 +1,13 @@
-"""Whether the process that a file names is still there. Which process is an agent's is in :mod:`lineage`."""
+"""Which processes there are: whether the one that a file names is still there, and those above this one.
+
+Which process is an agent's is in :mod:`lineage`.
+"""
 
 import os
+from typing import Final
+
+MAXIMUM_LEVELS: Final = 32
+"""So far up the process tree is looked, as real clients do."""
 
 
 def process_is_alive(pid: int) -> bool:
@@ -14,3 +21,13 @@ def process_is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def process_ancestors() -> tuple[int, ...]:
+    """The ids of the processes above this one, nearest first."""
+    import psutil  # loaded when an IDE is looked for, not at start
+
+    try:
+        return tuple(parent.pid for parent in psutil.Process().parents()[:MAXIMUM_LEVELS])
+    except psutil.Error:
+        return ()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.gemini.finding import Found, find_companions, process_ancestors
+from isthmus.ide.gemini.finding import Found, find_companions
+from isthmus.ide.processes import process_ancestors
 from support.surroundings import Surroundings
 
 

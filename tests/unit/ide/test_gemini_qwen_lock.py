@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide.discovery_file import RejectedFile
 from isthmus.ide.editor import EditorIdentity
-from isthmus.ide.gemini.finding import Companion, Rejected
+from isthmus.ide.gemini.finding import Companion
 from isthmus.ide.gemini.qwen_lock import QwenLockFile, legacy_number, lock_files, qwen_directory, read_lock
 
 _IDENTITY = EditorIdentity("vim", "Vim", 4711)
@@ -73,4 +74,4 @@ def test_locks_and_the_files_of_older_companions_are_found(tmp_path: Path) -> No
         path.write_text("{}", encoding="utf-8")
     environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
     assert [(path, legacy_number(path)) for path in lock_files(environment)] == [(lock, None), (old, 4711)]
-    assert isinstance(read_lock(lock), Rejected)
+    assert isinstance(read_lock(lock), RejectedFile)

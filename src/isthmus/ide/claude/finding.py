@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.discovery_file import UnusableFileError, mismatch, number, port_number, read_object
-from isthmus.ide.gemini.finding import Rejected, process_ancestors
-from isthmus.ide.processes import process_is_alive
+from isthmus.ide.discovery_file import RejectedFile, UnusableFileError, mismatch, number, port_number, read_object
+from isthmus.ide.processes import process_ancestors, process_is_alive
 
 PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"
 CONFIGURATION_VARIABLE = "CLAUDE_CONFIG_DIR"
@@ -43,7 +42,7 @@ class FoundIdes:
     """The usable IDEs, best first, and the lock files that are of no use here."""
 
     ides: tuple[ClaudeIde, ...]
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedFile, ...]
 
 
 def lock_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
@@ -69,13 +68,13 @@ def find_ides(
     root = os.path.realpath(workspace)
     named = port_number(environment.get(PORT_VARIABLE))
     usable: dict[int, ClaudeIde] = {}
-    rejected: list[Rejected] = []
+    rejected: list[RejectedFile] = []
     for path in lock_files(environment):
         ide = read_ide(path)
-        if isinstance(ide, Rejected):
+        if isinstance(ide, RejectedFile):
             rejected.append(ide)
         elif ide.port != named and (problem := mismatch(root, ide.folders)):
-            rejected.append(Rejected(str(path), problem))
+            rejected.append(RejectedFile(str(path), problem))
         else:
             usable.setdefault(ide.port, ide)
     if named is not None and named not in usable:
@@ -101,14 +100,14 @@ def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
             yield folder / name
 
 
-def read_ide(path: Path) -> ClaudeIde | Rejected:
+def read_ide(path: Path) -> ClaudeIde | RejectedFile:
     """What a lock file says, or why it is of no use to any client. Blocking file access."""
     try:
         return _ide(path, read_object(path), path.stat().st_mtime)
     except UnusableFileError as error:
-        return Rejected(str(path), str(error))
+        return RejectedFile(str(path), str(error))
     except OSError as error:
-        return Rejected(str(path), f"cannot be read: {error.strerror}")
+        return RejectedFile(str(path), f"cannot be read: {error.strerror}")
 
 
 def _ide(path: Path, value: JsonObject, modified_at: float) -> ClaudeIde:

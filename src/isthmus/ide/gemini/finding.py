@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.discovery_file import UnusableFileError, mismatch, number, port_number, read_object
+from isthmus.ide.discovery_file import RejectedFile, UnusableFileError, mismatch, number, port_number, read_object
 from isthmus.ide.gemini.discovery import node_temporary_directory
-from isthmus.ide.processes import process_is_alive
+from isthmus.ide.processes import MAXIMUM_LEVELS, process_ancestors, process_is_alive
 
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
-_MAXIMUM_LEVELS = 32
 _SHELLS = frozenset({"zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"})
 """What real clients know as shells; a login shell's name begins with - and is none to them."""
 
@@ -53,29 +52,11 @@ class Companion:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """A discovery file that is of no use here, and why."""
-
-    source: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """The usable companions, best first, and the rest."""
 
     companions: tuple[Companion, ...]
-    rejected: tuple[Rejected, ...]
-
-
-def process_ancestors() -> tuple[int, ...]:
-    """The ids of the processes above this one, nearest first, 32 at most."""
-    import psutil  # loaded when a companion is looked for, not at start
-
-    try:
-        return tuple(parent.pid for parent in psutil.Process().parents()[:_MAXIMUM_LEVELS])
-    except psutil.Error:
-        return ()
+    rejected: tuple[RejectedFile, ...]
 
 
 def editor_process() -> int | None:
@@ -86,7 +67,7 @@ def editor_process() -> int | None:
     import psutil  # loaded when it is asked for, not at start
 
     try:
-        above = [psutil.Process(), *psutil.Process().parents()][:_MAXIMUM_LEVELS]
+        above = [psutil.Process(), *psutil.Process().parents()][:MAXIMUM_LEVELS]
         for position, process in enumerate(above):
             command = process.cmdline()[:1]
             if command and Path(command[0].split(" ")[0]).name in _SHELLS:
@@ -116,11 +97,11 @@ def find_companions(
     """
     root = os.path.realpath(workspace)
     usable: list[Companion] = []
-    rejected: list[Rejected] = []
+    rejected: list[RejectedFile] = []
     for path in discovery_files(environment):
         read = read_companion(path)
         if isinstance(read, Companion) and (reason := mismatch(root, read.folders)):
-            read = Rejected(read.source, reason)
+            read = RejectedFile(read.source, reason)
         if isinstance(read, Companion):
             usable.append(read)
         else:
@@ -150,7 +131,7 @@ class _Rank:
 
     def __call__(self, companion: Companion) -> tuple[bool, int, bool, int]:
         pid = companion.pid or 0
-        distance = self._distance.get(pid, len(self._distance) + _MAXIMUM_LEVELS)
+        distance = self._distance.get(pid, len(self._distance) + MAXIMUM_LEVELS)
         return companion.port != self._port, distance, not self._is_alive(pid), -pid
 
 
@@ -172,27 +153,27 @@ def old_number(path: Path) -> int | None:
     return int(matched[1]) if matched and matched[2] is None else None
 
 
-def read_companion(path: Path) -> Companion | Rejected:
+def read_companion(path: Path) -> Companion | RejectedFile:
     """What a discovery file of this protocol says, or why it is of no use to any client. Blocking file access."""
     matched = _NAME.fullmatch(path.name)
     try:
         value = read_object(path)
     except UnusableFileError as error:
-        return Rejected(str(path), str(error))
+        return RejectedFile(str(path), str(error))
     return companion_of(path, value, int(matched[1]) if matched else None)
 
 
-def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | Rejected:
+def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | RejectedFile:
     """The companion that the content of a file describes; ``pid`` is the process that it names."""
     port = port_number(value.get("port"))
     if port is None:
-        return Rejected(str(path), "expected port as a number from 1 to 65535")
+        return RejectedFile(str(path), "expected port as a number from 1 to 65535")
     folders = value.get("workspacePath")
     if not isinstance(folders, str) or not folders:
-        return Rejected(str(path), "expected workspacePath as the open folders; none is open in that IDE")
+        return RejectedFile(str(path), "expected workspacePath as the open folders; none is open in that IDE")
     token = value.get("authToken")
     if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable()):
-        return Rejected(str(path), "expected authToken as printable text")
+        return RejectedFile(str(path), "expected authToken as printable text")
     info = value.get("ideInfo")
     identity = cast("dict[str, Any]", info if isinstance(info, dict) else {})
     name, display_name = identity.get("name"), identity.get("displayName")
@@ -210,15 +191,15 @@ def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | 
     )
 
 
-def _from_environment(root: str, environment: Mapping[str, str]) -> Companion | Rejected | None:
+def _from_environment(root: str, environment: Mapping[str, str]) -> Companion | RejectedFile | None:
     port = port_number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
     if port is None:
         return None
     source = "GEMINI_CLI_IDE_SERVER_PORT"
     folders = tuple(f for f in environment.get("GEMINI_CLI_IDE_WORKSPACE_PATH", "").split(os.pathsep) if f)
     if not folders:
-        return Rejected(source, "expected GEMINI_CLI_IDE_WORKSPACE_PATH beside it, as there is no discovery file")
+        return RejectedFile(source, "expected GEMINI_CLI_IDE_WORKSPACE_PATH beside it, as there is no discovery file")
     if reason := mismatch(root, folders):
-        return Rejected(source, reason)
+        return RejectedFile(source, reason)
     token = environment.get("GEMINI_CLI_IDE_AUTH_TOKEN")
     return Companion(port, token, "ide", "IDE", number(environment.get("GEMINI_CLI_IDE_PID")), folders, source)

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from isthmus.ide.discovery_file import UnusableFileError, number, read_object
+from isthmus.ide.discovery_file import RejectedFile, UnusableFileError, number, read_object
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import node_temporary_directory
-from isthmus.ide.gemini.finding import Companion, Rejected, companion_of
+from isthmus.ide.gemini.finding import Companion, companion_of
 from isthmus.places import make_private_directory, write_private
 
 MAXIMUM_FILES = 200
@@ -94,12 +94,12 @@ def legacy_number(path: Path) -> int | None:
     return int(matched[1]) if matched else None
 
 
-def read_lock(path: Path) -> Companion | Rejected:
+def read_lock(path: Path) -> Companion | RejectedFile:
     """What a lock, or an older companion's file, says, or why it is of no use to any client. Blocking file access."""
     try:
         value = read_object(path)
     except UnusableFileError as error:
-        return Rejected(str(path), str(error))
+        return RejectedFile(str(path), str(error))
     companion = companion_of(path, value, number(value.get("ppid")))
     folders = value.get("workspacePath")
     if isinstance(companion, Companion) and isinstance(folders, str) and folders.lstrip().startswith("["):
