@@ -1,7 +1,7 @@
 """A review that we asked of somebody's IDE, while its answer is awaited: the first answer wins.
 
-No I/O. Deliberately not here: asking, and being told (the ``peer`` module of each protocol), and the reviews that others
-ask of us (:mod:`isthmus.ide.review`).
+No I/O. Deliberately not here: asking, and being told (``peer`` of each protocol), and the reviews that others ask of us
+(:mod:`isthmus.ide.review`).
 """
 
 import asyncio
