@@ -71,7 +71,8 @@ def _line(diagnostic: Diagnostic) -> str:
 
 
 def _plain(text: str, maximum: int) -> str:
-    return with_ellipsis(_FRAME.sub("new-diagnostics", " ".join(text.split())), maximum)
+    # Something else comes in the place of the mark: what stands around it must not make another one of the rest.
+    return with_ellipsis(_FRAME.sub("[new-diagnostics", " ".join(text.split())), maximum)
 
 
 def _name(path: str, workspace: Path) -> str:
