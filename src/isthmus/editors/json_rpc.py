@@ -13,9 +13,8 @@ from typing import Any, Final, TypeAlias, cast
 from isthmus.codec import JsonObject
 from isthmus.editors.rpc_error import RpcError
 from isthmus.errors import IsthmusError
-from isthmus.ide.mcp_peer import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId
-from isthmus.ide.mcp_peer import error_response as _error_response
-from isthmus.ide.mcp_peer import notification as _notification
+from isthmus.ide import json_rpc_message
+from isthmus.ide.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId, request_id_of
 from isthmus.json_text import JsonError, decode, encode
 
 SERVER_NOT_INITIALIZED: Final = -32002
@@ -191,7 +190,7 @@ class JsonRpcPeer:
 
 def notification(method: str, params: JsonObject) -> bytes:
     """The frame of a notification."""
-    return frame(_notification(method, params))
+    return frame(json_rpc_message.notification(method, params))
 
 
 def cancellation(request_id: RequestId) -> bytes:
@@ -201,12 +200,12 @@ def cancellation(request_id: RequestId) -> bytes:
 
 def result(request_id: RequestId, value: object) -> bytes:
     """The frame that answers a request."""
-    return frame({"jsonrpc": "2.0", "id": request_id, "result": value})
+    return frame(json_rpc_message.response(request_id, value))
 
 
 def error(request_id: RequestId | None, code: int, text: str) -> bytes:
     """The frame that refuses a request; ``request_id`` None: what came could not be read."""
-    return frame(_error_response(request_id, code, text))
+    return frame(json_rpc_message.error_response(request_id, code, text))
 
 
 def frame(message: JsonObject) -> bytes:
@@ -225,8 +224,7 @@ def _message(body: bytes) -> Incoming:
     if not isinstance(value, dict):
         return _malformed(INVALID_REQUEST, "expected one JSON-RPC 2.0 object; there are no batches")
     message = cast("dict[str, Any]", value)
-    number = message.get("id")
-    known = number if isinstance(number, (int, str)) and not isinstance(number, bool) else None
+    number, known = message.get("id"), request_id_of(message)
     method, params = message.get("method"), message.get("params")
     if message.get("jsonrpc") != "2.0":
         return _malformed(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', known)

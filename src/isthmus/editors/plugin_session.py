@@ -24,7 +24,7 @@ from isthmus.ide.editor import (
     EditorEvent,
     WorkspaceChanged,
 )
-from isthmus.ide.mcp_peer import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from isthmus.ide.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from isthmus.ide.review import DiffReview
 
 MAXIMUM_LOGGED: Final = 100

@@ -5,22 +5,25 @@ what servers of any protocol version send, batches too, and reads everything wit
 JSON-RPC is an event of its own, never an exception. The server side is :mod:`mcp_peer`.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from isthmus import __version__
 from isthmus.codec import JsonObject
-from isthmus.ide.mcp_peer import (
-    LATEST_PROTOCOL_VERSION,
+from isthmus.ide.json_rpc_message import (
     METHOD_NOT_FOUND,
-    PROTOCOL_VERSIONS,
     Message,
     RequestId,
+    decode,
     error_response,
     notification,
+    request,
+    request_id_of,
+    response,
 )
+from isthmus.ide.mcp_peer import LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS
+from isthmus.json_text import JsonError
 
 CLIENT_NAME = "isthmus"
 
@@ -119,7 +122,7 @@ class McpClient:
     def request(self, method: str, params: JsonObject) -> Message:
         """A request with an id of its own."""
         number, self._next_id = self._next_id, self._next_id + 1
-        return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        return request(number, method, params)
 
     def call_tool(self, name: str, arguments: JsonObject) -> Message:
         """A ``tools/call``."""
@@ -129,12 +132,10 @@ class McpClient:
 def receive(data: str | bytes) -> tuple[Incoming, ...]:
     """What came in one body or one event; several for a batch."""
     try:
-        value = json.loads(data)
-    except RecursionError:
-        return (Unreadable("the JSON is nested too deeply"),)
-    except ValueError as error:
+        value = decode(data)
+    except JsonError as error:
         return (Unreadable(f"expected a JSON-RPC message: {error}"),)
-    messages = cast("list[object]", value) if isinstance(value, list) else [cast(object, value)]
+    messages = cast("list[object]", value) if isinstance(value, list) else [value]
     return tuple(_incoming(message) for message in messages)
 
 
@@ -142,9 +143,9 @@ def _incoming(value: object) -> Incoming:
     if not isinstance(value, dict):
         return Unreadable(f"expected a JSON-RPC object, received {type(value).__name__}")
     message = cast("dict[str, Any]", value)
-    method, number = message.get("method"), message.get("id")
+    method, number = message.get("method"), request_id_of(message)
     if isinstance(method, str):
-        if isinstance(number, (int, str)):
+        if number is not None:
             return Asked(_reply(method, number))
         return Told(method, message.get("params"))
     if not isinstance(number, int):
@@ -164,7 +165,7 @@ def _incoming(value: object) -> Incoming:
 
 def _reply(method: str, number: RequestId) -> Message:
     if method == "ping":
-        return {"jsonrpc": "2.0", "id": number, "result": {}}
+        return response(number, {})
     return error_response(number, METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
 
 

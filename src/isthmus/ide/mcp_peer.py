@@ -7,28 +7,31 @@ meaning of any tool. Any transport can drive it: one message at a time goes into
 outcome comes back through :meth:`McpPeer.finish`.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from isthmus.codec import JsonObject
+from isthmus.ide.json_rpc_message import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    SERVER_ERROR,
+    Message,
+    RequestId,
+    decode,
+    error_response,
+    request_id_of,
+    response,
+)
+from isthmus.json_text import JsonError
 
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_PROTOCOL_VERSION = PROTOCOL_VERSIONS[-1]
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-SERVER_ERROR = -32000
-"""JSON-RPC leaves the meaning to the server: here, that it cannot take more work now."""
-
 MAXIMUM_CALLS = 256
 """That run at once for one client."""
-
-RequestId: TypeAlias = int | str
-Message: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +151,8 @@ class McpPeer:
         Whatever comes, this returns; nothing that came changes the state by half.
         """
         try:
-            text = data if isinstance(data, str) else data.decode("utf-8", "surrogatepass")
-            value = _DECODER.decode(text)
-        except RecursionError:
-            return _malformed(PARSE_ERROR, "the JSON is nested too deeply")
-        except (ValueError, UnicodeDecodeError) as error:
+            value = decode(data)
+        except JsonError as error:
             return _malformed(PARSE_ERROR, f"expected one JSON-RPC 2.0 message as UTF-8 JSON: {error}")
         if isinstance(value, list):
             return _malformed(
@@ -170,21 +170,20 @@ class McpPeer:
         encoded: dict[str, Any] = {"content": list(result.content)}
         if result.is_error:
             encoded["isError"] = True
-        return _response(request_id, encoded)
+        return response(request_id, encoded)
 
     def _dispatch(self, message: Mapping[str, Any]) -> Received:
-        request_id = message.get("id")
-        valid_id = isinstance(request_id, (int, str)) and not isinstance(request_id, bool)
-        answer_id = request_id if valid_id else None
+        request_id = request_id_of(message)
         if message.get("jsonrpc") != "2.0":
-            return _malformed(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', answer_id)
+            return _malformed(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', request_id)
         method = message.get("method")
-        if method is None and valid_id and ("result" in message or "error" in message):
+        if method is None and request_id is not None and ("result" in message or "error" in message):
             return Ignored()
         if not isinstance(method, str):
-            return _malformed(INVALID_REQUEST, f"expected method as a string, received {_kind(method)}", answer_id)
-        if "id" in message and not valid_id:
-            return _malformed(INVALID_REQUEST, f"expected id as a string or whole number, received {_kind(request_id)}")
+            return _malformed(INVALID_REQUEST, f"expected method as a string, received {_kind(method)}", request_id)
+        if "id" in message and request_id is None:
+            problem = f"expected id as a string or whole number, received {_kind(message['id'])}"
+            return _malformed(INVALID_REQUEST, problem)
         params = message.get("params")
         if params is not None and not isinstance(params, dict):
             problem = f"{method}: expected params as an object, received {_kind(params)}"
@@ -192,7 +191,7 @@ class McpPeer:
         arguments = cast("JsonObject", params or {})
         if request_id is None:
             return self._notified(method, arguments)
-        return self._requested(cast(RequestId, request_id), method, arguments)
+        return self._requested(request_id, method, arguments)
 
     def _notified(self, method: str, params: JsonObject) -> Received:
         if method == "notifications/cancelled":
@@ -207,15 +206,15 @@ class McpPeer:
         try:
             match method:
                 case "initialize":
-                    return Reply(_response(request_id, self._initialize(params)))
+                    return Reply(response(request_id, self._initialize(params)))
                 case "ping":
-                    return Reply(_response(request_id, {}))
+                    return Reply(response(request_id, {}))
                 case "tools/list":
-                    return Reply(_response(request_id, self._list_tools(params)))
+                    return Reply(response(request_id, self._list_tools(params)))
                 case "tools/call":
                     return self._call_tool(request_id, params)
                 case "prompts/list" | "resources/list" | "resources/templates/list":
-                    return Reply(_response(request_id, {_LISTS[method]: []}))
+                    return Reply(response(request_id, {_LISTS[method]: []}))
                 case _:
                     raise _Refused(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
         except _Refused as refused:
@@ -273,36 +272,8 @@ class McpPeer:
             raise _Refused(INVALID_REQUEST, f"{method}: send initialize first")
 
 
-def notification(method: str, params: JsonObject) -> Message:
-    """A notification to the client."""
-    return {"jsonrpc": "2.0", "method": method, "params": params}
-
-
-def error_response(request_id: RequestId | None, code: int, text: str) -> Message:
-    """An error response; ``request_id`` None when what came could not be read."""
-    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}
-
-
-def encode(message: JsonObject) -> bytes:
-    """One message as JSON without line breaks; ASCII only, so that unpaired surrogates pass too."""
-    return _ENCODER.encode(message).encode()
-
-
-def _response(request_id: RequestId, result: JsonObject) -> Message:
-    return {"jsonrpc": "2.0", "id": request_id, "result": result}
-
-
 def _malformed(code: int, text: str, request_id: RequestId | None = None) -> Reply:
     return Reply(error_response(request_id, code, text), malformed=True)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-# Made once: what is made for each message costs as much as a small message itself.
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 def _kind(value: object) -> str:

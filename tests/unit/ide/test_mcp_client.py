@@ -15,6 +15,7 @@ from isthmus.ide.gemini.client_wire import (
     closed_content,
     meaning,
 )
+from isthmus.ide.json_rpc_message import encode
 from isthmus.ide.mcp_client import (
     Answered,
     Asked,
@@ -27,7 +28,7 @@ from isthmus.ide.mcp_client import (
     tool_names,
     tool_outcome,
 )
-from isthmus.ide.mcp_peer import McpPeer, Reply, encode
+from isthmus.ide.mcp_peer import McpPeer, Reply
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),

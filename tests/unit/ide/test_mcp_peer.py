@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isthmus.ide.json_rpc_message import encode
 from isthmus.ide.mcp_peer import (
     MAXIMUM_CALLS,
     PROTOCOL_VERSIONS,
@@ -20,7 +21,6 @@ from isthmus.ide.mcp_peer import (
     Reply,
     Tool,
     ToolResult,
-    encode,
 )
 
 _TOOL = Tool("openDiff", "Opens a diff.", {"type": "object"})

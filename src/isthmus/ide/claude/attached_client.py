@@ -12,7 +12,7 @@ from typing import assert_never
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from isthmus.ide import mcp_peer
+from isthmus.ide import json_rpc_message, mcp_peer
 from isthmus.ide.claude.bounded_connection import BoundedConnection
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.tools import call_tool
@@ -50,7 +50,7 @@ class AttachedClient:
         self._reader: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._calls: dict[mcp_peer.RequestId, asyncio.Task[None]] = {}
+        self._calls: dict[json_rpc_message.RequestId, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Serve it until one side closes; then its views are closed."""
@@ -107,7 +107,7 @@ class AttachedClient:
             case mcp_peer.Reply(message):
                 if not self._is_attached and self.session.peer.client is not None:
                     self._attach()
-                await self._send(mcp_peer.encode(message))
+                await self._send(json_rpc_message.encode(message))
             case mcp_peer.CallTool():
                 return await self._call(received)
             case mcp_peer.CancelCall(request_id):
@@ -146,7 +146,7 @@ class AttachedClient:
             del self._calls[call.request_id]
             message = self.session.peer.finish(call.request_id, result)
         if message is not None:
-            await self._send(mcp_peer.encode(message))
+            await self._send(json_rpc_message.encode(message))
         read_on.cancel()
         return self._reader is task
 

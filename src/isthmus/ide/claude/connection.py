@@ -21,8 +21,8 @@ from isthmus.codec import JsonObject
 from isthmus.ide import mcp_client
 from isthmus.ide.claude.gate import AUTHORIZATION
 from isthmus.ide.ide_client import IdeError
+from isthmus.ide.json_rpc_message import METHOD_NOT_FOUND, Message, encode, notification
 from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
-from isthmus.ide.mcp_peer import METHOD_NOT_FOUND, Message, encode, notification
 
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 PING_SECONDS = 30.0

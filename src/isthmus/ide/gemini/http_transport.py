@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from isthmus.ide import mcp_peer
+from isthmus.ide import json_rpc_message, mcp_peer
 from isthmus.ide.companion import Companion
 from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
 from isthmus.ide.gemini.session import Session, SessionTable
@@ -43,7 +43,7 @@ class McpEndpoint:
         self._sessions = sessions
         self._gate = gate
         self._sessions_changed = sessions_changed
-        self._calls: dict[tuple[str, mcp_peer.RequestId], asyncio.Task[mcp_peer.ToolResult]] = {}
+        self._calls: dict[tuple[str, json_rpc_message.RequestId], asyncio.Task[mcp_peer.ToolResult]] = {}
         self._closing = False
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class McpEndpoint:
             return
         head = self._gate.check(scope["method"], scope["path"], scope["headers"])
         if isinstance(head, Refusal):
-            response = _json(head.status, mcp_peer.encode(head.body), dict(head.headers))
+            response = _json(head.status, json_rpc_message.encode(head.body), dict(head.headers))
         else:
             response = await self._answer(head, Request(scope, receive))
         await response(scope, receive, send)
@@ -107,9 +107,9 @@ class McpEndpoint:
         candidate = Session("", "", 0)
         match candidate.peer.receive(body):
             case mcp_peer.Reply(message, malformed=True):
-                return _json(400, mcp_peer.encode(message))
-            case mcp_peer.Reply(message) if message.get("error", {}).get("code") == mcp_peer.INVALID_PARAMS:
-                return _json(200, mcp_peer.encode(message))
+                return _json(400, json_rpc_message.encode(message))
+            case mcp_peer.Reply(message) if message.get("error", {}).get("code") == json_rpc_message.INVALID_PARAMS:
+                return _json(200, json_rpc_message.encode(message))
             case _ if candidate.peer.client is None or head.session_id is not None:
                 return _no_session(head)
             case _:
@@ -131,7 +131,7 @@ class McpEndpoint:
         received = session.peer.receive(body)
         match received:
             case mcp_peer.Reply(message, malformed):
-                return _json(400 if malformed else 200, mcp_peer.encode(message))
+                return _json(400 if malformed else 200, json_rpc_message.encode(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
                 key = (session.id, request_id)
@@ -147,7 +147,7 @@ class McpEndpoint:
                 finally:
                     self._calls.pop(key, None)
                 message = session.peer.finish(request_id, result)
-                return Response(status_code=202) if message is None else _json(200, mcp_peer.encode(message))
+                return Response(status_code=202) if message is None else _json(200, json_rpc_message.encode(message))
             case mcp_peer.CancelCall(request_id):
                 if (running := self._calls.get((session.id, request_id))) is not None:
                     running.cancel()
@@ -210,7 +210,7 @@ def _no_session(head: Head) -> Response:
 
 
 def _error(status: int, text: str) -> Response:
-    return _json(status, mcp_peer.encode(mcp_peer.error_response(None, -32000, text)))
+    return _json(status, json_rpc_message.encode(json_rpc_message.error_response(None, -32000, text)))
 
 
 def _json(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:

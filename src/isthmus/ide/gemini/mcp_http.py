@@ -18,8 +18,8 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import mcp_client
 from isthmus.ide.checked_transport import CheckedTransport
 from isthmus.ide.gemini.finding import RemoteEndpoint
+from isthmus.ide.json_rpc_message import METHOD_NOT_FOUND, Message, encode
 from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
-from isthmus.ide.mcp_peer import METHOD_NOT_FOUND, Message, encode
 
 MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 SILENT_STREAM_SECONDS = 300.0

@@ -11,7 +11,8 @@ from typing import assert_never
 
 from isthmus.codec import JsonObject
 from isthmus.ide import context
-from isthmus.ide.mcp_peer import ClientInfo, Message, Tool, ToolResult, notification
+from isthmus.ide.json_rpc_message import Message, notification
+from isthmus.ide.mcp_peer import ClientInfo, Tool, ToolResult
 from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected
 from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 
