@@ -520,6 +520,8 @@ The companion is started, and stops with Emacs."
   (unless (string-match "\\`file://[^/]*\\(/.*\\)\\'" (or uri ""))
     (isthmus--fail "%S is no file: URI" uri))
   (let ((path (decode-coding-string (url-unhex-string (match-string 1 uri) t) (isthmus--file-coding))))
+    (when (file-remote-p path) ; agents choose paths, and looking at such a one starts ssh or sudo
+      (isthmus--fail "%s: to Emacs this is no file of this machine" path))
     (if (memq system-type '(windows-nt ms-dos))
         (string-remove-prefix "/" path)
       path)))
@@ -775,6 +777,8 @@ This runs after every command, so it does nothing else."
       (progn
         (unless (isthmus--is-regular path)
           (isthmus--fail "%s: no such file" path))
+        (when (eq (find-file-name-handler path 'insert-file-contents) 'epa-file-handler)
+          (isthmus--fail "%s is encrypted; only the person opens it" path))
         (isthmus--without-questions
           (with-current-buffer (find-file-noselect path t)
             (setq isthmus--focused-at (float-time))
@@ -1115,10 +1119,9 @@ Bytes that are not UTF-8 stay bytes."
       (isthmus--fail "%s is too large to be shown" path)))
     (with-temp-buffer
       (set-buffer-multibyte nil)
-      (let ((coding-system-for-read 'no-conversion))
-        (condition-case problem
-            (insert-file-contents path)
-          (file-error (isthmus--fail "%s cannot be shown: %s" path (error-message-string problem)))))
+      (condition-case problem
+          (insert-file-contents-literally path) ; also of an encrypted or compressed file what is on disk
+        (file-error (isthmus--fail "%s cannot be shown: %s" path (error-message-string problem))))
       (decode-coding-string (buffer-string) 'utf-8-unix t))))
 
 (defun isthmus--fill (buffer text path target)

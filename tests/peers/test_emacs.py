@@ -21,7 +21,8 @@ from isthmus.ide.editor import (
     Severity,
     WorkspaceChanged,
 )
-from support.emacs import EmacsPerson, emacs_person
+from support.editing import review
+from support.emacs import EmacsPerson, emacs_person, lisp_string
 from support.neovim import Heard
 from support.waiting import eventually_async
 
@@ -65,6 +66,37 @@ async def test_only_local_files_are_open_files(person: EmacsPerson, workspace: P
     await person.emacs.evaluate('(progn (dired default-directory) (get-buffer-create " hidden") (eshell) t)')
     await person.emacs.evaluate('(with-current-buffer "*scratch*" (setq buffer-file-name "/ssh:nowhere:/a") t)')
     assert [file.path for file in await person.editor.open_files()] == [str(workspace / "a.py")]
+
+
+async def test_a_path_that_another_machine_or_a_program_would_serve_is_refused_before_emacs_asks_them(
+    person: EmacsPerson, workspace: Path
+) -> None:
+    called = workspace / "called"
+    for name in ("ssh", "sudo"):
+        program = workspace / name
+        program.write_text(f"#!/bin/sh\necho called >>{called}\nexit 1\n", encoding="utf-8")
+        program.chmod(0o700)
+    folder = lisp_string(str(workspace))
+    await person.emacs.evaluate(
+        f'(progn (push {folder} exec-path) (setenv "PATH" (concat {folder} ":" (getenv "PATH"))) t)'
+    )
+    for path in ("/ssh:nowhere:/etc/passwd", "/sudo::/etc/shadow", "/ssh:user@nowhere|sudo:nowhere:/x"):
+        with pytest.raises(EditorError, match="no file of this machine"):
+            await person.editor.open_diff(review(path, "new\n"))
+        with pytest.raises(EditorError, match="no file of this machine"):
+            await person.editor.diagnostics(path)
+        with pytest.raises(EditorError, match="no file of this machine"):
+            await person.editor.text(path)
+    assert not called.exists()
+
+
+async def test_what_is_encrypted_is_not_decrypted_for_an_agent(person: EmacsPerson, workspace: Path) -> None:
+    with pytest.raises(EditorError, match="is encrypted; only the person opens it"):
+        await person.editor.open_file(str(_file(workspace, "secret.gpg")))
+    assert await person.editor.open_files() == ()
+    await person.editor.open_diff(review(str(workspace / "secret.gpg"), "new\n"))
+    left = "(with-current-buffer (isthmus-review-current (car isthmus--reviews)) (buffer-string))"
+    assert await person.emacs.evaluate(left) == LINES
 
 
 async def test_a_file_is_active_while_the_focus_is_in_something_that_is_no_file(
