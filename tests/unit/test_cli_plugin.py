@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from isthmus.cli.companion import command as companion
 from isthmus.cli.plugin import PLUGINS, command
 
 
@@ -19,3 +20,20 @@ def test_all_of_them_are_listed_with_what_to_do() -> None:
     for name, plugin in PLUGINS.items():
         assert f"{name} " in printed
         assert plugin.place in printed
+
+
+def test_what_sublime_text_gets_is_a_whole_package() -> None:
+    package = Path(CliRunner().invoke(command, ["sublime"]).output.strip())
+    assert {".python-version", "Default.sublime-commands", "Isthmus.py"} <= {file.name for file in package.iterdir()}
+
+
+@pytest.mark.parametrize("editor", ["emacs", "sublime"])
+def test_a_companion_for_an_editor_that_starts_its_own_names_the_plugin(editor: str) -> None:
+    answer = CliRunner().invoke(companion, ["--editor", editor])
+    assert answer.exit_code == 2
+    assert f"isthmus plugin {editor}" in answer.output
+
+
+def test_neovim_is_known_by_its_name(tmp_path: Path) -> None:
+    answer = CliRunner().invoke(companion, ["--editor", "neovim", "--address", str(tmp_path / "nobody")])
+    assert "no Neovim to attach to" in str(answer.exception)

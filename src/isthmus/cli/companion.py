@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 START_SECONDS = 15.0
 PROTOCOLS = ("gemini", "claude")
 """What agents speak: Gemini CLI and its relatives, Claude Code."""
+STARTED_BY_PLUGIN = ("emacs", "sublime")
+
+
+class EditorName(click.Choice[str]):
+    """An editor by its name; one whose plugin starts the companion is answered with how to get that plugin."""
+
+    name = "editor"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as the rest of the command knows it."""
+        if value == "neovim":
+            return "nvim"
+        if value in STARTED_BY_PLUGIN:
+            self.fail(f"{value} has a plugin that starts the companion by itself: `isthmus plugin {value}`", param, ctx)
+        return super().convert(value, param, ctx)
+
 
 _EDITOR_HELP = "The editor to serve. Default: by --address; nvim in a Neovim terminal ($NVIM), else headless."
 _STDIO_HELP = " stdio: an editor whose plugin started this and speaks over standard input and output."
@@ -39,7 +55,7 @@ _ADDRESS_HELP = (
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option("--editor", type=click.Choice(["nvim", "jupyter", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
+@click.option("--editor", type=EditorName(["nvim", "jupyter", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option(
     "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one has focus."
@@ -91,7 +107,8 @@ def command(
     """Be the IDE of agent CLIs: they see your open files and show their edits to you for review.
 
     Runs until it is stopped or the editor quits. Agent CLIs that are started in the workspace find it by themselves
-    (in Gemini CLI: /ide enable). You act from another terminal with `isthmus ide ...`, or in Neovim directly.
+    (in Gemini CLI: /ide enable). You act from another terminal with `isthmus ide ...`, or in Neovim directly. Emacs and
+    Sublime Text start it themselves, by the plugin that `isthmus plugin` names.
 
     \b
     isthmus companion --editor headless --open src/main.py:12
@@ -156,7 +173,7 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None, open
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--editor", type=click.Choice(["nvim", "jupyter", "headless"]), help=_EDITOR_HELP)
+@click.option("--editor", type=EditorName(["nvim", "jupyter", "headless"]), help=_EDITOR_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
 @click.argument("arguments", metavar="-- CMD [ARGUMENTS]...", nargs=-1, required=True, type=click.UNPROCESSED)

@@ -149,7 +149,7 @@ def select(person: Person, place: str) -> None:
     """
     path, line, character, end_line, end_character = person.parse(place)
     if line is None:
-        raise click.UsageError(f"expected a place behind the file, as in {place}:3-5")
+        raise click.UsageError(f"expected lines behind an existing file, as in src/main.py:3-5; received {place}")
     if end_line is None and character is not None:
         end_line, end_character = line, character
     elif end_character is None:

@@ -24,7 +24,9 @@ PLUGINS = {
         "jupyter/isthmus.json",
         "copy {path} into ~/.jupyter/jupyter_server_config.d (Isthmus has to be in Jupyter's environment)",
     ),
-    "sublime": Plugin("sublime/Isthmus.py", "copy {path} into Sublime Text's folder Packages/User"),
+    "sublime": Plugin(
+        "sublime", "copy the folder {path} to Packages/Isthmus (Preferences > Browse Packages shows Packages)"
+    ),
 }
 
 

@@ -113,7 +113,10 @@ def _at_url(address: str, folders: Sequence[str], environment: Mapping[str, str]
     if known is not None:
         return ServerAddress(url, token or known.token, known.root, known.pid)
     if not folders:
-        raise EditorError(f"which folder does {url} serve? It does not say; name it with --workspace")
+        raise EditorError(
+            f"which folder does {url} serve? No server that runs on this machine has announced itself there; name the "
+            "folder with --workspace"
+        )
     return ServerAddress(url, token, os.path.realpath(folders[0]))
 
 

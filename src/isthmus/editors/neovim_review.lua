@@ -9,6 +9,7 @@ local uv = vim.uv or vim.loop
 local group, notify, tell, find_buffer = session.group, session.notify, session.tell, session.find_buffer
 
 local reviews = {} -- id -> review, while undecided
+local terminals = {} -- window -> true, where the person typed into a terminal when a review was shown
 local leaving = false
 
 local function on(events, callback, pattern)
@@ -88,7 +89,11 @@ local function go_back(review) -- to the next review that waits, else to where t
   end
   if api.nvim_win_is_valid(review.came_from) then
     api.nvim_set_current_win(review.came_from)
+    if terminals[review.came_from] and vim.bo.buftype == "terminal" then
+      vim.cmd("startinsert")
+    end
   end
+  terminals = {}
 end
 
 local function close_view(review, attempts)
@@ -307,6 +312,7 @@ function session.open_diff(id, options)
   vim.bo[review.proposed].modified = true
   local mode = api.nvim_get_mode().mode
   local typing = not (mode == "n" or mode == "nt" or mode == "t")
+  terminals[review.came_from] = mode == "t" or nil
   local ok, problem = pcall(show, review)
   if not ok then
     close_view(review)

@@ -91,6 +91,27 @@ async def test_the_person_stays_where_they_were_after_a_review(
     assert await neovim.lua("return { vim.fn.winnr('$'), vim.fn.line('.'), vim.fn.bufname() }") == [2, 2, path]
 
 
+@pytest.mark.parametrize("command", [":w<CR>", ":q<CR>"])
+async def test_who_typed_in_a_terminal_goes_on_typing_there_after_the_review(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, command: str
+) -> None:
+    await neovim.command(f"edit {make_file(workspace, 'a.py')}", "terminal cat")
+    await neovim.type("i")
+    await editor.open_diff(review(f"{workspace}/a.py", "proposed\n"))
+    await editor.open_diff(review(f"{workspace}/b.py", "proposed\n", 2))
+    assert await neovim.mode() == "n"
+    await neovim.type(command)
+    await eventually_async(lambda: heard.decisions, what="a decision")
+    assert await neovim.mode() == "n"
+    await neovim.type(command)
+    await view_is_closed(neovim)
+    await eventually_async(lambda: _has_mode(neovim, "t"), what="the mode in which the terminal gets the keys")
+
+
+async def _has_mode(neovim: RunningNeovim, mode: str) -> bool:
+    return await neovim.mode() == mode
+
+
 async def test_only_the_reviewed_text_on_the_whole_screen_is_no_decision(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
