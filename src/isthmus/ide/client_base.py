@@ -1,12 +1,13 @@
-"""What the clients of both IDE protocols share: listeners, work in the background, and saying what is not offered.
+"""What the clients of both IDE protocols share: listeners, background work, and saying what is not offered.
 
 No protocol and no connection: those are in the ``peer`` module of each protocol.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeVar
 
 from isthmus.ide.editor import Diagnostic, Execution, FileMentioned, Range
@@ -42,7 +43,13 @@ DEADLINES: Final = Deadlines()
 class ClientBase:
     """Listeners and background work of a client; its methods say that nothing is offered."""
 
-    def __init__(self) -> None:
+    def __init__(self, workspace: Path, environment: Mapping[str, str], deadlines: Deadlines) -> None:
+        self._workspace = workspace
+        self._environment = environment
+        self._deadlines = deadlines
+        self._connected = asyncio.Event()
+        self._follower: asyncio.Task[None] | None = None
+        """Connects again, for ever; None before the first connection."""
         self._listeners: list[Callable[[], None]] = []
         self._mention_listeners: list[Callable[[FileMentioned], None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -50,6 +57,11 @@ class ClientBase:
         """Whether we have left it for good."""
         self.problem: str | None = None
         """The last thing that went wrong, in words; None while nothing has."""
+
+    @property
+    def connected(self) -> bool:
+        """See :attr:`IdeClient.connected`."""
+        return self._connected.is_set()
 
     @property
     def ide_name(self) -> str:
@@ -98,6 +110,11 @@ class ClientBase:
     def _mentioned(self, mentioned: FileMentioned) -> None:
         for listener in tuple(self._mention_listeners):
             listener(mentioned)
+
+    async def _stop_following(self) -> None:
+        if self._follower is not None:
+            self._follower.cancel()
+            await asyncio.wait([self._follower])
 
     def _in_background(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -35,22 +35,12 @@ class Link(ClientBase):
     protocol = "Claude Code IDE"
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], find: FindIdes, deadlines: Deadlines) -> None:
-        super().__init__()
-        self._workspace = workspace
-        self._environment = environment
+        super().__init__(workspace, environment, deadlines)
         self._find = find
-        self._deadlines = deadlines
         self._ide: ClaudeIde | None = None
         self._connection: Connection | None = None
         self._trying: Connection | None = None
         """The same, and the one before it is open: it tells things at once."""
-        self._connected = asyncio.Event()
-        self._follower: asyncio.Task[None] | None = None
-
-    @property
-    def connected(self) -> bool:
-        """See :attr:`IdeClient.connected`."""
-        return self._connected.is_set()
 
     @property
     def ide_name(self) -> str:
@@ -100,11 +90,6 @@ class Link(ClientBase):
 
     async def refresh(self, seconds: float) -> None:
         """Ask the IDE for what it does not tell by itself, for so long at most."""
-
-    async def _stop_following(self) -> None:
-        if self._follower is not None:
-            self._follower.cancel()
-            await asyncio.wait([self._follower])
 
     async def _disconnect(self) -> None:
         self._connected.clear()

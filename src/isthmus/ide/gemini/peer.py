@@ -64,28 +64,18 @@ class IdePeer(ClientBase):
         find: Callable[[Path, Mapping[str, str]], Found] = find_companions,
         deadlines: Deadlines = DEADLINES,
     ) -> None:
-        super().__init__()
-        self._workspace = workspace
-        self._environment = environment
+        super().__init__(workspace, environment, deadlines)
         self._find = find
-        self._deadlines = deadlines
         self._companion: Companion | None = None
         self._connection: McpConnection | None = None
         self._tools: frozenset[str] = frozenset()
         self._context: IdeContext | None = None
         self._reviews: dict[str, AskedReview] = {}
         self._closing: dict[str, asyncio.Task[None]] = {}
-        self._follower: asyncio.Task[None] | None = None
-        self._connected = asyncio.Event()
         self._has_context = asyncio.Event()
         self._session_ended = asyncio.Event()
         self._restarted = False
         self._lost_since: float | None = None
-
-    @property
-    def connected(self) -> bool:
-        """Whether the IDE can be asked right now."""
-        return self._connected.is_set()
 
     @property
     def ide_name(self) -> str:
@@ -196,9 +186,7 @@ class IdePeer(ClientBase):
     async def aclose(self) -> None:
         """Close the views that are open and disconnect; reviews that wait fail with :class:`IdeError`."""
         self.is_closed = True
-        if self._follower is not None:
-            self._follower.cancel()
-            await asyncio.wait([self._follower])
+        await self._stop_following()
         if self.connected:
             closing = [asyncio.create_task(self._close_view(path)) for path in self._reviews]
             if closing:
