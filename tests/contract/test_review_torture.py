@@ -1,6 +1,8 @@
 """Reviews under bad conditions, through a companion, on every editor: one answer, the right bytes, nothing lost.
 
-Run on each editor in PERSONS. The agents here are clients without a wire; what they would write is what they are told.
+All of it is run on Neovim and headless; on the other editors in PERSONS every way to answer, every end that nobody
+wanted, and the contents that editors get wrong. The agents here are clients without a wire; what they would write is
+what they are told.
 """
 
 import asyncio
@@ -71,6 +73,11 @@ async def _companion(person: Person, kept_folder: Path) -> AsyncGenerator[Scene]
         await scene.end()
 
 
+EVERYTHING = ("headless", "neovim")
+"""The editors on which all of it is run."""
+everything = pytest.mark.parametrize("person", EVERYTHING, indirect=True)
+
+
 @pytest.fixture(params=sorted(PERSONS))
 async def person(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[Person]:
     async with PERSONS[request.param](workspace) as person:
@@ -107,6 +114,7 @@ async def test_accepted_with_the_persons_edits(scene: Scene, workspace: Path) ->
     assert scene.kept == []
 
 
+@everything
 async def test_an_empty_text_accepted_is_empty(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "")
     await scene.person.accept(review)
@@ -223,7 +231,14 @@ _CONTENTS = {
 }
 
 
-@pytest.mark.parametrize("kind", sorted(_CONTENTS))
+_DIFFICULT = ("bom", "mixed newlines", "final newline is taken away", "latin-1", "5 MB")
+"""Those that an editor gets wrong that thinks in lines, in UTF-8, or in small files."""
+_ACCEPTED = [
+    (name, kind) for name in sorted(PERSONS) for kind in sorted(_CONTENTS if name in EVERYTHING else _DIFFICULT)
+]
+
+
+@pytest.mark.parametrize(("person", "kind"), _ACCEPTED, indirect=["person"])
 async def test_what_is_accepted_unchanged_is_the_proposal_and_the_file_is_not_touched(
     scene: Scene, workspace: Path, kind: str
 ) -> None:
@@ -237,7 +252,14 @@ async def test_what_is_accepted_unchanged_is_the_proposal_and_the_file_is_not_to
     assert path.stat().st_mtime_ns == stamp
 
 
-@pytest.mark.parametrize("kind", sorted(_CONTENTS))
+_TAKEN_BACK = [
+    (name, kind)
+    for name in sorted(PERSONS)
+    for kind in sorted(_CONTENTS.keys() - {"5 MB"} if name in EVERYTHING else {"mixed newlines"})
+]
+
+
+@pytest.mark.parametrize(("person", "kind"), _TAKEN_BACK, indirect=["person"])
 async def test_what_a_client_takes_back_unchanged_is_the_proposal(scene: Scene, workspace: Path, kind: str) -> None:
     before, proposed = _CONTENTS[kind]
     path = _file(workspace, before)
@@ -264,6 +286,7 @@ async def test_a_binary_file_is_reviewed_or_refused_and_stays_as_it_is(scene: Sc
     assert path.read_bytes() == content
 
 
+@everything
 async def test_a_read_only_file_is_reviewed_and_keeps_its_mode(scene: Scene, workspace: Path) -> None:
     path = _file(workspace)
     path.chmod(0o444)
@@ -274,6 +297,7 @@ async def test_a_read_only_file_is_reviewed_and_keeps_its_mode(scene: Scene, wor
     assert path.read_bytes() == b"one\ntwo\nthree\n"
 
 
+@everything
 async def test_a_file_that_is_deleted_meanwhile_stays_deleted(scene: Scene, workspace: Path) -> None:
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
@@ -283,6 +307,7 @@ async def test_a_file_that_is_deleted_meanwhile_stays_deleted(scene: Scene, work
     assert not path.exists()
 
 
+@everything
 async def test_a_file_whose_folder_is_deleted_meanwhile_can_be_rejected(scene: Scene, workspace: Path) -> None:
     (workspace / "deep").mkdir()
     path = _file(workspace / "deep")
@@ -314,6 +339,7 @@ async def test_a_name_that_is_no_unicode_is_reviewed_or_refused_and_the_next_rev
     assert await scene.accepted(scene.two) == "new\n"
 
 
+@everything
 @pytest.mark.parametrize("what", ["folder", "pipe", "missing folder of a file"])
 async def test_what_is_no_file_is_refused_and_a_file_to_be_made_is_not_made(
     scene: Scene, workspace: Path, what: str

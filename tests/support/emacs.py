@@ -56,7 +56,11 @@ class RunningEmacs:
         """
         reader, writer = await asyncio.open_unix_connection(str(self.socket), limit=64 * 1024 * 1024)
         try:
-            expression = f"(with-current-buffer (window-buffer (selected-window)) (json-encode {code}))"
+            # After an error that Emacs's own server tells, it sits for five seconds.
+            expression = (
+                "(condition-case problem (with-current-buffer (window-buffer (selected-window))"
+                f" (json-encode (list {code}))) (error (json-encode (error-message-string problem))))"
+            )
             writer.write(f"-eval {_quoted(expression)} \n".encode())
             answer = (await asyncio.wait_for(reader.read(), 60)).decode()
         finally:
@@ -72,7 +76,11 @@ class RunningEmacs:
                 printed += _unquoted(argument)
         if not printed:
             raise ConnectionResetError(f"Emacs has quit, or does not answer: {answer!r}")
-        return json.loads(re.sub(r"\\(.)", r"\1", printed.strip()[1:-1], flags=re.DOTALL))
+        match json.loads(re.sub(r"\\(.)", r"\1", printed.strip()[1:-1], flags=re.DOTALL)):
+            case [value]:
+                return value
+            case problem:
+                raise RuntimeError(problem)
 
     async def shows(self, text: str) -> None:
         """Wait until this text is on the screen."""
