@@ -155,7 +155,7 @@ async def test_closing_the_stream_closes_the_connection_before_it_returns(provid
         assert await anext(stream) == TextDelta("Hello")
         assert not it.wire.requests[0].disconnected.is_set()
         await stream.aclose()
-        await eventually_async(it.wire.requests[0].disconnected.is_set, 3, what="the server sees the disconnect")
+        await eventually_async(it.wire.requests[0].disconnected.is_set, what="the server sees the disconnect")
 
 
 @each_provider
@@ -173,7 +173,7 @@ async def test_cancelling_the_reader_closes_the_connection_at_once(provider: Pro
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
-        await eventually_async(it.wire.requests[0].disconnected.is_set, 3, what="the server sees the disconnect")
+        await eventually_async(it.wire.requests[0].disconnected.is_set, what="the server sees the disconnect")
 
 
 @each_provider
@@ -218,7 +218,7 @@ async def test_cancelling_before_the_answer_begins_closes_the_connection_too(pro
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
-        await eventually_async(server.requests[0].disconnected.is_set, 3, what="the server sees the disconnect")
+        await eventually_async(server.requests[0].disconnected.is_set, what="the server sees the disconnect")
         await model.aclose()
 
 

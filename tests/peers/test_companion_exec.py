@@ -71,7 +71,7 @@ def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surro
         (path,) = (surroundings.temporary / "gemini" / "ide").iterdir()
         pid = int(path.name.split("-")[3])
         agent.send_signal(signal.SIGTERM)
-        assert agent.wait(10) == -signal.SIGTERM
+        assert agent.wait(30) == -signal.SIGTERM
         process_ends(pid)
         assert not path.exists()
 

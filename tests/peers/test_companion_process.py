@@ -102,7 +102,7 @@ def test_the_server_listens_before_the_discovery_file_appears(workspace: Path, s
         assert status_at(json.loads(path.read_text(encoding="utf-8"))["port"]) == 401
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
@@ -354,7 +354,7 @@ def test_a_companion_whose_ready_line_nobody_reads_runs_and_ends_well(
         folder = surroundings.temporary / "gemini" / "ide"
         eventually(lambda: folder.is_dir() and list(folder.iterdir()), what="the discovery file")
         companion.send_signal(signal.SIGTERM)
-        assert companion.wait(10) == 0
+        assert companion.wait(30) == 0
 
 
 def test_an_address_alone_means_neovim(workspace: Path) -> None:

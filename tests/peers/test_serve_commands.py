@@ -55,7 +55,7 @@ class Served:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(30)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def serving(folder: Path, workspace: Path, wire: GeminiWire) -> "Generator[Serve
         yield Served(process, line.removeprefix(READY).strip(), (folder / "token").read_text(encoding="utf-8").strip())
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(30)
         assert process.stdout is not None
         process.stdout.close()
 

@@ -49,7 +49,7 @@ def serving(
         yield process, line.removeprefix("A2A server ready at ")
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(30)
         assert process.stdout is not None
         process.stdout.close()
 
@@ -82,7 +82,7 @@ async def test_an_edit_that_waits_survives_kill_9_and_is_answered_by_a_client_th
         with serving(tmp_path, *options, environment=gemini(wire)) as (process, url):
             task = await waiting_edit(url, tmp_path, workspace)
             process.send_signal(signal.SIGKILL)
-            process.wait(10)
+            process.wait(30)
         assert target.read_text(encoding="utf-8") == "one\ntwo\n"
         with serving(tmp_path, *options, environment=gemini(wire)) as (_, url):
             agent = await client_of(url, tmp_path)
@@ -115,7 +115,7 @@ async def test_a_running_command_is_reported_after_kill_9_and_not_run_again(tmp_
                     break
             await eventually_async(trace.exists)
             process.send_signal(signal.SIGKILL)
-            process.wait(10)
+            process.wait(30)
             await agent.aclose()
         with serving(tmp_path, *options, environment=gemini(wire)) as (_, url):
             agent = await client_of(url, tmp_path)
@@ -153,7 +153,7 @@ async def test_after_sigterm_the_server_is_gone_with_status_0_and_its_questions_
         with serving(tmp_path, *options, environment=gemini(wire)) as (process, url):
             task = await waiting_edit(url, tmp_path, workspace)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0
+            assert process.wait(30) == 0
         with serving(tmp_path, *options, environment=gemini(wire)) as (_, url):
             agent = await client_of(url, tmp_path)
             assert (await agent.get(task.task_id)).state is TaskState.INPUT_REQUIRED

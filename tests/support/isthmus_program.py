@@ -38,7 +38,7 @@ def would_choose(cli: str, folder: Path) -> int | None:
     return next((choice["port"] for choice in found["choices"] if choice["cli"] == cli and choice["connects"]), None)
 
 
-def read_line(process: "subprocess.Popen[str]", seconds: float = 20) -> str:
+def read_line(process: "subprocess.Popen[str]", seconds: float = 30) -> str:
     """The next line that a program prints; empty when it ended. A failure when nothing comes in time."""
     assert process.stdout is not None
     line = b""
@@ -59,7 +59,7 @@ class CompanionProgram:
         line = read_line(process)
         if not line:
             assert process.stderr is not None
-            raise AssertionError(f"the companion ended with {process.wait(10)}: {process.stderr.read()}")
+            raise AssertionError(f"the companion ended with {process.wait(30)}: {process.stderr.read()}")
         self.ready: dict[str, Any] = json.loads(line)
 
     @property
@@ -80,7 +80,7 @@ class CompanionProgram:
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and wait; its exit status."""
         self.process.send_signal(number)
-        return self.process.wait(10)
+        return self.process.wait(30)
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def companion_program(
             if process.poll() is None:
                 process.terminate()
                 try:
-                    process.wait(10)
+                    process.wait(30)
                 except subprocess.TimeoutExpired:
                     process.kill()
 

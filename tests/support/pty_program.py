@@ -90,7 +90,7 @@ class PtyProgram:
         assert text in screen, screen
         return screen
 
-    def wait_for(self, pattern: str, seconds: float = 10) -> "PtyProgram":
+    def wait_for(self, pattern: str, seconds: float = 30) -> "PtyProgram":
         """Wait until the screen matches the regular expression (. does not match newlines)."""
 
         def condition() -> bool:
@@ -101,7 +101,7 @@ class PtyProgram:
         eventually(condition, seconds, what=f"{pattern!r} on the screen")
         return self
 
-    def wait_until_gone(self, pattern: str, seconds: float = 10) -> "PtyProgram":
+    def wait_until_gone(self, pattern: str, seconds: float = 30) -> "PtyProgram":
         """Wait until the screen does not match any more."""
         eventually(lambda: not re.search(pattern, self.screen), seconds, what=f"{pattern!r} gone from the screen")
         return self
@@ -125,7 +125,7 @@ class PtyProgram:
         self.process.send_signal(number)
         return self
 
-    def wait_for_exit(self, seconds: float = 10) -> int:
+    def wait_for_exit(self, seconds: float = 30) -> int:
         """The exit code, or minus the signal that ended it; all that it wrote has been read then."""
         status = self.process.wait(seconds)
         self._reader.join(END_SECONDS)
