@@ -117,7 +117,8 @@ end
 
 local function decide(accepting)
   if not sessions(function(each) return each.decide_here(accepting) end) then
-    tell("go to the proposed edit that you mean", vim.log.levels.WARN)
+    local waits = sessions(function(each) return each.has_reviews() end)
+    tell(waits and "go to the proposed edit that you mean" or "no proposed edit waits for you", vim.log.levels.WARN)
   end
 end
 

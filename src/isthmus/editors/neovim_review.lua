@@ -364,6 +364,10 @@ function session.decide_here(accepting) -- by command: the review of the current
   return found ~= nil
 end
 
+function session.has_reviews()
+  return next(reviews) ~= nil
+end
+
 on("QuitPre", function()
   for _, review in pairs(reviews) do
     let_go(review)

@@ -126,6 +126,11 @@ async def test_with_two_reviews_the_command_decides_none_from_elsewhere(
     assert heard.decisions == []
 
 
+async def test_without_a_review_the_command_says_that_none_waits(neovim: RunningNeovim, editor: NeovimEditor) -> None:
+    await neovim.command("IsthmusDiffReject")
+    assert "no proposed edit waits" in await neovim.lua("return vim.fn.execute('messages')")
+
+
 async def test_a_mention_reaches_every_companion_that_is_attached(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
