@@ -1,6 +1,6 @@
-"""A complete plugin for Isthmus: the files named on the command line are open, and you review diffs on this terminal.
+"""A complete plugin for Isthmus (docs/editor-port.md). In a project: python minimal_editor.py src/*.py
 
-Run it in a project: python minimal_editor.py src/*.py. The wire is in docs/editor-port.md. Standard library only.
+The files named on the command line are open, and you review diffs on this terminal.
 """
 
 import difflib
@@ -14,12 +14,12 @@ from urllib.parse import unquote, urlsplit
 
 FOLDERS = [{"uri": Path.cwd().as_uri(), "name": Path.cwd().name}]
 FILES = [Path(name).resolve() for name in sys.argv[1:]]
-reviews: set[str] = set()
-companion = subprocess.Popen(
-    [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-)
+INFO = {"name": "minimal", "displayName": "Minimal Editor"}
+COMMAND = [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"]
+companion = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 to_companion, from_companion = cast("tuple[BinaryIO, BinaryIO]", (companion.stdin, companion.stdout))
 one_at_a_time = threading.Lock()
+reviews: dict[str, dict[str, Any]] = {}
 
 
 def send(**message: Any) -> None:
@@ -43,41 +43,34 @@ def review(params: dict[str, Any]) -> None:
     diff = difflib.unified_diff(old.splitlines(), params["proposed"].splitlines(), "now", "proposed", lineterm="")
     print(f"{params['title'] or 'An agent'} proposes for {path}:", *diff, "Accept? [y/n]", sep="\n", flush=True)
     answer = "Accept" if sys.stdin.readline().strip() == "y" else "Reject"
-    reviews.discard(params["id"])
+    reviews.pop(params["id"], None)
     send(method=f"editor/did{answer}Diff", params={"id": params["id"]})
 
 
-def answer(method: str, params: dict[str, Any]) -> Any:
-    """The result of what the companion asks."""
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     match method:
         case "workspace/workspaceFolders":
-            return FOLDERS
+            return {"result": FOLDERS}
         case "editor/openFiles":
-            return [{"uri": file.as_uri(), "isActive": file == FILES[-1]} for file in FILES]
+            return {"result": [{"uri": file.as_uri(), "isActive": file == FILES[-1]} for file in FILES]}
         case "editor/openDiff":
-            reviews.add(params["id"])
+            reviews[params["id"]] = {}  # what closeDiff answers: the text is as proposed
             threading.Thread(target=review, args=[params], daemon=True).start()
-            return None
-        case "editor/closeDiff":  # answered elsewhere: {} says that the text is as proposed, None that there is no view
-            was_open = params["id"] in reviews
-            reviews.discard(params["id"])
-            return {} if was_open else None
+            return {"result": None}
+        case "editor/closeDiff":  # it was answered elsewhere; None: there is no such view any more
+            return {"result": reviews.pop(params["id"], None)}
         case _:
-            raise NotImplementedError(f"a terminal has no {method}")
+            return {"error": {"code": -32601, "message": f"a terminal has no {method}"}}
 
 
-info = {"name": "minimal", "displayName": "Minimal Editor"}
 send(
-    id=1, method="initialize", params={"editorInfo": info, "capabilities": {"diff": True}, "workspaceFolders": FOLDERS}
+    id=1, method="initialize", params={"editorInfo": INFO, "capabilities": {"diff": True}, "workspaceFolders": FOLDERS}
 )
 while message := read():
     method = message.get("method")
-    if message.get("id") == 1 and not method:
+    if method is None:  # the answer to initialize
         send(method="initialized")
     elif method == "companion/ready":
         print("Agents in this folder can find you now.", flush=True)
-    elif method and "id" in message:
-        try:
-            send(id=message["id"], result=answer(method, message.get("params") or {}))
-        except NotImplementedError as error:
-            send(id=message["id"], error={"code": -32601, "message": str(error)})
+    elif "id" in message:
+        send(id=message["id"], **answer(method, message.get("params") or {}))
