@@ -93,6 +93,23 @@ async def test_terminals_find_the_companion_until_it_is_stopped(workspace: Path)
         assert await running.evaluate('(with-temp-buffer (getenv "CLAUDE_CODE_SSE_PORT"))') is None
 
 
+async def test_a_terminal_in_term_mode_leads_the_agents_of_all_protocols_here(workspace: Path) -> None:
+    async with running_emacs(workspace, f'{_configuration()} (setq explicit-shell-file-name "/bin/sh")') as running:
+        await running.shows(READY)
+        (lock,) = locks()
+        running.terminal.press("\x1bxterm\r\r")
+        await running.shows("*terminal*")
+        for name, value in {
+            "CLAUDE_CODE_SSE_PORT": str(lock.port),
+            "ENABLE_IDE_INTEGRATION": "true",
+            "GEMINI_CLI_IDE_WORKSPACE_PATH": str(workspace),
+            "QWEN_CODE_IDE_WORKSPACE_PATH": str(workspace),
+            "NO_PROXY": "127.0.0.1",
+        }.items():
+            running.terminal.press(f"echo {name}: ${name}\r")
+            await running.shows(f"{name}: {value}")
+
+
 async def test_an_emacs_that_is_killed_leaves_no_companion(workspace: Path) -> None:
     async with running_emacs(workspace, _configuration()) as running:
         await running.shows(READY)
