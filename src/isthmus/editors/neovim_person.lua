@@ -6,9 +6,11 @@
 
 local session = ...
 local api, fn = vim.api, vim.fn
+local uv = vim.uv or vim.loop
 local notify, tell = session.notify, session.tell
 
 local MAX_QUESTION_LINES = 1000
+local READING_MS = 700 -- a key that comes sooner was pressed for something else, or for a question before this one
 local COMMANDS = {
   IsthmusMention = "Show this file, or these lines, to the agent",
   IsthmusDiffAccept = "Accept the proposed edit in this window, or the only one that waits",
@@ -60,7 +62,11 @@ function session.answer_oldest(yes)
 end
 
 function session.ask(id, title, text)
-  local lines = vim.list_slice(vim.split(text, "\n", { plain = true }), 1, MAX_QUESTION_LINES)
+  local all = vim.split(text, "\n", { plain = true })
+  local lines = vim.list_slice(all, 1, MAX_QUESTION_LINES)
+  if #all > #lines then
+    lines[#lines + 1] = ("... %d more lines are not shown here; `isthmus ide questions` shows all"):format(#all - #lines)
+  end
   local hint = "y yes   n no   (or :IsthmusAllow, :IsthmusRefuse)"
   local width = math.max(fn.strdisplaywidth(title), fn.strdisplaywidth(hint))
   for _, line in ipairs(lines) do
@@ -76,8 +82,14 @@ function session.ask(id, title, text)
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].bufhidden = "wipe"
   api.nvim_buf_set_name(buffer, "isthmus://question/" .. id)
+  local asked_at = uv.hrtime()
   for _, key in ipairs({ "y", "Y" }) do
-    vim.keymap.set("n", key, function() answer(id, true) end, { buffer = buffer, nowait = true })
+    vim.keymap.set("n", key, function()
+      if uv.hrtime() - asked_at < READING_MS * 1e6 then
+        return tell("read the question first; then y once more")
+      end
+      answer(id, true)
+    end, { buffer = buffer, nowait = true })
   end
   for _, key in ipairs({ "n", "N", "q", "<Esc>" }) do
     vim.keymap.set("n", key, function() answer(id, false) end, { buffer = buffer, nowait = true })
