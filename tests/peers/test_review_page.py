@@ -194,6 +194,25 @@ async def test_nothing_in_a_page_can_run_or_load_and_no_text_is_markup(
         assert page.headers["cache-control"] == "no-store"
 
 
+async def test_what_is_hidden_in_a_proposal_is_seen_and_stays_in_the_text_to_accept(
+    desk: Desk, visitor: Visitor, workspace: Path
+) -> None:
+    proposed = 'access = "user\u202e \u2066# only for admins\u2069 \u2066"\r\nlast\u200f\r\n'
+    review = desk.open(workspace / "a\u202eyp.py", proposed)
+    asking = asyncio.create_task(desk.board.ask("May I?", "print(1) # \u202e)(mr"))
+    await eventually_async(lambda: desk.board.questions, what="the question")
+    overview = (await visitor.overview()).text
+    assert "a\\u202eyp.py" in overview
+    assert "print(1) # \\u202e)(mr" in overview
+    page = await visitor.review(review)
+    assert "user\\u202e \\u2066# only for admins\\u2069" in page.text
+    assert "last\\u200f</td>" in page.text
+    await visitor.submit(page.forms[0], "accept")
+    assert desk.told == [DiffAccepted(review.id, proposed)]
+    desk.board.clear()
+    assert await asking is False
+
+
 async def test_a_link_works_once_and_a_visit_only_in_the_browser_that_opened_it(desk: Desk, workspace: Path) -> None:
     link = desk.server.link()
     async with visiting(link) as visitor:

@@ -12,6 +12,7 @@ from isthmus.editors.review_board import Question, View
 from isthmus.notebook_changes import Change, ChangeKind, NotebookChanges
 from isthmus.notebook_view import heading, remarks
 from isthmus.text import line_opcodes, split_lines
+from isthmus.visible_text import visible
 
 MAXIMUM_EDITABLE_CHARACTERS: Final = 1024 * 1024
 """A longer proposal can be accepted or rejected, but not edited in a browser."""
@@ -48,7 +49,7 @@ def document(title: str, body: str, nonce: str, *, refresh: str = "") -> str:
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">{again}'
         '<meta name="viewport" content="width=device-width"><meta name="referrer" content="same-origin">'
-        f'<title>{escape(title)}</title><style nonce="{nonce}">{_STYLE}</style><body>{body}</body></html>'
+        f'<title>{_shown(title)}</title><style nonce="{nonce}">{_STYLE}</style><body>{body}</body></html>'
     )
 
 
@@ -58,21 +59,21 @@ def overview(views: Sequence[View], questions: Sequence[Question], messages: Seq
     for question in questions:
         parts.append(
             f'<form method="post" action="{form.base}/question/{question.id}"><fieldset>{_hidden(form)}'
-            f"<h2>{escape(question.title)}</h2><pre>{escape(question.text)}</pre>"
+            f"<h2>{_shown(question.title)}</h2><pre>{_shown(question.text)}</pre>"
             '<button name="action" value="yes">Yes</button><button name="action" value="no">No</button>'
             "</fieldset></form>"
         )
     if views:
         items = [
-            f'<li><a href="{form.base}/review/{view.review.id}">{escape(view.review.file_path)}</a> '
-            f"<small>{escape(view.review.title)}</small></li>"
+            f'<li><a href="{form.base}/review/{view.review.id}">{_shown(view.review.file_path)}</a> '
+            f"<small>{_shown(view.review.title)}</small></li>"
             for view in views
         ]
         parts.append(f"<h2>Proposed edits</h2><ul>{''.join(items)}</ul>")
     if not views and not questions:
         parts.append("<p>Nothing waits for an answer. This page looks again every few seconds.</p>")
     if messages:
-        parts.append("<h2>Messages</h2>" + "".join(f"<p>{escape(text)}</p>" for text in reversed(messages)))
+        parts.append("<h2>Messages</h2>" + "".join(f"<p>{_shown(text)}</p>" for text in reversed(messages)))
     return "".join(parts)
 
 
@@ -86,14 +87,19 @@ def review(
     said = f'<p class="notice">{escape(notice)}</p>' if notice else ""
     new = " <small>(new file)</small>" if old is None else ""
     return (
-        f'<p><a href="{form.base}/">All that waits</a></p><h1>{escape(view.review.file_path)}{new}</h1>'
-        f"<p>proposed by {escape(view.review.title or 'an agent')}</p>{said}{hint}"
+        f'<p><a href="{form.base}/">All that waits</a></p><h1>{_shown(view.review.file_path)}{new}</h1>'
+        f"<p>proposed by {_shown(view.review.title or 'an agent')}</p>{said}{hint}"
         f'<form method="post" action="{form.base}/review/{view.review.id}">{_hidden(form)}'
         f'<input type="hidden" name="state" value="{state}">{body}'
         f'<p><button name="action" value="accept">Accept{"" if whole else " what is ticked"}</button>'
         '<button name="action" value="reject">Reject</button>'
         '<button name="action" value="keep">Keep my edits, answer later</button></p></form>'
     )
+
+
+def _shown(text: str) -> str:
+    """Text to be read; what is hidden in it is seen. In what is edited, it has to stay as it is."""
+    return escape(visible(text))
 
 
 def _hidden(form: Form) -> str:
@@ -109,7 +115,7 @@ def _whole(view: View, old: str | None) -> str:
 
 def _cells(changes: NotebookChanges) -> Iterator[str]:
     for change in changes.all:
-        title = escape(heading(changes, change))
+        title = _shown(heading(changes, change))
         old, new = changes.cells(change)
         said = "".join(f"<p><small>{escape(remark)}</small></p>" for remark in remarks(old, new))
         table = (
@@ -177,7 +183,9 @@ def _row(
 
 
 def _side(line: str, number: int, kind: str) -> str:
-    return f'<td class="n">{number}</td><td class="{kind}">{escape(line.rstrip(chr(10)))}</td>'
+    return (
+        f'<td class="n">{number}</td><td class="{kind}">{_shown(line.removesuffix(chr(10)).removesuffix(chr(13)))}</td>'
+    )
 
 
 def _gap(text: str) -> str:

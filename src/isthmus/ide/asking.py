@@ -13,6 +13,7 @@ from contextlib import suppress
 from isthmus.ide.editor import Capability, Editor, EditorError
 from isthmus.ide.questions import Question, QuestionTable
 from isthmus.text import without_control_characters
+from isthmus.visible_text import visible
 
 
 class Asking:
@@ -41,7 +42,7 @@ class Asking:
         """
         if self._is_stopped:
             return False
-        one_line = " ".join(without_control_characters(title).split())  # clients' names may say anything
+        one_line = visible(" ".join(without_control_characters(title).split()))  # clients' names may say anything
         question = self._table.ask(client, one_line, text, self._clock())
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
         in_editor = asyncio.create_task(self._ask_in_editor(question))
@@ -83,7 +84,8 @@ class Asking:
         """An editor that cannot ask leaves the answer to the terminals, and says where it is given."""
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
-                yes = await self._editor.confirm(question.title, question.text)
+                # What the person reads has to be what they allow: editors obey marks that reorder text.
+                yes = await self._editor.confirm(question.title, visible(question.text))
                 self._settle(self._table.answer(question.id, yes))
                 return
         except EditorError:

@@ -136,3 +136,15 @@ async def test_a_title_is_one_line_whatever_a_client_calls_itself(editor: Asking
     assert (question.title, question.text) == ("Evil agent wants this", "a\nb")
     asking.answer(question.id, False)
     await asyncio.wait_for(answer, 30)
+
+
+async def test_the_dialog_shows_what_is_hidden_in_the_text_and_reorders_nothing(editor: AskingEditor) -> None:
+    asking = Asking(editor)
+    code = "run()  # \u202e)(esrever \x1b[8m\r\nnext\t\U000e0041"
+    answer = asyncio.create_task(asking.ask("x", "\u202eAn agent", code))
+    question = await _asked(asking)
+    await eventually_async(lambda: editor.shown, what="the dialog")
+    assert editor.shown == [("\\u202eAn agent", "run()  # \\u202e)(esrever \u241b[8m\nnext\t\\U000e0041")]
+    assert question.text == code
+    asking.answer(question.id, False)
+    await asyncio.wait_for(answer, 30)
