@@ -26,6 +26,7 @@ from isthmus.ide.json_rpc_message import (
     response,
 )
 from isthmus.json_text import JsonError
+from isthmus.visible_text import visible_line
 
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_PROTOCOL_VERSION = PROTOCOL_VERSIONS[-1]
@@ -230,7 +231,9 @@ class McpPeer:
         info = params.get("clientInfo")
         known = cast("JsonObject", info if isinstance(info, dict) else {})
         agreed = requested if requested in PROTOCOL_VERSIONS else LATEST_PROTOCOL_VERSION
-        self.client = ClientInfo(str(known.get("name", ""))[:200], str(known.get("version", ""))[:200], agreed)
+        # They stand in titles and questions: nothing in them is to move what else stands there.
+        name, version = (visible_line(str(known.get(field, ""))[:200]) for field in ("name", "version"))
+        self.client = ClientInfo(name, version, agreed)
         return {
             "protocolVersion": agreed,
             "capabilities": self.capabilities,

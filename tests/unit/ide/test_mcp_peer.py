@@ -44,6 +44,13 @@ def _error(received: Received) -> int:
     return received.message["error"]["code"]
 
 
+def test_the_name_of_a_client_is_one_line_that_changes_nothing_around_it() -> None:
+    peer = _peer(initialized=False)
+    info = {"name": "a\nb\u202e\x1b[2J", "version": "\t1"}
+    _receive(peer, id=0, method="initialize", params={"protocolVersion": "2025-06-18", "clientInfo": info})
+    assert peer.client == ClientInfo("a\u240ab\\u202e\u241b[2J", "\u24091", "2025-06-18")
+
+
 @pytest.mark.parametrize("version", PROTOCOL_VERSIONS)
 def test_initialize_agrees_on_a_known_version_and_remembers_the_client(version: str) -> None:
     peer = _peer(initialized=False)
