@@ -1,6 +1,7 @@
 """``isthmus bridge``: real agents in an editor whose extension was made for others, and what is refused."""
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,16 @@ async def test_the_bridge_ends_and_cleans_up_when_it_is_stopped(workspace: Path)
             assert not bridge.discovery_file.exists()
         assert len(locks()) == 1
         await eventually_async(lambda: not ide.clients, what="the IDE's connection is closed")
+
+
+async def test_a_bridge_that_was_killed_starts_again_and_is_the_same_to_its_agents(workspace: Path) -> None:
+    async with claude_server(NeovimServer, workspace):
+        async with bridge_program(workspace) as bridge:
+            before = bridge.discovered
+            await asyncio.to_thread(bridge.end, signal.SIGKILL)
+        assert bridge.discovery_file.exists()
+        async with bridge_program(workspace) as again:
+            assert again.discovered == before
 
 
 GEMINI, CLAUDE = Announced("gemini", "VS Code", 1), Announced("claude", "Neovim", 2)

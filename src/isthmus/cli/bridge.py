@@ -67,9 +67,9 @@ def command(
 
 async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *, as_json: bool) -> None:
     from isthmus.editors.remote import RemoteEditor
-    from isthmus.ide.connecting import connect_ide, find_candidates
+    from isthmus.ide.connecting import connect_ide
 
-    candidates = await asyncio.to_thread(find_candidates, workspace, os.environ)
+    candidates = await asyncio.to_thread(_living_candidates, workspace)
     chosen = choose(_announced(candidates), kind)
     only = replace(candidates, companions=()) if chosen.kind == "claude" else replace(candidates, ides=())
     client = await connect_ide(workspace, os.environ, only)
@@ -79,6 +79,20 @@ async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *
         await serve_editor(editor, f"{client.ide_name}, bridged", replace(options, protocols=lacking), as_json=as_json)
     finally:
         await editor.aclose()
+
+
+def _living_candidates(workspace: Path) -> "Candidates":
+    """The IDEs that can be reached. A bridge that was killed leaves a file that names its living IDE, and no server."""
+    from isthmus.ide.connecting import find_candidates
+    from isthmus.ide.loopback import open_ports
+
+    candidates = find_candidates(workspace, os.environ)
+    is_open = open_ports(found.port for found in (*candidates.companions, *candidates.ides))
+    return replace(
+        candidates,
+        companions=tuple(found for found in candidates.companions if found.remote or found.port in is_open),
+        ides=tuple(found for found in candidates.ides if found.port in is_open),
+    )
 
 
 def choose(announced: "tuple[Announced, ...]", kind: str | None) -> Announced:

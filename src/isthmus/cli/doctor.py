@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,6 @@ import click
 
 if TYPE_CHECKING:
     from isthmus.ide.doctor import Examination, Finding
-
-PROBE_SECONDS = 0.5
-"""How long a port of this machine may take to accept."""
-PROBES_AT_ONCE = 32
 
 
 @click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,6 +51,7 @@ def examine_here(folder: str = ".") -> "Examination":
     from isthmus.ide.connecting import find_candidates
     from isthmus.ide.gemini.discovery import is_in_container
     from isthmus.ide.gemini.finding import editor_process
+    from isthmus.ide.loopback import open_ports
     from isthmus.ide.processes import process_is_alive
 
     files = announcements(os.environ)
@@ -65,27 +62,13 @@ def examine_here(folder: str = ".") -> "Examination":
         editor_process(),
         is_in_container(),
         frozenset(pid for pid in pids if process_is_alive(pid)),
-        _open_ports(doctor.ports_to_try(files, os.environ)),
+        open_ports(doctor.ports_to_try(files, os.environ)),
     )
     running = [
         doctor.Announced(companion.port, companion.discovery_file, companion.workspace_folders)
         for companion in control_client.running()
     ]
     return doctor.examine(files, here, running, find_candidates(Path(folder), os.environ))
-
-
-def _open_ports(ports: Iterable[int]) -> frozenset[int]:
-    import socket
-    from concurrent.futures import ThreadPoolExecutor
-
-    def accepts(port: int) -> bool:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), PROBE_SECONDS):
-            return True
-        return False
-
-    tried = sorted(ports)
-    with ThreadPoolExecutor(PROBES_AT_ONCE) as pool:
-        return frozenset(port for port, is_open in zip(tried, pool.map(accepts, tried), strict=True) if is_open)
 
 
 def _sweep(examination: "Examination") -> Iterator[str]:

@@ -2,11 +2,15 @@
 
 import os
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 
 from isthmus.codec import JsonObject
 
 ADDRESS = "127.0.0.1"
+PROBE_SECONDS = 0.5
+"""How long a port of this machine may take to accept."""
+PROBES_AT_ONCE = 32
 HOSTS = ("localhost", "127.0.0.1", "[::1]", "host.docker.internal")
 """Names under which a client on this machine, or in a container on it, reaches the loopback interface."""
 
@@ -45,3 +49,17 @@ def bound_again(former: JsonObject | None) -> tuple[socket.socket, str] | None:
         with suppress(OSError, OverflowError):
             return bound(port), token
     return None
+
+
+def open_ports(ports: Iterable[int]) -> frozenset[int]:
+    """Those at which somebody listens. Blocks, a second at the most."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def accepts(port: int) -> bool:
+        with suppress(OSError), socket.create_connection((ADDRESS, port), PROBE_SECONDS):
+            return True
+        return False
+
+    tried = sorted(ports)
+    with ThreadPoolExecutor(PROBES_AT_ONCE) as pool:
+        return frozenset(port for port, is_open in zip(tried, pool.map(accepts, tried), strict=True) if is_open)
