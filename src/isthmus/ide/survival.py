@@ -48,22 +48,32 @@ class LifeFile:
     def take_over(self, *, fresh: bool = False) -> Life | None:
         """The former life of the same workspace and editor, if it ended within the last 60 s, and not with ``fresh``.
 
-        Every file of a dead companion that is found is removed, with the discovery file it left.
+        Its file becomes ours at once, so that only one takes it over, and that whoever comes after us can, should we
+        die before :meth:`write`. Every other file of a dead companion is removed, and so are its discovery files.
         """
-        candidates: list[tuple[float, Life]] = []
+        candidates: list[tuple[float, Path, Life]] = []
         now = time.time()
         paths = list(self._folder.glob("*-*.json")) if self._folder.is_dir() else []
         for path in paths:
             life, seen = _read(path)
-            if life is not None and process_is_alive(life.pid):
+            if life is not None and (process_is_alive(life.pid) or (path != self._path and _is_taken(path))):
                 continue
-            if life is not None and path.name.startswith(self._key) and now - seen <= HEAL_SECONDS:
-                candidates.append((seen, life))
-            with suppress(OSError):
-                path.unlink()
             if life is not None:
                 _sweep(life)
-        return None if fresh or not candidates else max(candidates, key=lambda candidate: candidate[0])[1]
+            if life is not None and not fresh and path.name.startswith(self._key) and now - seen <= HEAL_SECONDS:
+                candidates.append((seen, path, life))
+            else:
+                with suppress(OSError):
+                    path.unlink()
+        candidates.sort(key=lambda candidate: candidate[0])
+        for _, path, _ in candidates[:-1]:
+            with suppress(OSError):
+                path.unlink()
+        for _, path, life in candidates[-1:]:
+            with suppress(OSError):  # another companion has just taken it
+                path.rename(self._path)
+                return life
+        return None
 
     def write(self, servers: Mapping[str, JsonObject], discovery_files: Sequence[str]) -> None:
         """Note what a next life needs.
@@ -79,6 +89,12 @@ class LifeFile:
         """A sign of life."""
         with suppress(OSError):
             os.utime(self._path)
+
+
+def _is_taken(path: Path) -> bool:
+    """Whether the process in a file's name lives: one that is about to write what it is known by."""
+    number = path.stem.rpartition("-")[2]
+    return number.isdecimal() and process_is_alive(int(number))
 
 
 def _sweep(life: Life) -> None:

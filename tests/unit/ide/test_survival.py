@@ -40,8 +40,35 @@ def test_a_former_life_is_taken_over_once_and_its_files_are_removed(tmp_path: Pa
     assert life is not None
     assert (life.server("gemini"), life.server("claude")) == (_KEPT, None)
     assert not discovery.exists()
-    assert list((tmp_path / "lives").iterdir()) == []
+    assert [path.name.rpartition("-")[2] for path in (tmp_path / "lives").iterdir()] == [f"{os.getpid()}.json"]
+
+
+@pytest.mark.usefixtures("dead")
+def test_who_dies_before_it_wrote_anything_leaves_the_life_before_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _left(tmp_path)
+    monkeypatch.setattr("os.getpid", lambda: 1_000_001)
+    assert _file(tmp_path / "lives").take_over() is not None
+    monkeypatch.setattr("os.getpid", lambda: 1_000_002)
+    life = _file(tmp_path / "lives").take_over()
+    assert life is not None
+    assert life.server("gemini") == _KEPT
+
+
+def test_two_that_start_at_once_do_not_share_a_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starting = 1_000_001
+
+    def is_starting(pid: int) -> bool:
+        return pid == starting
+
+    monkeypatch.setattr("isthmus.ide.survival.process_is_alive", is_starting)
+    _left(tmp_path)
+    monkeypatch.setattr("os.getpid", lambda: starting)
+    assert _file(tmp_path / "lives").take_over() is not None
+    monkeypatch.setattr("os.getpid", lambda: 1_000_002)
     assert _file(tmp_path / "lives").take_over() is None
+    assert len(list((tmp_path / "lives").iterdir())) == 1
 
 
 def test_the_life_of_a_running_companion_is_left_alone(tmp_path: Path) -> None:
