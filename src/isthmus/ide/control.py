@@ -9,6 +9,7 @@ import asyncio
 import hmac
 import json
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -22,11 +23,14 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import lineage
 from isthmus.ide.companion import Companion
 from isthmus.ide.person import COMMANDS, PERMISSIONS, CommandError
+from isthmus.ide.processes import process_is_alive
 from isthmus.places import make_private_directory, require_own_directory, write_private
 
 MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
 MAXIMUM_SOCKET_PATH_BYTES = 100
 """The system's limit is 104 (macOS) or 108 (Linux)."""
+_OWN_FOLDER = "isthmus-"
+_LEFT = re.compile(r"companion-(\d{1,10})\.(?:json|sock)")
 
 
 class ControlServer:
@@ -53,8 +57,9 @@ class ControlServer:
         """Listen; nobody can know of it before :meth:`announce`."""
         make_private_directory(self._folder)
         require_own_directory(self._folder)
+        await asyncio.to_thread(sweep, self._folder)
         if len(os.fsencode(self._socket)) > MAXIMUM_SOCKET_PATH_BYTES:
-            self._own_folder = tempfile.mkdtemp(prefix="isthmus-", dir="/tmp")
+            self._own_folder = tempfile.mkdtemp(prefix=_OWN_FOLDER, dir="/tmp")
             self._socket = Path(self._own_folder) / "s"
         with suppress(FileNotFoundError):
             self._socket.unlink()
@@ -145,3 +150,24 @@ class ControlServer:
                 "does not answer its own question. Answer from a terminal of your own, or start the companion with "
                 "--allow-agent-accept."
             )
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed companions have left in our runtime folder. Blocks."""
+    with suppress(OSError):
+        for path in sorted(folder.iterdir()):
+            matched = _LEFT.fullmatch(path.name)
+            if matched and not process_is_alive(int(matched[1])):
+                remove_left(path)
+
+
+def remove_left(path: Path) -> None:
+    """Remove the file or the socket of a companion that is dead, and the socket that the file names."""
+    if path.suffix == ".json":
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            named = Path(json.loads(path.read_text(encoding="utf-8"))["socket"])
+            named.unlink()
+            if named.parent != path.parent and named.parent.name.startswith(_OWN_FOLDER):
+                named.parent.rmdir()
+    with suppress(OSError):
+        path.unlink()

@@ -7,14 +7,13 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
-from isthmus.ide.control import MAXIMUM_LINE_BYTES
+from isthmus.ide.control import MAXIMUM_LINE_BYTES, remove_left
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import runtime_directory
 
@@ -65,9 +64,7 @@ def running(folder: Path | None = None) -> list[RunningCompanion]:
         if process_is_alive(companion.pid):
             found.append((changed, companion))
         else:
-            for stale in (path, Path(companion.socket)):
-                with suppress(OSError):
-                    stale.unlink()
+            remove_left(path)
     return [companion for _, companion in sorted(found, key=lambda entry: -entry[0])]
 
 

@@ -9,8 +9,10 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from isthmus.errors import IsthmusError
+from isthmus.files import forget_abandoned
 from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
@@ -111,6 +113,7 @@ class CompanionHost:
                 await _listening(servers, serving)
                 self._keep()
                 self._announce(folders, control)
+                await asyncio.to_thread(self._forget_abandoned)
             except OSError as error:
                 raise CompanionError(f"the companion cannot start: {error}") from error
             listening = tuple(ListeningServer(server.name, server.port, server.discovery_files) for server in servers)
@@ -151,6 +154,13 @@ class CompanionHost:
             with suppress(OSError):  # without it only the healing after a restart is lost
                 files = [file for server in self._servers for file in server.discovery_files]
                 self._lives.write({server.name: server.life() for server in self._servers}, files)
+
+    def _forget_abandoned(self) -> None:
+        """Remove what companions that were killed while they wrote a file have left of it, long ago."""
+        announced = [Path(file).parent for server in self._servers for file in server.discovery_files]
+        for folder in {data_directory() / "companions", data_directory() / "kept", runtime_directory(), *announced}:
+            with suppress(OSError):
+                forget_abandoned(folder)
 
     def _announce(self, folders: Sequence[str], control: ControlServer) -> None:
         for server in self._servers:
