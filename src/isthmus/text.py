@@ -381,11 +381,6 @@ def utf16_length(text: str) -> int:
     return encoded_length(text, OffsetEncoding.UTF_16)
 
 
-def utf16_offset(text: str, offset: int) -> int:
-    """The offset in UTF-16 code units of the code point offset `offset`, which is cut to the text."""
-    return utf16_length(text[: max(offset, 0)])
-
-
 def offset_from_utf16(text: str, units: int) -> int:
     """The offset in code points of an offset in UTF-16 code units; inside a surrogate pair it means its start."""
     return offset_from_encoded(text, units, OffsetEncoding.UTF_16)

@@ -18,8 +18,6 @@ from isthmus.ide.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, PARSE_
 from isthmus.json_text import JsonError, decode, encode
 
 SERVER_NOT_INITIALIZED: Final = -32002
-REQUEST_CANCELLED: Final = -32800
-REQUEST_FAILED: Final = -32803
 
 MAXIMUM_HEADER_BYTES: Final = 4096
 MAXIMUM_BODY_BYTES: Final = 64 * 1024 * 1024

@@ -46,7 +46,6 @@ class Session:
     path: str
     type: str
     kernel_id: str
-    kernel_state: str
     last_activity: float
 
 
@@ -162,7 +161,6 @@ def _session(item: object) -> Session | None:
         path,
         str(fields.get("type", "notebook")),
         str(kernel["id"]),
-        str(kernel.get("execution_state", "unknown")),
         _seconds(kernel.get("last_activity")),
     )
 

@@ -1,7 +1,7 @@
 """Streamable HTTP for the companion: a thin shell over the gate, the sessions and the MCP peer.
 
-What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`mcp_peer` and :mod:`gemini_tools`; this
-file only moves bytes, with starlette's responses. Its StreamingResponse notices clients that go away.
+What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`tools` and :mod:`isthmus.ide.mcp_peer`;
+this file only moves bytes, with starlette's responses. Its StreamingResponse notices clients that go away.
 """
 
 import asyncio

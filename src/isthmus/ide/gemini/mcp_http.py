@@ -1,4 +1,4 @@
-"""Streamable HTTP to one MCP server: a thin shell over :mod:`mcp_client`, with httpx2.
+"""Streamable HTTP to one MCP server: a thin shell over :mod:`isthmus.ide.mcp_client`, with httpx2.
 
 Answers may come as JSON or as an event stream; notifications come on the stream of :meth:`McpConnection.listen`,
 which the caller opens again as long as it wants to. Spoken to are loopback addresses, and a URL that a client names
