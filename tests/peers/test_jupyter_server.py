@@ -62,7 +62,7 @@ async def test_what_cannot_be_found_is_told_with_what_was_found_and_what_to_do(
         find(None, ("/usr",), server.environment)
     with pytest.raises(EditorError, match=r"expected the URL of a Jupyter server .* or an existing jpserver"):
         find("nothing.json", (), server.environment)
-    with pytest.raises(EditorError, match=r"name it with --workspace"):
+    with pytest.raises(EditorError, match=r"name the folder with --workspace"):
         find("http://127.0.0.1:1/", (), server.environment)
     kernel = workspace / "kernel-1.json"
     kernel.write_text('{"shell_port": 1}', encoding="utf-8")
