@@ -14,6 +14,7 @@ from typing import cast
 
 from isthmus.codec import JsonObject
 from isthmus.ide.discovery_file import RejectedFile, UnusableFileError, mismatch, number, port_number, read_object
+from isthmus.ide.listening_user import another_user_at
 from isthmus.ide.processes import process_ancestors, process_is_alive
 
 PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"
@@ -69,15 +70,19 @@ def find_ides(
     named = port_number(environment.get(PORT_VARIABLE))
     usable: dict[int, ClaudeIde] = {}
     rejected: list[RejectedFile] = []
+    refused: set[int] = set()
     for path in lock_files(environment):
         ide = read_ide(path)
         if isinstance(ide, RejectedFile):
             rejected.append(ide)
         elif ide.port != named and (problem := mismatch(root, ide.folders)):
             rejected.append(RejectedFile(str(path), problem))
+        elif (problem := another_user_at(ide.port)) is not None:
+            rejected.append(RejectedFile(str(path), problem))
+            refused.add(ide.port)
         else:
             usable.setdefault(ide.port, ide)
-    if named is not None and named not in usable:
+    if named is not None and named not in usable and named not in refused:
         usable[named] = ClaudeIde(named, None, "IDE", None, (), PORT_VARIABLE)
     above = {pid: distance for distance, pid in reversed(list(enumerate(ancestors() if usable else ())))}
 

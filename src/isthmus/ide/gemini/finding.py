@@ -15,6 +15,7 @@ from typing import Any, cast
 from isthmus.codec import JsonObject
 from isthmus.ide.discovery_file import RejectedFile, UnusableFileError, mismatch, number, port_number, read_object
 from isthmus.ide.gemini.discovery import node_temporary_directory
+from isthmus.ide.listening_user import another_user_at
 from isthmus.ide.processes import MAXIMUM_LEVELS, process_ancestors, process_is_alive
 
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
@@ -98,9 +99,13 @@ def find_companions(
     root = os.path.realpath(workspace)
     usable: list[Companion] = []
     rejected: list[RejectedFile] = []
+    refused: set[int] = set()
     for path in discovery_files(environment):
         read = read_companion(path)
         if isinstance(read, Companion) and (reason := mismatch(root, read.folders)):
+            read = RejectedFile(read.source, reason)
+        if isinstance(read, Companion) and (reason := another_user_at(read.port)):
+            refused.add(read.port)
             read = RejectedFile(read.source, reason)
         if isinstance(read, Companion):
             usable.append(read)
@@ -109,7 +114,7 @@ def find_companions(
     rank = _Rank(environment, ancestors if usable else tuple, is_alive)
     usable.sort(key=rank)
     if isinstance(named := _from_environment(root, environment), Companion):
-        if all(companion.port != named.port for companion in usable):
+        if named.port not in refused and all(companion.port != named.port for companion in usable):
             usable.append(named)
     elif named is not None:
         rejected.append(named)

@@ -1,0 +1,38 @@
+"""Whose process listens on a port of this machine: a port outlives the discovery file of an editor that crashed.
+
+Another user may listen there by now, and whoever is taken for the editor gets our token and answers for the person.
+Only Linux tells; elsewhere, and across network namespaces, nothing is known and nobody is refused.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENING: Final = "0A"
+_NOBODY_HERE: Final = 65_534
+"""What the system shows for users that do not exist in this user namespace."""
+
+
+def listening_users(port: int, table: str) -> Iterator[int]:
+    """The ids of the users that listen on a port, out of the text of ``/proc/net/tcp`` (proc(5)). Pure."""
+    for line in table.splitlines()[1:]:
+        match line.split():
+            case [_, local, _, state, _, _, _, user, *_] if state == _LISTENING and user.isdecimal():
+                if local.rpartition(":")[2] == f"{port:04X}":
+                    yield int(user)
+            case _:
+                pass
+
+
+def another_user_at(port: int) -> str | None:
+    """Why nobody there is to be taken for our editor: another user listens; None: not that we know. Blocks."""
+    ours = {os.getuid(), 0, _NOBODY_HERE}  # the superuser can read everything anyway
+    for path in TABLES:
+        with suppress(OSError):
+            for user in listening_users(port, path.read_text(encoding="ascii", errors="replace")):
+                if user not in ours:
+                    return f"a process of another user (uid {user}) listens on port {port}"
+    return None
