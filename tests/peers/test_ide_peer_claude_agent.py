@@ -225,6 +225,7 @@ async def test_ide_names_the_editor_and_switches_it_off_and_on(workspace: Path, 
         assert f"Folders: {workspace}\n" in status
         for word in ("reviews of edits", "diagnostics", "saving"):
             assert word in status
+        assert "notebook" not in status
         ran = await desk.prompt("hello")
         assert "activeFile" in desk.said()
         assert "/ide enable" in (await desk.run("/ide disable", ran.context_id)).text

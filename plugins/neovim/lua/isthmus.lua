@@ -43,13 +43,13 @@ local function ended(code)
   if leaving or stopping then
     return
   end
-  local reason = vim.trim(said):match("[^\n]*$")
+  local reason = vim.trim(code .. " " .. vim.trim(said):match("[^\n]*$"))
   if code == 0 or restarts >= RESTARTS then
-    tell(("the companion ended (%d) %s - :IsthmusStart starts it again"):format(code, reason), vim.log.levels.WARN)
+    tell(("the companion ended: %s - :IsthmusStart starts it again"):format(reason), vim.log.levels.WARN)
     return
   end
   restarts = restarts + 1
-  tell(("the companion ended (%d) %s - starting it again"):format(code, reason), vim.log.levels.WARN)
+  tell(("the companion ended: %s - starting it again"):format(reason), vim.log.levels.WARN)
   vim.defer_fn(M.start, RESTART_MS * restarts)
 end
 

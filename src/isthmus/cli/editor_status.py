@@ -8,15 +8,14 @@ from isthmus.ide.ide_client import IdeClient, IdeError
 
 DISABLED = "Your editor is not used for this workspace: /ide disable switched it off. /ide enable uses it again."
 MAXIMUM_REJECTED = 10
+# Of what Isthmus itself makes use: companions name every tool of their protocol, also those that their editor lacks.
 _WORDS = {
     Capability.DIFF: "reviews of edits",
     Capability.SELECTION: "open files and selection",
     Capability.DIAGNOSTICS: "diagnostics",
     Capability.OPEN: "opening files",
-    Capability.CLOSE: "closing files",
     Capability.DIRTY: "unsaved changes",
     Capability.SAVE: "saving",
-    Capability.EXECUTE: "running code in a notebook",
 }
 _HOW_TO_START = (
     "Open the folder in an editor with an agent extension (VS Code with the Claude Code or the Gemini CLI companion "

@@ -74,6 +74,11 @@ class ClientInfo:
     version: str
     protocol_version: str
 
+    @property
+    def title(self) -> str:
+        """What a person calls it: its name, and our own agent as it is written everywhere."""
+        return "Isthmus" if self.name == "isthmus" else self.name or "agent"
+
 
 # What one message led to. A closed union: match with assert_never.
 

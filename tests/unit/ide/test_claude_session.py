@@ -167,7 +167,7 @@ def test_the_process_id_that_the_client_tells_is_kept_if_it_is_one(pid: Any, kno
 def test_the_title_is_the_products() -> None:
     session = Session("1", ())
     assert session.title == "agent"
-    for name, title in (("claude-code", "Claude Code"), ("other", "other")):
+    for name, title in (("claude-code", "Claude Code"), ("isthmus", "Isthmus"), ("other", "other")):
         session = Session("1", ())
         message = {"protocolVersion": "2025-11-25", "clientInfo": {"name": name}}
         session.peer.receive(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": message}))

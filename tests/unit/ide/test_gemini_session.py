@@ -161,6 +161,7 @@ def test_only_the_newest_context_waits_for_a_slow_client() -> None:
         (ClientInfo("streamable-http-client", "0.61.0", "2025-06-18"), "Gemini CLI"),
         (ClientInfo("streamable-http-client", "1.0.0", "2025-06-18"), "Gemini CLI"),
         (ClientInfo("streamable-http-client", "1.0.0", "2025-11-25"), "Qwen Code"),
+        (ClientInfo("isthmus", "0.1.0", "2025-11-25"), "Isthmus"),
         (ClientInfo("my-agent", "1.0.0", "2025-11-25"), "my-agent"),
         (ClientInfo("", "", "2025-11-25"), "agent"),
         (None, "agent"),

@@ -53,8 +53,8 @@ class Session:
     @property
     def title(self) -> str:
         """The client as a person knows it."""
-        name = self.peer.client.name if self.peer.client else ""
-        return TITLES.get(name, name) or "agent"
+        client = self.peer.client
+        return TITLES.get(client.name, client.title) if client is not None else "agent"
 
     def notified(self, received: Notified) -> None:
         """A notification of the CLI came; the ones that mean nothing here are ignored."""

@@ -179,6 +179,6 @@ def client_title(client: ClientInfo | None) -> str:
     1.0.0, together with a protocol version that came after Gemini CLI had begun to set its own.
     """
     if client is None or client.name not in REAL_CLIENTS:
-        return client.name if client is not None and client.name else "agent"
+        return client.title if client is not None else "agent"
     is_qwen = client.version == "1.0.0" and client.protocol_version >= "2025-11-25"
     return QWEN_CODE if is_qwen else GEMINI_CLI
