@@ -13,6 +13,7 @@ HEAVY = frozenset(
         "httpx",
         "httpx2",
         "mcp",
+        "msgpack",
         "openai",
         "prompt_toolkit",
         "pydantic",
@@ -20,6 +21,7 @@ HEAVY = frozenset(
         "starlette",
         "tree_sitter",
         "uvicorn",
+        "websockets",
         "yaml",
     }
 )

@@ -10,6 +10,7 @@ import click
 from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.place import parse_place
 from isthmus.cli.serving_editor import serve_editor
+from isthmus.ide.options import PROTOCOLS
 
 if TYPE_CHECKING:
     from isthmus.ide.control_client import RunningCompanion
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from isthmus.ide.options import CompanionOptions
 
 START_SECONDS = 15.0
-PROTOCOLS = ("gemini", "claude")
-"""What agents speak: Gemini CLI and its relatives, Claude Code."""
 STARTED_BY_PLUGIN = ("emacs", "sublime")
 
 

@@ -57,12 +57,12 @@ class Ready:
 
     @property
     def port(self) -> int:
-        """That of spec 1's server."""
+        """That of the first server: spec 1's, where it is served."""
         return self.servers[0].port
 
     @property
     def discovery_file(self) -> str:
-        """That of spec 1."""
+        """That of the first server."""
         return self.servers[0].discovery_files[0]
 
 

@@ -1,6 +1,10 @@
 """What the person decides about a companion when they start it."""
 
 from dataclasses import dataclass
+from typing import Final
+
+PROTOCOLS: Final = ("gemini", "claude")
+"""What agents speak, by the names of their servers: Gemini CLI and its relatives, Claude Code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,5 +29,5 @@ class CompanionOptions:
     share_selection: bool = True
     show_diffs: bool = True
     linters: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = ("gemini", "claude")
+    protocols: tuple[str, ...] = PROTOCOLS
     tool_files: tuple[str, ...] = ()
