@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -200,6 +201,20 @@ async def test_cancelling_closes_the_view(workspace: Path) -> None:
         reviewing.cancel()
         await eventually_async(lambda: not companion.editor.open_reviews, what="the view is closed")
         await peer.aclose()
+
+
+async def test_leaving_an_ide_that_is_gone_waits_for_nothing(workspace: Path) -> None:
+    path = make_file(workspace)
+    endless = replace(PATIENT, connect=3600)
+    async with running_companion(workspace) as companion:
+        peer = await connect_companion(workspace, os.environ, deadlines=endless)
+        assert peer is not None
+        reviewing = asyncio.create_task(peer.open_diff(path, "new\n"))
+        await shown(companion)
+    await eventually_async(lambda: not peer.connected, what="the connection is lost")
+    reviewing.cancel()
+    await asyncio.wait({reviewing})
+    await asyncio.wait_for(peer.aclose(), 60)
 
 
 async def test_a_restarted_companion_shows_the_waiting_review_again(workspace: Path) -> None:

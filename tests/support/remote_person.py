@@ -12,6 +12,7 @@ from pathlib import Path
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.remote import RemoteEditor
+from isthmus.ide.asked_review import Outcome
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.client_base import DEADLINES
 from isthmus.ide.editor import Range
@@ -69,6 +70,25 @@ class RemotePerson:
         return found_id
 
 
+class _SeeingPeer(ClaudePeer):
+    """Spec 3 does not tell when a review is shown; this one looks, so that no test waits for the time that is given."""
+
+    behind: HeadlessEditor
+
+    async def open_diff(self, path: str, new_content: str, *, on_shown: Callable[[], None] = lambda: None) -> Outcome:
+        asking = asyncio.create_task(super().open_diff(path, new_content))
+
+        def answered_or_shown() -> bool:
+            return asking.done() or any(each.file_path == path for each in self.behind.open_reviews)
+
+        try:
+            await eventually_async(answered_or_shown, what=f"a view of {path}")
+            on_shown()
+            return await asking
+        finally:
+            asking.cancel()
+
+
 def remote_person(protocol: str) -> Callable[[Path], AbstractAsyncContextManager[RemotePerson]]:
     """A person behind an IDE extension that speaks `protocol` alone."""
 
@@ -82,10 +102,13 @@ def remote_person(protocol: str) -> Callable[[Path], AbstractAsyncContextManager
         try:
             # Nobody writes the files that are accepted here: no view waits for that.
             deadlines = replace(DEADLINES, written=0.1)
-            kind = ClaudePeer if protocol == "claude" else IdePeer
-            client = kind(folder, os.environ, deadlines=deadlines)
+            if protocol == "claude":
+                client = _SeeingPeer(folder, os.environ, deadlines=deadlines)
+                client.behind = behind
+            else:
+                client = IdePeer(folder, os.environ, deadlines=deadlines)
             await client.connect()
-            editor = RemoteEditor(client, print, lost_seconds=0.5)
+            editor = RemoteEditor(client, print, lost_seconds=0.5, shown_seconds=60)
             try:
                 yield RemotePerson(protocol, behind, editor)
             finally:

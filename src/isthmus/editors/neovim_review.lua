@@ -11,6 +11,7 @@ local group, notify, tell, find_buffer = session.group, session.notify, session.
 local reviews = {} -- id -> review, while undecided
 local terminals = {} -- window -> true, where the person typed into a terminal when a review was shown
 local leaving = false
+local LARGE = 20000 -- lines; copying and colouring takes a while from here on
 
 local function on(events, callback, pattern)
   api.nvim_create_autocmd(events, { group = group, pattern = pattern, callback = callback })
@@ -62,7 +63,9 @@ local function new_buffer(review, side, text)
   if filetype == "" and vim.filetype then
     filetype = vim.filetype.match({ filename = review.options.path, buf = buffer }) or ""
   end
-  vim.bo[buffer].syntax = filetype -- not 'filetype': language servers and plugins have no business here
+  if #text.lines < LARGE then -- else it may be parsed from its beginning, for seconds in which no key works
+    vim.bo[buffer].syntax = filetype -- not 'filetype': language servers and plugins have no business here
+  end
   if target and api.nvim_buf_is_loaded(target) then
     for _, name in ipairs({ "expandtab", "shiftwidth", "softtabstop", "tabstop", "textwidth" }) do
       vim.bo[buffer][name] = vim.bo[target][name]
@@ -230,7 +233,7 @@ local function note_edit(review)
     if reviews[review.id] == review then
       notify("isthmus", "edited", review.id, text_of(review) or vim.NIL)
     end
-  end, api.nvim_buf_line_count(review.proposed) > 20000 and 5000 or 500) -- copying a large one takes a while
+  end, api.nvim_buf_line_count(review.proposed) > LARGE and 5000 or 500)
 end
 
 local function watch(review)

@@ -45,10 +45,18 @@ T = TypeVar("T")
 class RemoteEditor:
     """For one event loop. ``client`` is connected and becomes ours; ``tell`` shows a text to the person."""
 
-    def __init__(self, client: IdeClient, tell: Callable[[str], None], *, lost_seconds: float = LOST_SECONDS) -> None:
+    def __init__(
+        self,
+        client: IdeClient,
+        tell: Callable[[str], None],
+        *,
+        lost_seconds: float = LOST_SECONDS,
+        shown_seconds: float = SHOWN_SECONDS,
+    ) -> None:
         self._client = client
         self._tell = tell
         self._lost_seconds = lost_seconds
+        self._shown_seconds = shown_seconds
         name = client.ide_name
         pid = client.pid
         alive = pid is not None and process_is_alive(pid)
@@ -115,7 +123,7 @@ class RemoteEditor:
         self._reviews[review.id] = (review, asking)
         showing = asyncio.create_task(shown.wait())
         try:
-            await asyncio.wait({asking, showing}, timeout=SHOWN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({asking, showing}, timeout=self._shown_seconds, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._forget(review.id)
             asking.cancel()

@@ -34,6 +34,14 @@ async def test_a_review_is_a_real_diff_beside_the_file_on_disk(
     assert await neovim.lua("return vim.fn.line('.')") == 2
 
 
+@pytest.mark.parametrize(("lines", "syntax"), [(10, "python"), (20000, "")])
+async def test_a_large_text_is_not_coloured_since_nothing_works_meanwhile(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, lines: int, syntax: str
+) -> None:
+    await editor.open_diff(review(make_file(workspace, "a.py"), "0123456789abcdef\n" * lines))
+    assert await neovim.lua("return vim.bo.syntax") == syntax
+
+
 @pytest.mark.parametrize("command", ["write", "update", "wq", "x", "xit!", "wall", "normal! ZZ"])
 async def test_writing_accepts_what_is_in_the_buffer_and_touches_no_disk(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, command: str

@@ -316,7 +316,7 @@ class IdePeer(ClientBase):
         from isthmus.ide.gemini.mcp_http import McpError, SessionEndedError, UnreachableError
 
         for attempt in (1, 2):
-            if self._connection is None or not await within(self._connected.wait(), self._deadlines.connect):
+            if self._connection is None or not await self._is_connected():
                 raise IdeError(self.problem or "no IDE is connected")
             try:
                 return await self._connection.call_tool(tool, arguments, timeout)
@@ -328,6 +328,17 @@ class IdePeer(ClientBase):
             except McpError as error:
                 raise IdeError(str(error)) from error
         raise AssertionError("unreachable")
+
+    async def _is_connected(self) -> bool:
+        """Whether it is, or is again soon; nobody waits for that once we leave."""
+        if not self.connected and self._follower is not None:
+            connected = asyncio.create_task(self._connected.wait())
+            try:
+                either = (connected, self._follower)
+                await asyncio.wait(either, timeout=self._deadlines.connect, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                connected.cancel()
+        return self.connected
 
     async def _close_view(self, path: str) -> None:
         with contextlib.suppress(IdeError):
