@@ -59,7 +59,7 @@ class RunningEmacs:
             # After an error that Emacs's own server tells, it sits for five seconds.
             expression = (
                 "(condition-case problem (with-current-buffer (window-buffer (selected-window))"
-                f" (json-encode (list {code}))) (error (json-encode (error-message-string problem))))"
+                f" (json-encode (vector {code}))) (error (json-encode (error-message-string problem))))"
             )
             writer.write(f"-eval {_quoted(expression)} \n".encode())
             answer = (await asyncio.wait_for(reader.read(), 60)).decode()
