@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -237,6 +238,17 @@ async def test_what_no_browser_of_the_person_sends_is_refused(desk: Desk, visito
     form.fields["filler"] = "x" * (17 * 1024 * 1024)
     assert (await visitor.submit(form, "accept")).status == 413
     assert desk.told == []
+
+
+@pytest.mark.parametrize("path", ["/visit/guess/review/r", "/open/guess", "/else"])
+async def test_a_stranger_is_refused_before_the_body_is_sent(desk: Desk, path: str) -> None:
+    host = urlsplit(desk.server.link()).netloc
+    reader, writer = await asyncio.open_connection(*host.split(":"))
+    writer.write(f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 16000000\r\n\r\n".encode())
+    status = await asyncio.wait_for(reader.readline(), 20)  # the body is waited for as long as 30 s
+    assert status.split()[1] in {b"403", b"405"}
+    writer.close()
+    await writer.wait_closed()
 
 
 async def test_when_the_editor_ends_open_questions_are_answered_by_no() -> None:

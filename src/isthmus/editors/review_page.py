@@ -79,20 +79,30 @@ class ReviewPage:
             self._links.popitem(last=False)
         return f"http://127.0.0.1:{self._port}/open/{token}"
 
-    async def answer(self, request: PageRequest) -> PageResponse:
-        """What to answer."""
+    def refusal(self, request: PageRequest) -> PageResponse | None:
+        """How a request is refused by its head alone, whatever its body is; None: it may be read."""
         if request.headers.get("host", "").lower() not in self._hosts:
             return _refused(403, f"Expected a Host of this page: {', '.join(sorted(self._hosts))}.")
-        match [part for part in request.path.split("/") if part]:
-            case ["open", token] if request.method == "GET":
-                return self._open(token)
-            case ["visit", name, *rest]:
+        match _parts(request):
+            case ["open", _] if request.method == "GET":
+                return None
+            case ["visit", name, *_]:
                 visit = self._visit(name, request.headers.get("cookie", ""))
                 if visit is None:
                     return _refused(403, _EXPIRED)
-                return await self._visited(visit, rest, request)
+                return self._foreign(request) if request.method == "POST" else None
             case _:
                 return _refused(404 if request.method == "GET" else 405, _EXPIRED)
+
+    async def answer(self, request: PageRequest) -> PageResponse:
+        """What to answer."""
+        if (refusal := self.refusal(request)) is not None:
+            return refusal
+        match _parts(request):
+            case ["visit", name, *rest]:
+                return await self._visited(self._visits[name], rest, request)
+            case parts:
+                return self._open(parts[-1])
 
     def _open(self, token: str) -> PageResponse:
         known = next((link for link in self._links if hmac.compare_digest(link.encode(), token.encode())), None)
@@ -135,12 +145,16 @@ class ReviewPage:
             case _:
                 return _refused(404, "There is no such page here.")
 
-    def _fields(self, visit: _Visit, request: PageRequest) -> dict[str, str] | PageResponse:
-        """The fields of a form of our own page, or the refusal."""
+    def _foreign(self, request: PageRequest) -> PageResponse | None:
+        """The refusal of what no form of our own page sends, as far as its head tells."""
         if request.headers.get("origin") not in {f"http://{host}" for host in self._hosts}:
             return _refused(403, "Expected the Origin of this page.")
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
             return _refused(415, f"Expected a form ({FORM}).")
+        return None
+
+    def _fields(self, visit: _Visit, request: PageRequest) -> dict[str, str] | PageResponse:
+        """The fields of a form of our own page, or the refusal."""
         try:
             pairs = parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=MAXIMUM_FIELDS)
         except ValueError:
@@ -193,6 +207,10 @@ class ReviewPage:
 
 _EXPIRED: Final = "This link does not work any more. Get a new one with `isthmus ide diffs` in a terminal of your own."
 _ANSWERED: Final = "It was answered elsewhere, or its agent took it back."
+
+
+def _parts(request: PageRequest) -> list[str]:
+    return [part for part in request.path.split("/") if part]
 
 
 def _compared(view: View) -> tuple[str | None, NotebookChanges | None]:

@@ -1,6 +1,7 @@
 """Serves the review page on the loopback interface: sockets and HTTP, nothing of what the page means."""
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from isthmus.editors.review_board import ReviewBoard
@@ -11,6 +12,7 @@ from isthmus.ide.editor import EditorError
 if TYPE_CHECKING:
     import socket
 
+    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from isthmus.ide.gemini.http_server import Server
@@ -72,9 +74,13 @@ class ReviewPageServer:
         if scope["type"] != "http":
             return
         from starlette.requests import ClientDisconnect, Request
-        from starlette.responses import Response
 
         request = Request(scope, receive)
+        head = PageRequest(request.method, request.url.path, dict(request.headers))
+        refusal = self._page.refusal(head) if self._page is not None else None
+        if refusal is not None:  # nobody's body is read who may not in
+            await _response(refusal)(scope, receive, send)
+            return
         body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -84,14 +90,19 @@ class ReviewPageServer:
                         break
         except (TimeoutError, ClientDisconnect):
             return
-        answer = await self._answer(request.method, request.url.path, dict(request.headers), bytes(body))
-        body_as_shown = answer.body.encode("utf-8", "replace")  # names of files may be no Unicode
-        response = Response(body_as_shown, answer.status, dict(answer.headers))
-        await response(scope, receive, send)
+        answer = await self._answer(replace(head, body=bytes(body)))
+        await _response(answer)(scope, receive, send)
 
-    async def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> PageResponse:
-        if len(body) > MAXIMUM_FORM_BYTES:
+    async def _answer(self, request: PageRequest) -> PageResponse:
+        if len(request.body) > MAXIMUM_FORM_BYTES:
             return PageResponse(413, f"Expected at most {MAXIMUM_FORM_BYTES} bytes.", {"content-type": "text/plain"})
         if self._page is None:
             return PageResponse(503, "The companion ends.", {"content-type": "text/plain"})
-        return await self._page.answer(PageRequest(method, path, headers, body))
+        return await self._page.answer(request)
+
+
+def _response(answer: PageResponse) -> "Response":
+    from starlette.responses import Response
+
+    body = answer.body.encode("utf-8", "replace")  # names of files may be no Unicode
+    return Response(body, answer.status, dict(answer.headers))
