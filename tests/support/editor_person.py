@@ -116,7 +116,10 @@ class NeovimPerson:
             """
             local function place(line, character)
               local text = vim.fn.getline(line + 1)
-              vim.api.nvim_win_set_cursor(0, { line + 1, vim.str_byteindex(text, "utf-16", character, false) })
+              local new = vim.fn.has("nvim-0.11") == 1
+              local byte = new and vim.str_byteindex(text, "utf-16", character, false)
+                or vim.str_byteindex(text, character, true)
+              vim.api.nvim_win_set_cursor(0, { line + 1, byte })
             end
             local line, character, end_line, end_character = ...
             place(line, character)

@@ -1,0 +1,262 @@
+"""One story: reviews in a companion that is killed again and again, while two agents go on as real ones do.
+
+After each blow what it left is looked at; at the end nothing may be left at all.
+"""
+
+import asyncio
+import contextlib
+import json
+import random
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.companion_agents import GeminiAgent, gemini_agent
+from chaos.companion_world import HeadlessWorld, processes_of
+from support.claude_cli import ClaudeCli, Edit, claude_cli
+from support.isthmus_program import CompanionProgram
+from support.waiting import eventually_async
+
+LONGEST_DELAY = 0.4
+"""Seconds from the first proposal to the blow at the most."""
+
+
+@dataclass(slots=True)
+class Proposal:
+    """One edit that waits. ``answer`` is that in the terminal of a Claude CLI, and ``edit`` its whole course."""
+
+    agent: str
+    file: Path
+    marker: str
+    answer: "asyncio.Future[bool] | None" = None
+    edit: "asyncio.Task[Edit] | None" = None
+
+
+class CompanionStory:
+    """Plays ``count`` blows in a world. ``lines`` is what happened, for the message of a failure."""
+
+    def __init__(self, world: HeadlessWorld, seed: int, count: int) -> None:
+        self._world = world
+        self._chance = random.Random(seed)  # noqa: S311 - to be repeated
+        self._count = count
+        self.lines: list[str] = []
+        self.blows: Counter[str] = Counter()
+        self._identity: dict[str, Any] = {}
+        self._gemini: GeminiAgent | None = None
+        self._claude: ClaudeCli | None = None
+
+    async def play(self) -> None:
+        """Raise AssertionError for whatever must not be."""
+        world = self._world
+        await world.begin()
+        try:
+            companion = await world.start()
+            self._identity = self._identity_of(companion)
+            self._look_at_files(companion)
+            gemini = self._identity["gemini"]
+            async with AsyncExitStack() as agents:
+                self._gemini = await agents.enter_async_context(gemini_agent(gemini["port"], gemini["token"]))
+                if world.speaks_claude:
+                    self._claude = await agents.enter_async_context(claude_cli(world.workspace))
+                for number in range(self._count):
+                    async with asyncio.timeout(150):
+                        await self._round(number)
+            await world.end()
+        finally:
+            await world.abandon()
+        self._look_at_the_end()
+
+    async def _round(self, number: int) -> None:
+        chance, world = self._chance, self._world
+        blow = chance.choice(world.blows)
+        proposals = self._proposals(number)
+        act = chance.choice(["nothing", "nothing", "type", "type", "accept", "reject", "type and accept"])
+        delay = chance.uniform(0, LONGEST_DELAY)
+        says_yes = chance.random() < 0.5
+        self.lines.append(f"{number}: {blow} after {delay:.3f} s of {[p.marker for p in proposals]}, {act}")
+        typed = f"typed {number}"
+        assert self._gemini is not None
+        streams = self._gemini.streams
+        proposing = [asyncio.create_task(self._propose(proposal)) for proposal in proposals]
+        acting = asyncio.create_task(self._act(act, proposals[0], typed))
+        await asyncio.wait({acting}, timeout=delay)
+        must_be_kept = False
+        if blow.startswith("nvim"):
+            # What was typed a moment before a crash may be lost.
+            is_typed = await asyncio.wait_for(acting, 60)
+            must_be_kept = is_typed and (blow == "nvim quits" or await world.told_companion())
+        await self._blow(blow, streams)
+        is_typed = await asyncio.wait_for(acting, 60)
+        await asyncio.wait_for(asyncio.gather(*proposing), 60)
+        must_be_kept = must_be_kept or (is_typed and not blow.startswith("nvim"))
+        for proposal in proposals:
+            await self._answer_in_the_terminal(proposal, says_yes=says_yes)
+        await eventually_async(self._no_diffs, what="no review waits any more")
+        edits = [proposal.edit.result() for proposal in proposals if proposal.edit is not None]
+        self._look_at_the_decisions(proposals)
+        if must_be_kept and act == "type":
+            await eventually_async(lambda: self._is_somewhere(typed, edits), what=f"where is {typed!r}?")
+        self.blows[blow] += 1
+
+    def _proposals(self, number: int) -> list[Proposal]:
+        agents = ["gemini", "claude"] if self._claude is not None else ["gemini"]
+        self._chance.shuffle(agents)
+        agents = agents[: self._chance.randrange(1, len(agents) + 1)]
+        share_a_file = self._chance.random() < 0.3
+        found: list[Proposal] = []
+        for agent in agents:
+            file = self._world.workspace / f"{'both' if share_a_file else agent}-{number}.txt"
+            file.write_bytes(_original(file))
+            found.append(Proposal(agent, file, f"{agent}-{number}-proposes"))
+        return found
+
+    async def _propose(self, proposal: Proposal) -> None:
+        content = f"one\n{proposal.marker}\n"
+        if proposal.agent == "gemini":
+            assert self._gemini is not None
+            await self._gemini.propose(proposal.file, content)
+        else:
+            assert self._claude is not None
+            proposal.answer = asyncio.get_running_loop().create_future()
+            proposal.edit = asyncio.create_task(self._claude.edit(proposal.file, content, proposal.answer))
+
+    async def _act(self, act: str, proposal: Proposal, typed: str) -> bool:
+        """What the person does; whether they have typed."""
+        if act == "nothing":
+            return False
+        await self._world.asked("diffs", wait=5)
+        is_typed = "type" in act and await self._world.type_into(proposal.marker, typed)
+        if act != "type":
+            await self._world.decide(proposal.file, proposal.marker, accept="accept" in act)
+        return is_typed
+
+    async def _blow(self, blow: str, streams: int) -> None:
+        world = self._world
+        assert self._gemini is not None
+        match blow:
+            case "drop gemini":
+                await self._gemini.drop()
+            case "drop claude":
+                assert self._claude is not None
+                self._claude.drop()
+            case _:
+                if blow != "ide away":
+                    # Nobody may take the port meanwhile, or the companion could not have it again.
+                    await world.blow(blow)
+                    if blow == "kill twice":
+                        process = world.spawn()
+                        await asyncio.sleep(self._chance.uniform(0, 2))  # somewhere in its start
+                        process.kill()
+                        await asyncio.to_thread(process.wait, 30)
+                        assert process.stdout is not None
+                        process.stdout.close()
+                    companion = await world.start()
+                    assert self._identity_of(companion) == self._identity, "not the same ports and tokens"
+                    self._look_at_files(companion)
+                else:
+                    await world.blow(blow)
+        if blow not in ("drop claude", "ide away"):
+            await eventually_async(
+                lambda: self._gemini is not None and self._gemini.streams > streams, what="the stream is open again"
+            )
+        assert not self._gemini.refusals, f"the stream was refused: {self._gemini.refusals}"
+        if self._claude is not None and blow != "drop gemini":
+            await self._claude.lost()
+            assert await self._claude.reconnect(_at_once), "the CLI did not find the companion again"
+
+    async def _answer_in_the_terminal(self, proposal: Proposal, *, says_yes: bool) -> None:
+        if proposal.agent == "gemini":
+            assert self._gemini is not None
+            if not self._gemini.decisions(proposal.file):
+                assert await self._gemini.take_back(proposal.file), "closeDiff was refused"
+            return
+        assert proposal.answer is not None
+        assert proposal.edit is not None
+        if not proposal.answer.done():
+            proposal.answer.set_result(says_yes)
+        await asyncio.wait_for(proposal.edit, 60)
+
+    async def _no_diffs(self) -> bool:
+        found = await self._world.asked("diffs")
+        return found is not None and found["diffs"] == []
+
+    async def _is_somewhere(self, typed: str, edits: list[Edit]) -> bool:
+        assert self._gemini is not None
+        told = [content or "" for _, _, content in self._gemini.told]
+        kept = [file.read_text(encoding="utf-8") for file in self._folder("kept").glob("*")]
+        edited = [edit.text for edit in edits]
+        return any(typed in text for text in (*told, *self._gemini.kept, *kept, *edited, *await self._world.texts()))
+
+    # What must hold.
+
+    def _look_at_the_decisions(self, proposals: list[Proposal]) -> None:
+        assert self._gemini is not None
+        for proposal in proposals:
+            data = proposal.file.read_bytes()
+            edit = proposal.edit.result() if proposal.edit is not None else None
+            if edit is not None and edit.outcome == "written":
+                assert proposal.marker in edit.text, f"{proposal.marker} was told {edit}"
+                assert data == edit.text.encode(), f"{proposal.file.name} holds {data!r}"
+            elif not any(other.agent == "claude" and other.file == proposal.file for other in proposals):
+                assert data == _original(proposal.file), f"somebody wrote {proposal.file.name}: {data!r}"
+        markers = {str(proposal.file): proposal.marker for proposal in proposals if proposal.agent == "gemini"}
+        for path, count in Counter(path for _, path, _ in self._gemini.told).items():
+            assert count == 1, f"Gemini CLI was told {count} decisions of {path}"
+            if path in markers:
+                ((_, content),) = self._gemini.decisions(Path(path))
+                assert content is None or markers[path] in content, f"{markers[path]} was told {content!r}"
+        asked = {proposal.file for proposal in proposals if proposal.agent == "gemini"}
+        for proposal in proposals:
+            assert proposal.file in asked or not self._gemini.decisions(proposal.file), "another's decision was told"
+
+    def _identity_of(self, companion: CompanionProgram) -> dict[str, Any]:
+        """Ports and tokens by protocol."""
+        identity: dict[str, Any] = {}
+        for name, server in companion.ready["servers"].items():
+            value = json.loads(Path(server["discovery_files"][0]).read_text(encoding="utf-8"))
+            identity[name] = {"port": server["port"], "token": value["authToken"]}
+        return identity
+
+    def _look_at_files(self, companion: CompanionProgram) -> None:
+        """Only what belongs to the companion that runs now is there."""
+        pid = companion.process.pid
+        announced = {Path(file) for server in companion.ready["servers"].values() for file in server["discovery_files"]}
+        announced |= {self._world.lock} if self._world.lock is not None else set()
+        assert set(self._discovery_files()) == announced, "discovery files of dead ones are left"
+        runtime = sorted(path.name for path in (self._world.surroundings.runtime / "isthmus").iterdir())
+        assert runtime == [f"companion-{pid}.json", f"companion-{pid}.sock"]
+        (life,) = self._folder("companions").iterdir()
+        assert life.name.endswith(f"-{pid}.json")
+
+    def _discovery_files(self) -> list[Path]:
+        places = self._world.surroundings
+        folders = (places.temporary / "gemini" / "ide", places.home / ".qwen" / "ide", places.home / ".claude" / "ide")
+        return [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
+
+    def _folder(self, name: str) -> Path:
+        return self._world.surroundings.home / ".local" / "share" / "isthmus" / name
+
+    def _look_at_the_end(self) -> None:
+        assert processes_of(self._world.surroundings.home) == []
+        assert self._discovery_files() == []
+        assert list((self._world.surroundings.runtime / "isthmus").iterdir()) == []
+        left = [path.name for path in self._world.surroundings.temporary.iterdir()]
+        assert left == ["gemini"], f"temporary files are left: {left}"
+        assert len(list(self._folder("companions").iterdir())) == 1  # for the next life
+
+    def log(self) -> str:
+        """What happened, and what the companions said."""
+        with contextlib.suppress(OSError):
+            return "\n".join(self.lines) + "\n" + self._world.log.read_text(encoding="utf-8")[-4000:]
+        return "\n".join(self.lines)
+
+
+def _original(file: Path) -> bytes:
+    return f"the original of {file.name}\r\n".encode()
+
+
+async def _at_once(_: float) -> None:
+    """Instead of the seconds between two attempts of a CLI."""
+    await asyncio.sleep(0.02)

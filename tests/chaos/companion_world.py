@@ -1,0 +1,275 @@
+"""What is killed: a companion as its users run it, and the editor it serves - none, a real Neovim, or an IDE behind it.
+
+Each world says how it is started, in which ways it dies, and how the person in it types and answers.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isthmus.codec import from_json
+from isthmus.editors.rpc_error import RpcClosedError, RpcError
+from isthmus.ide.control_client import RefusedError, RunningCompanion, ask
+from support.claude_servers import NeovimServer
+from support.isthmus_program import ISTHMUS, CompanionProgram
+from support.neovim import RunningNeovim, running_neovim
+from support.surroundings import Surroundings
+from support.waiting import eventually_async
+
+if TYPE_CHECKING:
+    from support.claude_ide import ClaudeServer
+
+_GO_TO_PROPOSAL = """
+for _, window in ipairs(vim.api.nvim_list_wins()) do
+  local buffer = vim.api.nvim_win_get_buf(window)
+  local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\\n")
+  if vim.api.nvim_buf_get_name(buffer):find("isthmus://proposed", 1, true) and text:find(..., 1, true) then
+    vim.api.nvim_set_current_win(window)
+    return true
+  end
+end
+return false
+"""
+_BUFFERS = """
+local found = {}
+for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+  found[#found + 1] = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\\n")
+end
+return found
+"""
+
+
+class HeadlessWorld:
+    """``isthmus companion --editor headless``; the person answers by the channel of ``isthmus ide``."""
+
+    speaks_claude = True
+    blows: tuple[str, ...] = ("kill", "kill", "term", "kill twice", "drop gemini", "drop claude")
+
+    def __init__(self, workspace: Path, surroundings: Surroundings) -> None:
+        self.workspace = workspace
+        self.surroundings = surroundings
+        self.log = workspace.parent / "companion.log"
+        self.companion: CompanionProgram | None = None
+        self.lock: Path | None = None
+        """The discovery file of an IDE that is no companion of ours."""
+
+    async def begin(self) -> None:
+        """Start the editor."""
+
+    def command(self) -> tuple[str, ...]:
+        """How the companion is started."""
+        return ("companion", "--editor", "headless", "--allow-agent-accept")
+
+    def spawn(self) -> "subprocess.Popen[str]":
+        """Start the companion, and wait for nothing."""
+        with self.log.open("a", encoding="utf-8") as log:
+            return subprocess.Popen(
+                [*ISTHMUS, *self.command(), "--json"],
+                cwd=self.workspace, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
+            )  # fmt: skip
+
+    async def start(self) -> CompanionProgram:
+        """Start the companion; it is ready."""
+        process = self.spawn()
+        try:
+            self.companion = await asyncio.to_thread(CompanionProgram, process)
+        except BaseException:
+            _reap(process)
+            raise
+        return self.companion
+
+    async def blow(self, what: str) -> None:
+        """Let the companion die, and wait until it is dead. Of an orderly end the status is 0."""
+        assert self.companion is not None
+        match what:
+            case "kill" | "kill twice":
+                await asyncio.to_thread(self.companion.end, signal.SIGKILL)
+            case _:
+                assert await asyncio.to_thread(self.companion.end) == 0, "the companion did not end well"
+        self._reaped()
+
+    def _reaped(self) -> None:
+        companion, self.companion = self.companion, None
+        assert companion is not None
+        _reap(companion.process)
+
+    async def end(self) -> None:
+        """Nothing of it runs afterwards."""
+        if self.companion is not None:
+            await self.blow("term")
+
+    async def abandon(self) -> None:
+        """The same when something failed."""
+        if self.companion is not None:
+            self._reaped()
+
+    # The person.
+
+    async def asked(self, command: str, **arguments: object) -> dict[str, Any] | None:
+        """What ``isthmus ide`` is answered; None: it was refused, or the companion died."""
+        if self.companion is None:
+            return None
+        control = self.surroundings.runtime / "isthmus" / f"companion-{self.companion.process.pid}.json"
+        try:
+            running = from_json(RunningCompanion, json.loads(control.read_text(encoding="utf-8")))
+            return dict(await asyncio.to_thread(ask, running, command, patience=30.0, **arguments))
+        except (OSError, RefusedError):
+            return None
+
+    async def decide(self, file: Path, marker: str, *, accept: bool) -> None:
+        """Answer the review of a file, if it is still there."""
+        await self.asked("accept" if accept else "reject", path=str(file))
+
+    async def type_into(self, marker: str, text: str) -> bool:
+        """Type into the view that shows the marker; whether there is one and Neovim was there to the end."""
+        return False
+
+    async def told_companion(self) -> bool:
+        """Whether the editor has told the companion what was typed before this call."""
+        return False
+
+    async def texts(self) -> list[str]:
+        """What is in the editor."""
+        return []
+
+
+class NeovimWorld(HeadlessWorld):
+    """A companion at a real Neovim, which the person types into."""
+
+    blows = ("kill", "kill", "term", "kill twice", "nvim killed", "nvim killed", "nvim quits", "drop claude")
+
+    def __init__(self, workspace: Path, surroundings: Surroundings) -> None:
+        super().__init__(workspace, surroundings)
+        self._running = AsyncExitStack()
+        self.neovim: RunningNeovim | None = None
+
+    async def begin(self) -> None:
+        self.neovim = await self._running.enter_async_context(running_neovim(self.workspace))
+
+    def command(self) -> tuple[str, ...]:
+        assert self.neovim is not None
+        return ("companion", "--editor", "nvim", "--address", self.neovim.address, "--allow-agent-accept")
+
+    async def blow(self, what: str) -> None:
+        if what not in ("nvim killed", "nvim quits"):
+            await super().blow(what)
+            return
+        assert self.neovim is not None
+        assert self.companion is not None
+        if what == "nvim killed":
+            self.neovim.process.kill()
+            await self.neovim.process.wait()
+        else:
+            await self.neovim.quit()
+        neovim, self.neovim = self.neovim, None
+        await self._running.aclose()
+        Path(neovim.address).unlink(missing_ok=True)  # a Neovim that is killed leaves its socket
+        Path(neovim.address).parent.rmdir()
+        assert await asyncio.to_thread(self.companion.process.wait, 30) == 0, (
+            "the companion did not end with its editor"
+        )
+        self._reaped()
+        await self.begin()
+
+    async def end(self) -> None:
+        await super().end()
+        await self.abandon()
+
+    async def abandon(self) -> None:
+        await super().abandon()
+        if self.neovim is not None:
+            neovim, self.neovim = self.neovim, None
+            await self._running.aclose()
+            Path(neovim.address).unlink(missing_ok=True)
+            Path(neovim.address).parent.rmdir()
+
+    async def decide(self, file: Path, marker: str, *, accept: bool) -> None:
+        with suppress(RpcError, RpcClosedError):
+            if self.neovim is not None and await self.neovim.lua(_GO_TO_PROPOSAL, marker):
+                await self.neovim.command("write" if accept else "quit")
+
+    async def type_into(self, marker: str, text: str) -> bool:
+        with suppress(RpcError, RpcClosedError):
+            if self.neovim is not None and await self.neovim.lua(_GO_TO_PROPOSAL, marker):
+                await self.neovim.type(f"ggO{text}<Esc>")
+                # Neovim's timers end in the order of their times: this one after that which tells what was typed.
+                await self.neovim.lua("vim.g.told = false; vim.defer_fn(function() vim.g.told = true end, 700)")
+                return True
+        return False
+
+    async def told_companion(self) -> bool:
+        async def is_told() -> bool:
+            return self.neovim is not None and bool(await self.neovim.lua("return vim.g.told"))
+
+        await eventually_async(is_told, what="the timers of Neovim")
+        return True
+
+    async def texts(self) -> list[str]:
+        assert self.neovim is not None
+        return await self.neovim.lua(_BUFFERS)
+
+
+class BridgeWorld(HeadlessWorld):
+    """``isthmus bridge`` at an IDE that speaks only the Claude protocol."""
+
+    speaks_claude = False
+    blows = ("kill", "kill", "term", "kill twice", "ide away", "drop gemini")
+
+    def __init__(self, workspace: Path, surroundings: Surroundings) -> None:
+        super().__init__(workspace, surroundings)
+        self.ide: ClaudeServer = NeovimServer(workspace)
+
+    async def begin(self) -> None:
+        await self.ide.start()
+        self.lock = self.ide.lock()
+
+    def command(self) -> tuple[str, ...]:
+        return ("bridge",)
+
+    async def blow(self, what: str) -> None:
+        if what == "ide away":
+            await self.ide.stop()
+            await self.ide.start(self.ide.port)
+        else:
+            await super().blow(what)
+            await eventually_async(lambda: not self.ide.clients, what="the IDE sees that the bridge is gone")
+            self.ide.views.clear()  # as an extension does whose client is gone
+
+    async def end(self) -> None:
+        await super().end()
+        await self.abandon()
+
+    async def abandon(self) -> None:
+        await super().abandon()
+        if self.lock is not None:
+            self.lock.unlink()
+            self.lock = None
+            await self.ide.stop()
+
+    async def decide(self, file: Path, marker: str, *, accept: bool) -> None:
+        for tab, view in self.ide.views.items():
+            if view.path == str(file) and not view.answer.done():
+                view.answer.set_result(["FILE_SAVED", view.contents] if accept else ["DIFF_REJECTED", tab])
+
+
+def _reap(process: "subprocess.Popen[str]") -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait(30)
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def processes_of(home: Path) -> list[str]:
+    """The processes that live in the surroundings of a test."""
+    found: list[str] = []
+    for folder in Path("/proc").glob("[0-9]*") if Path("/proc").is_dir() else ():
+        with suppress(OSError):
+            if f"HOME={home}\0".encode() in (folder / "environ").read_bytes() and int(folder.name) != os.getpid():
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
