@@ -439,10 +439,11 @@ Signals `user-error' when there is no such program."
 
 (defun isthmus--leave ()
   "Emacs quits: what is undecided is rejected, and the companion takes leave.
+It keeps what the person typed.
 It gets two seconds, as Emacs then hangs up on it; but only when the person
 quits, as this also runs in the handler of a signal that ends Emacs."
   (dolist (review isthmus--reviews)
-    (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review)))))
+    (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review)))
   (setq isthmus--reviews nil)
   (let ((process isthmus--process)
         (deadline (+ (float-time) 2)))
@@ -1072,7 +1073,7 @@ Without an ANSWER it is only closed."
   "An edit that an agent proposes and the person has not decided on.
 SHOWN is the proposed text as it was put into the buffer PROPOSAL;
 CODING and MARK say how to get back what was sent."
-  id path title shown coding mark proposal current is-seen hunks comparing)
+  id path title shown coding mark proposal current is-seen hunks comparing telling)
 
 (defconst isthmus--largest-file (* 64 1024 1024) "Bytes of a file beyond which it is not shown beside a proposal.")
 (defconst isthmus--most-refined 20 "Changes in which single words are marked; the others are marked by lines.")
@@ -1277,7 +1278,16 @@ A terminal that has the focus keeps it, and stays below."
       (when (timerp comparing)
         (cancel-timer comparing))
       (unless (processp comparing)
-        (setf (isthmus-review-comparing review) (run-with-timer 0.3 nil #'isthmus--compare review))))))
+        (setf (isthmus-review-comparing review) (run-with-timer 0.3 nil #'isthmus--compare review))))
+    (unless (isthmus-review-telling review)
+      (setf (isthmus-review-telling review)
+            (run-with-timer (if (> (buffer-size) 1000000) 5 1) nil #'isthmus--tell-text review)))))
+
+(defun isthmus--tell-text (review)
+  "Tell the companion what is in REVIEW: all that is left when Emacs crashes."
+  (setf (isthmus-review-telling review) nil)
+  (when (and (memq review isthmus--reviews) (process-live-p isthmus--process))
+    (isthmus--notify "editor/didEditDiff" (isthmus--id-and-text review))))
 
 (defun isthmus--compare (review)
   "Find with the program diff what is different in REVIEW.
@@ -1444,14 +1454,19 @@ Nil means exactly as proposed."
           (concat (when (isthmus-review-mark review) "\xFEFF")
                   (isthmus--unicode (isthmus--with-newlines text (isthmus-review-coding review)))))))))
 
+(defun isthmus--id-and-text (review)
+  "The id of REVIEW, and its text when the person changed it."
+  (let ((text (isthmus--edited-text review)))
+    `((id . ,(isthmus-review-id review)) ,@(when text `((text . ,text))))))
+
 (defun isthmus-review-accept ()
   "Accept what is in this review; the agent writes it into the file."
   (interactive)
   (let* ((review (isthmus--here))
-         (text (isthmus--edited-text review)))
+         (said (isthmus--id-and-text review)))
     (unless (process-live-p isthmus--process)
       (user-error "Isthmus: the companion is gone; your text stays here"))
-    (isthmus--notify "editor/didAcceptDiff" `((id . ,(isthmus-review-id review)) ,@(when text `((text . ,text)))))
+    (isthmus--notify "editor/didAcceptDiff" said)
     (isthmus--close review)
     (isthmus--reload-when-written (isthmus-review-path review))
     (isthmus--say "accepted %s" (file-name-nondirectory (isthmus-review-path review)))))

@@ -173,6 +173,14 @@ async def test_an_editor_that_quits_ends_every_review_and_no_agent_is_told_an_ac
         assert [decided.state for decided in client.decisions] in ([], [Rejected()])
 
 
+async def test_what_was_typed_before_the_editor_quit_is_kept(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
+    await scene.person.edit_review(review, "mine\n")
+    await scene.person.quit()
+    await asyncio.wait({scene.running}, timeout=60)
+    assert scene.kept == ["mine\n"]
+
+
 async def test_what_was_typed_before_a_client_left_is_kept(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     await scene.person.edit_review(review, "mine 😀\n")

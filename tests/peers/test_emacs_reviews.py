@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorError
+from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorError
 from isthmus.ide.review import DiffReview
 from support.emacs import EmacsPerson, emacs_person
 from support.neovim import Heard
@@ -375,3 +375,20 @@ async def test_quitting_emacs_rejects_what_is_undecided(person: EmacsPerson, hea
     await _shown(person)
     person.emacs.terminal.press("\x18\x03")  # C-x C-c
     assert await heard.decision() == DiffRejected("r1")
+
+
+async def test_quitting_emacs_hands_over_what_was_typed(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
+    review = _review(_file(workspace))
+    await person.editor.open_diff(review)
+    await person.edit_review(review, "mine\n")
+    await person.emacs.quit()
+    assert await heard.decision() == DiffRejected("r1", "mine\n")
+
+
+async def test_what_is_typed_into_a_review_is_told_soon(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
+    await person.editor.open_diff(_review(_file(workspace)))
+    await _shown(person)
+    person.emacs.terminal.press("mine ")  # and is still typing
+    typed = DiffEdited("r1", "one\nmine TWO\nthree\n")
+    await eventually_async(lambda: typed in heard.events, what="the text in the view")
+    assert heard.decisions == []

@@ -136,7 +136,7 @@ class PluginSession:
             return DiffEdited(review_id, self.final_text(review, text))
         del self.reviews[review_id]
         if method == "editor/didRejectDiff":
-            return DiffRejected(review_id)
+            return DiffRejected(review_id, None if text is None else self.final_text(review, text))
         return DiffAccepted(review_id, self.final_text(review, text))
 
     def _publish(self, params: JsonObject) -> EditorEvent | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
-from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorEvent
+from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.review import DiffReview
 
 KEPT_MESSAGES: Final = 20
@@ -35,7 +35,7 @@ class Question:
 
 
 class ReviewBoard:
-    """``tell`` is called with each decision."""
+    """``tell`` is called with each edit that is kept and each decision."""
 
     def __init__(self, tell: Callable[[EditorEvent], None]) -> None:
         self._tell = tell
@@ -72,9 +72,13 @@ class ReviewBoard:
         return view.text if view is not None else None
 
     def edit(self, review_id: str, text: str) -> None:
-        """Keep what the person made of the proposal. One that is not there any more changes nothing."""
+        """Keep what the person made of the proposal, and tell it: the editor may be gone before it is asked for.
+
+        One that is not there any more changes nothing.
+        """
         if (view := self._views.get(review_id)) is not None:
             self._views[review_id] = View(view.review, text)
+            self._tell(DiffEdited(review_id, text))
 
     def accept(self, review_id: str, text: str) -> bool:
         """Accept with this text; False when somebody else answered before."""
