@@ -338,7 +338,6 @@ async def test_a_failed_review_leaves_nothing_behind(
     await neovim.type("q:")
     with pytest.raises(EditorError, match=r"E11|command-line window"):
         await editor.open_diff(review(path, "proposed\n"))
-    await neovim.type("<C-c><C-c>")
-    await neovim.command("stopinsert")
+    await neovim.type(":quit<CR>")
     await view_is_closed(neovim)
     assert heard.decisions == []
