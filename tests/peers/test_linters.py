@@ -61,6 +61,16 @@ def at(line: int, character: int, end: int) -> Range:
     return Range(Position(line, character), Position(line, end))
 
 
+async def test_a_project_makes_ruff_write_nowhere(workspace: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (workspace / "ruff.toml").write_text(f'cache-dir = "{elsewhere}"\n', encoding="utf-8")
+    path = made(workspace)
+    async with running(("ruff",), workspace) as runner:
+        assert await found(runner, path, "ruff")
+    assert not elsewhere.exists()
+    assert sorted(file.name for file in workspace.iterdir()) == ["a.py", "ruff.toml"]
+
+
 async def test_ruff_finds_what_it_finds_where_it_is(workspace: Path) -> None:
     path = made(workspace)
     async with running(("ruff",), workspace) as runner:

@@ -142,7 +142,8 @@ def _json(data: bytes, where: str) -> object:
 
 RUFF: Final = Linter(
     "ruff",
-    ("ruff", "check", "--output-format=json", "--force-exclude", "--no-fix", "--quiet", "--exit-zero", "--"),
+    # Without a cache: a project's settings may put it into any folder of the person's.
+    tuple("ruff check --output-format=json --force-exclude --no-fix --no-cache --quiet --exit-zero --".split()),
     10.0,
     decode_ruff,
     (".py", ".pyi", ".ipynb"),
