@@ -169,7 +169,10 @@ def mention(person: Person, place: str) -> None:
     """Point the agents to a file or to lines of it: they are selected, and agents that know mentions are told."""
     path, line, _, end_line, _ = person.parse(place)
     result = person.ask("mention", path=path, line=line, end_line=end_line)
-    person.show(result, "\n".join(_context_lines(result)))
+    nobody = (
+        [] if result.get("agents") != 0 else ["No agent is attached; one that connects within ten seconds is told."]
+    )
+    person.show(result, "\n".join(nobody + _context_lines(result)))
 
 
 @command.command("diagnostics")

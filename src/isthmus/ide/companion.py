@@ -281,7 +281,9 @@ class Companion:
         return await self._desk.wait(timeout)
 
     async def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
-        """Point the agents to a file: it is opened, its lines (0-based, both included) selected, and agents are told.
+        """Point the agents to a file: they are told of it, or of its lines (0-based, both included).
+
+        It is opened, and the lines selected, where the editor can do that.
 
         Raises:
             EditorError: it cannot be opened, or is hidden from agents, and then none is told.
@@ -292,7 +294,10 @@ class Companion:
         at = None
         if start_line is not None:
             at = Range(Position(start_line, 0), Position((start_line if end_line is None else end_line) + 1, 0))
-        await self.editor.open_file(path, at)
+        if Capability.OPEN not in self.editor.unavailable:
+            await self.editor.open_file(path, at)
+        elif not self._is_visible(path):
+            raise EditorError(f"there is no file {path}")
         self._tell_mention(FileMentioned(path, start_line, start_line if end_line is None else end_line))
 
     def recent_mentions(self, seconds: float) -> tuple[FileMentioned, ...]:

@@ -99,12 +99,15 @@ async def select(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def mention(companion: Companion, request: JsonObject) -> JsonObject:
-    """Point the agent to a file or to lines of it: they are selected, and told to agents that have a message for it."""
+    """Point the agents to a file or to lines of it: they are selected, and told to agents that have a message for it.
+
+    ``agents``: how many are attached.
+    """
     path, first, last = _path(request), _number(request, "line"), _number(request, "end_line")
     if first is not None and last is not None and last < first:
         raise CommandError(f"expected the last line not before the first, received {first}-{last}")
     await companion.mention(path, None if first is None else first - 1, None if last is None else last - 1)
-    return await _seen(companion)
+    return {**await _seen(companion), "agents": len(companion.clients)}
 
 
 async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:

@@ -348,17 +348,31 @@ async def test_an_editor_that_hangs_does_not_hold_a_question_for_diagnostics(wor
 
 
 class PlainEditor(HeadlessEditor):
-    """Has no diagnostics."""
+    """Has no diagnostics, and opens no files."""
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:
-        return {**super().unavailable, Capability.DIAGNOSTICS: "it has no linters"}
+        lacks = {Capability.DIAGNOSTICS: "it has no linters", Capability.OPEN: "open it there"}
+        return {**super().unavailable, **lacks}
+
+    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
+        raise NotAvailableError(self.identity, "open it there")
 
 
 async def test_an_editor_without_diagnostics_says_so(workspace: Path) -> None:
     async with _companion_with(PlainEditor((str(workspace),)), CompanionOptions()) as (companion, _):
         with pytest.raises(NotAvailableError, match="it has no linters"):
             await companion.diagnostics()
+
+
+async def test_agents_are_pointed_to_a_file_also_where_the_editor_opens_none(workspace: Path) -> None:
+    path = workspace / "a.py"
+    path.write_text("one\n", encoding="utf-8")
+    async with _companion_with(PlainEditor((str(workspace),)), CompanionOptions()) as (companion, client):
+        await companion.mention(str(path), 0)
+        assert client.mentions == [FileMentioned(str(path), 0, 0)]
+        with pytest.raises(EditorError, match="there is no file"):
+            await companion.mention(str(workspace / "b.py"))
 
 
 async def test_a_file_that_the_person_mentions_is_shown_selected_and_told_to_all_agents(
@@ -369,7 +383,7 @@ async def test_a_file_that_the_person_mentions_is_shown_selected_and_told_to_all
     other = Recorder("two")
     companion.attach(other)
     await COMMANDS["mention"](companion, {"path": str(path), "line": 2, "end_line": 3})
-    await COMMANDS["mention"](companion, {"path": str(path)})
+    assert (await COMMANDS["mention"](companion, {"path": str(path)}))["agents"] == 2
     assert client.mentions == [FileMentioned(str(path), 1, 2), FileMentioned(str(path))]
     assert other.mentions == client.mentions
     latest = companion.latest_selection
