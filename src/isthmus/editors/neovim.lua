@@ -9,6 +9,7 @@ local api, fn = vim.api, vim.fn
 local uv = vim.uv or vim.loop
 
 local NOTIFY_AFTER_MS = 15
+local MAX_COLUMN = 2147483647 -- v:maxcol, which the oldest Neovims do not have
 local MAX_FILES = 1000
 local MAX_SELECTION_BYTES = 256 * 1024
 local MAX_DIAGNOSTICS = 5000
@@ -132,7 +133,7 @@ local function block_text(first, last, one, other)
   end
   local from = math.min(left(one), left(other))
   local to = math.max(fn.virtcol({ one[2], one[3] }), fn.virtcol({ other[2], other[3] }))
-  if fn.winsaveview().curswant >= vim.v.maxcol then
+  if fn.winsaveview().curswant >= MAX_COLUMN then
     to = 1000000 -- extended with $
   end
   local pattern = ("\\%%>%dv.*\\%%<%dv"):format(from - 1, to + 2)
