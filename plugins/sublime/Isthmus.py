@@ -94,6 +94,7 @@ class Editor:
         self.focused_at = {}
         self.last_active = None
         self.panels = {}
+        self.typing = set()
 
     def start(self):
         if self.companion is not None:
@@ -310,6 +311,18 @@ class Editor:
             self.tell("editor/didAcceptDiff", id=review, text=text)
             view.close()
 
+    def typed(self, view):
+        """Tell the text of a review soon: if Sublime Text crashes, the companion keeps it for the person."""
+        review = view.settings().get(REVIEW)
+        if review and review not in self.typing:
+            self.typing.add(review)
+            sublime.set_timeout(lambda: self.tell_text(view, review), 1000)
+
+    def tell_text(self, view, review):
+        self.typing.discard(review)
+        if view.settings().get(REVIEW) == review:
+            self.tell("editor/didEditDiff", id=review, text=view.substr(sublime.Region(0, view.size())))
+
     def reject(self, view):
         review = view.settings().get(REVIEW)
         if review:
@@ -425,7 +438,11 @@ class IsthmusListener(sublime_plugin.EventListener):
     def on_selection_modified(self, view):
         EDITOR.tell("editor/didChange")
 
-    on_modified = on_post_save = on_load = on_selection_modified
+    on_post_save = on_load = on_selection_modified
+
+    def on_modified(self, view):
+        EDITOR.typed(view)
+        EDITOR.tell("editor/didChange")
 
     def on_load_project(self, window):
         EDITOR.tell("workspace/didChangeWorkspaceFolders")

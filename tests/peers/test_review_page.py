@@ -13,7 +13,7 @@ from isthmus.editors.event_queue import EventQueue
 from isthmus.editors.review_board import ReviewBoard
 from isthmus.editors.review_page_html import MAXIMUM_EDITABLE_CHARACTERS
 from isthmus.editors.review_page_server import ReviewPageServer
-from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorEvent
+from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.review import DiffReview
 from support.review_page import Visitor, browser, visiting
 from support.waiting import eventually_async
@@ -86,12 +86,14 @@ async def test_an_edited_cell_is_accepted_as_it_was_edited(desk: Desk, visitor: 
     assert form.fields["source-2"] == "b = 2\n"
     form.fields["source-2"] = "b = 3\n"
     await visitor.submit(form, "keep")
-    assert desk.told == []
+    [kept] = desk.told
+    assert isinstance(kept, DiffEdited)
+    assert json.loads(kept.content)["cells"][1]["source"] == ["b = 3\n"]
     form = (await visitor.review(review)).forms[0]
     assert form.fields["source-2"] == "b = 3\n"
     del form.fields["change-1"], form.fields["change-3"]
     await visitor.submit(form, "accept")
-    [decided] = desk.told
+    [_, decided] = desk.told
     assert isinstance(decided, DiffAccepted)
     cells = json.loads(decided.content)["cells"]
     assert [cell["source"] for cell in cells] == [["a = 1\n"], ["b = 3\n"], ["c = 1\n"]]

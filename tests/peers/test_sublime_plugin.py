@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from isthmus.ide.kept_text import KeptTexts
+from isthmus.places import data_directory
 from support.companion import Agent, attached_agent
 from support.sublime_host import PLUGIN, Region, SublimeHost, View, loaded_plugin
 from support.surroundings import Surroundings
@@ -108,3 +110,21 @@ async def test_a_review_that_is_taken_back_is_closed_with_what_was_typed(
     closed = await agent.close_diff(path)
     assert "typed" in closed.model_dump_json()
     assert sublime.do(sublime.window.views) == []
+
+
+async def test_what_was_typed_is_kept_when_sublime_text_crashes(
+    sublime: SublimeHost, agent: Agent, workspace: Path
+) -> None:
+    await agent.open_diff(made(workspace, b"old\n"), "new\n")
+    view = await review(sublime)
+
+    def type_and_crash() -> None:
+        view.text = "typed\n"
+        sublime.listener.on_modified(view)
+
+    sublime.do(type_and_crash)
+    sublime.do(lambda: None)  # the timer of the plugin has run
+    sublime.crash()
+    kept = KeptTexts(data_directory() / "kept")
+    (path,) = await eventually_async(kept.paths, what="what was typed is kept")
+    assert Path(path).read_text(encoding="utf-8") == "typed\n"

@@ -14,7 +14,10 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import subprocess
 
 PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "sublime" / "Isthmus.py"
 
@@ -182,6 +185,7 @@ class SublimeHost:
         self.window = Window(self, str(folder))
         self.commands: dict[str, Any] = {}
         self.listener: Any = None
+        self.companion: "subprocess.Popen[bytes] | None" = None
         self._work: queue.Queue[Callable[[], object] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -202,6 +206,12 @@ class SublimeHost:
 
         self._work.put(run)
         return future.result(60)
+
+    def crash(self) -> None:
+        """Leave the companion behind without a word."""
+        assert self.companion is not None
+        assert self.companion.stdin is not None
+        self.companion.stdin.close()
 
     def end(self) -> None:
         """The main thread ends."""
@@ -248,7 +258,7 @@ def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
             names = ("accept", "reject", "mention")
             host.commands = {f"isthmus_{name}": getattr(plugin, f"Isthmus{name.title()}Command") for name in names}
             host.do(plugin.plugin_loaded)
-            process = plugin.EDITOR.companion.process
+            host.companion = process = plugin.EDITOR.companion.process
             try:
                 yield host
             finally:
