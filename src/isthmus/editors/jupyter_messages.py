@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from isthmus.codec import JsonObject
 from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionOutput, ExecutionText
+from isthmus.json_shapes import as_list, as_object
 from isthmus.text import without_control_characters
 
 MAXIMUM_TEXT_CHARACTERS: Final = 1_000_000
@@ -177,7 +178,7 @@ class RunningExecution:
                 self._is_error = True
                 self._traceback = self._traceback or _traceback(content)
             case _:
-                for payload in _list(content.get("payload")):
+                for payload in as_list(content.get("payload")):
                     fields = as_object(payload)
                     if fields.get("source") == "page":  # the pager of `name?`
                         self._add(self._text(_plain(as_object(fields.get("data")))))
@@ -242,15 +243,6 @@ def _kind(message: Mapping[str, Any]) -> str:
     return str(message.get("msg_type") or as_object(message.get("header")).get("msg_type"))
 
 
-def as_object(value: object) -> JsonObject:
-    """What Jupyter sent as an object; empty when it is none."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
 def _display_id(content: JsonObject) -> str | None:
     found = as_object(content.get("transient")).get("display_id")
     return found if isinstance(found, str) else None
@@ -276,7 +268,7 @@ def _decoded(value: object) -> bytes | None:
 
 
 def _traceback(content: JsonObject) -> str:
-    lines = [str(line) for line in _list(content.get("traceback"))]
+    lines = [str(line) for line in as_list(content.get("traceback"))]
     text = "\n".join(lines) or f"{content.get('ename', 'Error')}: {content.get('evalue', '')}"
     return without_control_characters(text)[-MAXIMUM_TEXT_CHARACTERS:]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
 from isthmus.codec import JsonObject
-from isthmus.editors.jupyter_messages import as_object
 from isthmus.ide.editor import EditorError, EditorGoneError
+from isthmus.json_shapes import as_object
 
 if TYPE_CHECKING:
     import httpx2

@@ -23,6 +23,7 @@ from isthmus.ide.json_rpc_message import (
     response,
 )
 from isthmus.ide.mcp_peer import LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS
+from isthmus.json_shapes import as_list, as_object, is_object
 from isthmus.json_text import JsonError
 
 CLIENT_NAME = "isthmus"
@@ -171,29 +172,21 @@ def _reply(method: str, number: RequestId) -> Message:
 
 def tool_names(result: JsonObject) -> frozenset[str]:
     """The names in the result of ``tools/list``; entries that are no tools are left out."""
-    tools = result.get("tools")
-    entries = cast("list[object]", tools) if isinstance(tools, list) else []
-    named = [cast(JsonObject, entry).get("name") for entry in entries if isinstance(entry, dict)]
-    return frozenset(name for name in named if isinstance(name, str))
+    return frozenset(tool_arguments(result))
 
 
 def tool_arguments(result: JsonObject) -> dict[str, frozenset[str]]:
     """The tools in the result of ``tools/list`` by name, each with the names of the arguments that its schema has."""
-    tools = result.get("tools")
-    found: dict[str, frozenset[str]] = {}
-    for entry in cast("list[object]", tools) if isinstance(tools, list) else []:
-        tool = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-        schema = tool.get("inputSchema")
-        properties = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
-        if isinstance(name := tool.get("name"), str):
-            found[name] = frozenset(cast("dict[str, Any]", properties)) if isinstance(properties, dict) else frozenset()
-    return found
+    tools = [as_object(entry) for entry in as_list(result.get("tools"))]
+    return {
+        name: frozenset(as_object(as_object(tool.get("inputSchema")).get("properties")))
+        for tool in tools
+        if isinstance(name := tool.get("name"), str)
+    }
 
 
 def tool_outcome(result: JsonObject) -> ToolOutcome:
     """The result of ``tools/call``."""
-    content = result.get("content")
-    blocks = cast("list[object]", content) if isinstance(content, list) else []
-    readable = tuple(cast("dict[str, Any]", block) for block in blocks if isinstance(block, dict))
+    readable = tuple(block for block in as_list(result.get("content")) if is_object(block))
     text = next((block["text"] for block in readable if isinstance(block.get("text"), str)), None)
     return ToolOutcome(text, result.get("isError") is True, readable)

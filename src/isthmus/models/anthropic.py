@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from isthmus.codec import JsonObject
+from isthmus.json_shapes import as_list, as_object, as_text
 from isthmus.media import Media
 from isthmus.models.attachments import GIF, JPEG, NO_ATTACHMENTS, PDF, PNG, WEBP, Attachment, Attachments, MediaRules
 from isthmus.models.base import (
@@ -36,7 +37,7 @@ from isthmus.models.base import (
 from isthmus.models.conversation import in_order, kept_for, used_ids
 from isthmus.models.endpoint import ANTHROPIC, endpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.received import as_count, as_list, as_object, as_text, tool_arguments, unused_id, without
+from isthmus.models.received import as_count, tool_arguments, unused_id, without
 from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
 
 if TYPE_CHECKING:

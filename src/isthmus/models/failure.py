@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from isthmus.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.endpoint import Endpoint
-from isthmus.models.received import as_list, as_object, as_text, excerpt
+from isthmus.models.received import excerpt
 from isthmus.models.retry import retry_after
 
 CONTEXT = re.compile(

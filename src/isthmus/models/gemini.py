@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, assert_never, cast
 
 from isthmus.codec import JsonObject
+from isthmus.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.media import Media
 from isthmus.models.attachments import (
     HEIC,
@@ -48,7 +49,7 @@ from isthmus.models.base import (
 from isthmus.models.conversation import in_order, kept_for, used_ids
 from isthmus.models.endpoint import GEMINI, endpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.received import as_count, as_list, as_object, as_text, excerpt, is_object, unused_id, without
+from isthmus.models.received import as_count, excerpt, unused_id, without
 from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
 from isthmus.models.tool_names import NameRule
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isthmus.codec import JsonObject
+from isthmus.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.attachments import Attachments
 from isthmus.models.base import (
     Capabilities,
@@ -36,16 +37,7 @@ from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint import OPENAI, endpoint
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.openai_body import MEDIA, origin_of, request_body
-from isthmus.models.received import (
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    is_object,
-    tool_arguments,
-    unused_id,
-    without,
-)
+from isthmus.models.received import as_count, tool_arguments, unused_id, without
 from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
 
 if TYPE_CHECKING:

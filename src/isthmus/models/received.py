@@ -1,36 +1,17 @@
-"""Reading JSON that a provider sent, without trusting its shape.
+"""Reading what a provider sent, without trusting its shape: what a newer server sends must never end a turn.
 
-A field that is absent or of another type reads as empty: what a newer server sends must never end a turn. This is
-deliberately not a validator; what has to be kept unchanged is kept as it came, by the readers of each provider.
+What is absent or of another type reads as empty, as in :mod:`isthmus.json_shapes`. This is deliberately not a validator;
+what has to be kept unchanged is kept as it came, by the readers of each provider.
 """
 
 import json
 import secrets
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeGuard, cast
+from collections.abc import Collection
+from typing import Any
 
 from isthmus.codec import JsonObject
+from isthmus.json_shapes import is_object
 from isthmus.text import with_ellipsis
-
-
-def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether it is a JSON object."""
-    return isinstance(value, Mapping)
-
-
-def as_object(value: object) -> Mapping[str, Any]:
-    """The JSON object, or an empty one."""
-    return value if is_object(value) else {}
-
-
-def as_list(value: object) -> Sequence[Any]:
-    """The JSON array, or an empty one."""
-    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
-
-
-def as_text(value: object) -> str:
-    """The string, or an empty one."""
-    return value if isinstance(value, str) else ""
 
 
 def as_count(value: object) -> int:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
+from isthmus.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
-from isthmus.models.received import as_list, as_object, as_text
 
 PASSING = frozenset(
     {

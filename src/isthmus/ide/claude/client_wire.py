@@ -18,6 +18,7 @@ from isthmus.ide.editor import Diagnostic, FileMentioned, Position, Range, Sever
 from isthmus.ide.file_uri import file_uri, path_of_uri
 from isthmus.ide.mcp_client import Told, ToolOutcome
 from isthmus.ide.review import Accepted, Rejected
+from isthmus.json_shapes import as_object
 
 SELECTION_CHANGED = "selection_changed"
 AT_MENTIONED = "at_mentioned"
@@ -72,7 +73,7 @@ def meaning(
 
     ``folders`` are those that a relative path may lie in: in the first where it ``exists``.
     """
-    params = _object(told.params)
+    params = as_object(told.params)
     if told.method == SELECTION_CHANGED:
         return selection_of(params, dialect) or Unknown(f"{told.method}: expected filePath as an absolute path")
     if told.method == AT_MENTIONED:
@@ -85,7 +86,7 @@ def selection_of(value: JsonObject, dialect: Dialect) -> SelectionTold | None:
     path = _path_in(value)
     if path is None:
         return None
-    text, told = value.get("text"), _object(value.get("selection"))
+    text, told = value.get("text"), as_object(value.get("selection"))
     place = _range(told, dialect.first)
     return SelectionTold(path, text if isinstance(text, str) else "", place)
 
@@ -209,11 +210,11 @@ def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
     Tabs without a file are left out. At most one is active.
     """
     value = json_of(outcome)
-    entries = next((_object(value)[name] for name in ("tabs", "editors") if name in _object(value)), value)
+    entries = next((as_object(value)[name] for name in ("tabs", "editors") if name in as_object(value)), value)
     if not isinstance(entries, list):
         return None
     found: list[Tab] = []
-    for entry in map(_object, cast("list[object]", entries)):
+    for entry in map(as_object, cast("list[object]", entries)):
         path = _path_in(entry)
         if path is None or entry.get("isUntitled") is True:
             continue
@@ -228,7 +229,7 @@ def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
                 dirty if isinstance(dirty, bool) else None,
                 language if isinstance(language, str) and language else None,
                 lines if isinstance(lines, int) and not isinstance(lines, bool) and lines >= 0 else None,
-                _range(_object(entry.get("selection")), 0),
+                _range(as_object(entry.get("selection")), 0),
             )
         )
     return tuple(found)
@@ -236,15 +237,15 @@ def tabs_of(outcome: ToolOutcome) -> tuple[Tab, ...] | None:
 
 def folders_of(outcome: ToolOutcome) -> tuple[str, ...]:
     """The paths in getWorkspaceFolders' result, as paths or as URIs alone."""
-    folders = _object(json_of(outcome)).get("folders")
+    folders = as_object(json_of(outcome)).get("folders")
     entries = cast("list[object]", folders) if isinstance(folders, list) else []
-    paths = (entry if isinstance(entry, str) else _path_in(_object(entry)) for entry in entries)
+    paths = (entry if isinstance(entry, str) else _path_in(as_object(entry)) for entry in entries)
     return tuple(dict.fromkeys(_plain(path) for path in paths if path is not None and PurePath(path).is_absolute()))
 
 
 def trust_of(outcome: ToolOutcome) -> bool | None:
     """Whether the person trusts the workspace: what our own companion adds to getWorkspaceFolders' result."""
-    said = _object(json_of(outcome)).get("isTrusted")
+    said = as_object(json_of(outcome)).get("isTrusted")
     return said if isinstance(said, bool) else None
 
 
@@ -267,21 +268,21 @@ def _diagnostics(texts: Collection[str]) -> Iterator[Diagnostic]:
             value = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        for entry in map(_object, cast("list[object]", value) if isinstance(value, list) else [cast(object, value)]):
+        for entry in map(as_object, cast("list[object]", value) if isinstance(value, list) else [cast(object, value)]):
             path = _path_in(entry)
             listed = entry.get("diagnostics")
             if path is None:
                 continue
             if isinstance(listed, list):
                 for each in cast("list[object]", listed):
-                    if (diagnostic := _diagnostic(path, _object(each))) is not None:
+                    if (diagnostic := _diagnostic(path, as_object(each))) is not None:
                         yield diagnostic
             elif (flat := _flat_diagnostic(path, entry)) is not None:
                 yield flat
 
 
 def _diagnostic(path: str, value: JsonObject) -> Diagnostic | None:
-    place = _range(_object(value.get("range")), 0)
+    place = _range(as_object(value.get("range")), 0)
     message = value.get("message")
     if place is None or not isinstance(message, str):
         return None
@@ -331,10 +332,10 @@ def _plain(path: str) -> str:
 
 
 def _range(value: JsonObject, first: int) -> Range | None:
-    start = _position(_object(value.get("start")), first)
+    start = _position(as_object(value.get("start")), first)
     if start is None:
         return None
-    end = _position(_object(value.get("end")), first) or start
+    end = _position(as_object(value.get("end")), first) or start
     return Range(start, end) if (start.line, start.character) <= (end.line, end.character) else Range(end, start)
 
 
@@ -354,7 +355,3 @@ def _line(value: object) -> int | None:
 
 def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -54,6 +54,7 @@ from isthmus.ide.file_uri import file_uri
 from isthmus.ide.ide_client import IdeError, UndecidedError
 from isthmus.ide.mcp_client import Told, ToolOutcome
 from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.json_shapes import as_object
 
 _FILE_NOT_OPEN: Final = -32001
 _WRITTEN_POLL_SECONDS: Final = 0.05
@@ -120,7 +121,7 @@ class ClaudePeer(Link):
         tools = connection.tools
         with contextlib.suppress(IdeError):
             if not self._has_context and tool_name("getCurrentSelection", tools) in tools:
-                told = selection_of(_mapping(json_of(await self._call("getCurrentSelection", {}))), Dialect())
+                told = selection_of(as_object(json_of(await self._call("getCurrentSelection", {}))), Dialect())
                 if told is not None:
                     self._seen.selected(told, time.time())
             if tool_name("getOpenEditors", tools) in tools:
@@ -301,7 +302,7 @@ class ClaudePeer(Link):
         outcome = await self._call("checkDocumentDirty", {"filePath": path})
         if outcome.is_error:
             raise IdeError(f"{self.ide_name}: {failure_of(outcome)}")
-        said = _mapping(json_of(outcome))
+        said = as_object(json_of(outcome))
         # monet sends null for false.
         return None if said.get("success") is False or "isDirty" not in said else said["isDirty"] is True
 
@@ -367,7 +368,3 @@ def _output(block: Mapping[str, Any]) -> ExecutionOutput | None:
                 return None
         case _:
             return None
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return dict(value) if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -6,13 +6,14 @@ its own in old ones): all of it is read. What the companion's side sends is in :
 
 import json
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from isthmus.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.context import IdeContext, context_from_json, normalise
 from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
 from isthmus.ide.mcp_client import Told, ToolOutcome
+from isthmus.json_shapes import as_object
 
 DIFF_CLOSED = "ide/diffClosed"
 """Sent by old companions when the person closes the view."""
@@ -62,7 +63,7 @@ def meaning(told: Told) -> Meaning:
             return Unknown(f"{told.method}: {error}")
     if told.method not in (DIFF_ACCEPTED, DIFF_REJECTED, DIFF_CLOSED):
         return Unknown()
-    params = _object(told.params)
+    params = as_object(told.params)
     path = params.get("filePath")
     if not isinstance(path, str):
         return Unknown(f"{told.method}: expected filePath as a string")
@@ -84,7 +85,3 @@ def closed_content(outcome: ToolOutcome) -> str | None:
         return outcome.text
     content = cast(JsonObject, value).get("content")
     return content if content is None or isinstance(content, str) else outcome.text
-
-
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

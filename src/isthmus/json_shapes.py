@@ -1,0 +1,30 @@
+"""Reading JSON whose shape nobody promised: what is absent or of another type reads as empty, and ends nothing.
+
+Deliberately not a validator: where a wrong shape has to be told, :mod:`isthmus.codec` reads it. What is no JSON is
+:mod:`isthmus.json_text`'s matter.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard, cast
+
+from isthmus.codec import JsonObject
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Whether it is a JSON object."""
+    return isinstance(value, Mapping)
+
+
+def as_object(value: object) -> JsonObject:
+    """The JSON object, or an empty one."""
+    return value if is_object(value) else {}
+
+
+def as_list(value: object) -> Sequence[Any]:
+    """The JSON array, or an empty one."""
+    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
+
+
+def as_text(value: object) -> str:
+    """The string, or an empty one."""
+    return value if isinstance(value, str) else ""
