@@ -1,6 +1,6 @@
 """Reading what a provider sent, without trusting its shape: what a newer server sends must never end a turn.
 
-What is absent or of another type reads as empty, as in :mod:`isthmus.json_shapes`. This is deliberately not a validator;
+What is absent or of another type reads as empty, as in :mod:`isthmus.json_shapes`. Deliberately not a validator;
 what has to be kept unchanged is kept as it came, by the readers of each provider.
 """
 
