@@ -185,7 +185,7 @@ class SublimeHost:
         self.window = Window(self, str(folder))
         self.commands: dict[str, Any] = {}
         self.listener: Any = None
-        self.companion: "subprocess.Popen[bytes] | None" = None
+        self.companion: subprocess.Popen[bytes] | None = None
         self._work: queue.Queue[Callable[[], object] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
