@@ -38,7 +38,9 @@ async def test_a_key_answers_and_closing_the_window_is_a_no(
         "Claude Code wants to run code", "", "print(1)", "print(2)", "",
         "y yes   n no   (or :IsthmusAllow, :IsthmusRefuse)",
     ]  # fmt: skip
-    await neovim.lua("local now = vim.uv.hrtime(); vim.uv.hrtime = function() return now + 1e9 end")
+    await neovim.lua(
+        "local uv = vim.uv or vim.loop; local now = uv.hrtime(); uv.hrtime = function() return now + 1e9 end"
+    )
     await neovim.type(keys)
     assert await asyncio.wait_for(asking, 30) is answer
     assert await neovim.lua(_WINDOWS) == 1
@@ -47,7 +49,7 @@ async def test_a_key_answers_and_closing_the_window_is_a_no(
 async def test_a_key_that_was_meant_for_something_else_allows_nothing(
     neovim: RunningNeovim, editor: NeovimEditor
 ) -> None:
-    await neovim.lua("_G.time, vim.uv.hrtime = 0, function() return _G.time end")
+    await neovim.lua("_G.time = 0; (vim.uv or vim.loop).hrtime = function() return _G.time end")
     asking = await _asked(neovim, editor)
     await neovim.type("yy")
     assert await neovim.lua(_WINDOWS) == 2
