@@ -50,6 +50,8 @@ def _place(line: int, character: int) -> dict[str, int]:
     ("arguments", "told", "selected"),
     [
         ({}, "Opened file: {path}", None),
+        ({"startText": "", "endText": ""}, "Opened file: {path}", None),  # models send what is optional as empty
+        ({"startText": "two", "endText": ""}, 'Opened file and selected text "two"', "two"),
         ({"startText": "two"}, 'Opened file and selected text "two"', "two"),
         ({"startText": "😀", "endText": "th"}, 'Opened file and selected text from "😀" to "th"', "😀 zwei\nth"),
         ({"startText": "two", "selectToEndOfLine": True}, 'Opened file and selected text "two"', "two 😀 zwei"),
@@ -124,6 +126,43 @@ async def test_files_outside_the_workspace_are_opened_by_the_person_alone(
     assert await editor.open_files() == ()
     await editor.open_file(str(outside))
     assert await user.text("openFile", filePath=str(outside)) == f"Opened file: {outside}"
+
+
+async def test_an_open_file_that_becomes_a_link_out_of_the_workspace_tells_nothing(
+    user: ToolUser, editor: HeadlessEditor, file: Path, workspace: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("secret\nsecret\n", encoding="utf-8")
+    link = workspace / "link.txt"
+    link.symlink_to(outside)
+    assert "outside the workspace" in await user.error("openFile", filePath=str(link))
+    link.unlink()
+    link.symlink_to(file)
+    for path in (link, file):
+        await user.text("openFile", filePath=str(path), startLine=1, endLine=3)
+        path.unlink()
+        path.symlink_to(outside)
+        (opened,) = [each for each in await editor.open_files() if each.path == str(path)]
+        assert opened.selection is not None
+        assert "secret" in opened.selection.text
+        assert "No active editor" in await user.text("getCurrentSelection")
+        assert str(path) not in await user.text("getOpenEditors")
+        assert "outside the workspace" in await user.error("openFile", filePath=str(path), startText="secret")
+        path.unlink()
+        path.write_text("mine again\n", encoding="utf-8")
+        assert (await user.json("getCurrentSelection"))["text"] == "mine again\n"
+
+
+async def test_what_the_person_opened_outside_of_the_workspace_stays_visible_by_its_link(
+    user: ToolUser, editor: HeadlessEditor, workspace: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("shared\n", encoding="utf-8")
+    (workspace / "link.txt").symlink_to(outside)
+    await editor.open_file(str(workspace / "link.txt"))
+    told = await user.text("openFile", filePath=str(workspace / "link.txt"), startText="shared")
+    assert told == 'Opened file and selected text "shared"'
+    assert (await user.json("getCurrentSelection"))["text"] == "shared"
 
 
 async def test_nothing_is_told_of_what_is_in_hidden_files(

@@ -93,8 +93,8 @@ class _Wanted:
     @staticmethod
     def of(arguments: Arguments) -> "_Wanted":
         wanted = _Wanted(
-            arguments.text("startText"),
-            arguments.text("endText"),
+            arguments.text("startText") or None,
+            arguments.text("endText") or None,
             arguments.number("startLine"),
             arguments.number("endLine"),
             arguments.flag("selectToEndOfLine", default=False),
