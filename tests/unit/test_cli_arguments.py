@@ -182,3 +182,18 @@ def test_the_version_is_said_also_where_nobody_listens(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["doctor"], ["ide", "diffs"], ["companion", "--editor", "headless"], ["bridge"], ["-p", "hi", "-o", "json"]],
+)
+def test_a_folder_that_was_deleted_meanwhile_is_one_line_and_not_a_traceback(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run(arguments) == 42
+    assert "not there any more" in capsys.readouterr().err

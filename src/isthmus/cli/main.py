@@ -159,6 +159,11 @@ def run(arguments: Sequence[str]) -> int:
             click.echo(f"isthmus: {visible(str(error))}", err=True)  # it may quote what a server said
         return 1
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and _is_nowhere():
+            message = "the folder that you are in is not there any more; go to another one"
+            if not _failed_as_json(arguments, "FatalInputError", message, BAD_INPUT):
+                click.echo(f"isthmus: {message}", err=True)
+            return BAD_INPUT
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE):
             raise
         from isthmus.terminal.headless_output import let_go
@@ -167,6 +172,14 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"isthmus: the output cannot be written: {error.strerror}", err=True)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _is_nowhere() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _open_closed_streams() -> None:
