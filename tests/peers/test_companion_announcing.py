@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from support.companion import attached_agent, running_companion
+from isthmus.ide.options import CompanionOptions
+from support.companion import attached_agent, running_companion, running_host
 from support.isthmus_program import companion_program
 from support.neovim import running_neovim
+from support.stdio_editor import stdio_person
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
@@ -95,14 +97,16 @@ async def test_the_files_follow_the_editor_to_another_folder(
     other.mkdir()
     async with running_neovim(workspace) as neovim:
         with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
-            paths = (companion.discovery_file, qwen_lock(surroundings, companion.ready["port"]))
-            assert [read(path)["workspacePath"] for path in paths] == [str(workspace)] * 2
+            gemini, qwen = companion.discovery_file, qwen_lock(surroundings, companion.ready["port"])
+            (claude,) = companion.ready["servers"]["claude"]["discovery_files"]
+
+            def folders() -> list[str]:
+                (of_claude,) = read(Path(claude))["workspaceFolders"]
+                return [read(gemini)["workspacePath"], read(qwen)["workspacePath"], of_claude]
+
+            assert folders() == [str(workspace)] * 3
             await neovim.type(f":cd {other}<CR>")
-
-            def followed() -> bool:
-                return [read(path)["workspacePath"] for path in paths] == [str(other)] * 2
-
-            await eventually_async(followed, what="both files name the new folder")
+            await eventually_async(lambda: folders() == [str(other)] * 3, what="all files name the new folder")
 
 
 @pytest.mark.requirement("GEM-042")
@@ -116,6 +120,21 @@ async def test_the_trust_of_the_workspace_is_told_when_it_is_known(
         async with attached_agent(companion.url, companion.discovered["authToken"]) as agent:
             context = await agent.notified("ide/contextUpdate")
             assert context["workspaceState"].get("isTrusted") is expected
+
+
+@pytest.mark.requirement("GEM-042")
+async def test_a_workspace_that_the_person_comes_to_trust_is_told_again(workspace: Path) -> None:
+    async with (
+        stdio_person(workspace, isTrusted=False) as person,
+        running_host(person.editor, CompanionOptions()) as (_, ready, _),
+    ):
+        token = read(Path(ready.discovery_file))["authToken"]
+        async with attached_agent(f"http://127.0.0.1:{ready.port}/mcp", token) as agent:
+            context = await agent.notified("ide/contextUpdate")
+            assert context["workspaceState"]["isTrusted"] is False
+            await person.plugin.do("tell", method="editor/didChangeTrust", params={"isTrusted": True})
+            context = await agent.notified("ide/contextUpdate", 2)
+            assert context["workspaceState"]["isTrusted"] is True
 
 
 async def test_without_diffs_no_diff_tool_is_listed_and_a_call_says_why(workspace: Path) -> None:
