@@ -75,6 +75,7 @@ class Companion:
         self._kept_texts = kept or KeptTexts(data_directory() / "kept")
         self._desk = ReviewDesk(editor, self._clients, self._kept_texts)
         self._hidden = HiddenFiles()
+        self.opens = self._hidden.opens
         self._linters = LinterRunner(self.options.linters) if self.options.linters else None
         self._tracker = ContextTracker(self._is_visible)
         self._latest_selection: OpenFile | None = None
@@ -385,6 +386,7 @@ class Companion:
         if not self._hidden.folders:
             await self.workspace_folders()
         files = await self.editor.open_files()
+        self._hidden.opened(file.path for file in files)
         if not self.options.share_selection:
             return tuple(replace(file, selection=None) for file in files)
         selected = next((file for file in files if file.is_active and file.selection is not None), None)

@@ -3,12 +3,12 @@
 Only what the companion tells of its own accord: open files, selections, mentions, diagnostics. It does not keep an
 agent from opening a file that it knows of. Both ignore files have gitignore's syntax and count in every folder from a
 workspace folder down to the file; the names count for files outside the workspace as well. A link is hidden when it or
-what it leads to is.
+what it leads to is; so is an open file that was made a link out of the workspace since it was opened.
 """
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,8 @@ from isthmus.ignore import IgnoreFile, IgnoreScope, read_ignore_file
 IGNORE_FILES: Final = (".geminiignore", ".aiexclude")
 MAXIMUM_KNOWN = 4096
 """Ignore files, there or not, that are remembered; over it all are read anew."""
+MAXIMUM_AWAITED = 1000
+"""Files that an agent had opened and that no editor listed since."""
 LOOK_SECONDS = 0.1
 """An ignore file is looked at once in this time: open files lie in the same folders."""
 
@@ -42,6 +44,8 @@ class HiddenFiles:
         self.folders = folders
         self._clock = clock
         self._known: dict[str, _Known] = {}
+        self._led_to: dict[str, str] = {}
+        self._awaited: set[str] = set()
 
     @property
     def folders(self) -> Sequence[str]:
@@ -57,8 +61,27 @@ class HiddenFiles:
     def hides(self, path: str) -> bool:
         """Whether agents must not hear of the file with this absolute path; it need not exist."""
         path = os.path.normpath(path)
-        names = {path, os.path.realpath(path)}
+        real = os.path.realpath(path)
+        if self._led_to.get(path, real) != real and not any(_is_below(top, real) for top in self._tops):
+            return True
+        names = {path, real}
         return any(_has_hidden_name(name) or any(self._is_ignored(top, name) for top in self._tops) for name in names)
+
+    def opens(self, path: str, real: str) -> None:
+        """The editor is about to open this file of the workspace for an agent; ``real`` is where it leads right now."""
+        path = os.path.normpath(path)
+        self._led_to[path] = real
+        if len(self._awaited) < MAXIMUM_AWAITED:
+            self._awaited.add(path)
+
+    def opened(self, paths: Iterable[str]) -> None:
+        """These are open in the editor. One that is later made to lead out of the workspace is hidden while it does.
+
+        Agents write in the workspace: of a file that became a link they could else learn what is kept from them.
+        """
+        known, names = self._led_to, {os.path.normpath(path) for path in paths}
+        self._led_to = {path: known.get(path) or os.path.realpath(path) for path in names | self._awaited}
+        self._awaited -= names
 
     def _is_ignored(self, top: str, path: str) -> bool:
         prefix = top.rstrip("/") + "/"
@@ -92,6 +115,10 @@ class HiddenFiles:
             self._known[path] = known
         known.looked_at = now
         return known.rules
+
+
+def _is_below(folder: str, path: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
 
 
 def _has_hidden_name(path: str) -> bool:

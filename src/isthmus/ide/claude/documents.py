@@ -83,10 +83,11 @@ async def require_openable(companion: Companion, path: str) -> None:
     Raises:
         EditorError: it is outside the workspace, missing, no regular file or too large.
     """
-    _require_openable(path, await companion.workspace_folders())
+    companion.opens(path, _require_openable(path, await companion.workspace_folders()))
 
 
-def _require_openable(path: str, folders: tuple[str, ...]) -> None:
+def _require_openable(path: str, folders: tuple[str, ...]) -> str:
+    """Where the path leads."""
     real = os.path.realpath(path)
     if not any(_is_below(real, os.path.realpath(folder)) for folder in folders):
         raise EditorError(
@@ -94,7 +95,7 @@ def _require_openable(path: str, folders: tuple[str, ...]) -> None:
             "workspace opened, or those that the person has opened"
         )
     try:
-        status = Path(path).stat()
+        status = Path(real).stat()
         require_regular(status)
     except FileNotFoundError as error:
         raise EditorError(f"File not found: {path}") from error
@@ -102,6 +103,7 @@ def _require_openable(path: str, folders: tuple[str, ...]) -> None:
         raise EditorError(_unreadable(path, error)) from error
     if status.st_size > MAXIMUM_FILE_BYTES:
         raise EditorError(f"{path} has {status.st_size} bytes; at most {MAXIMUM_FILE_BYTES} are opened for an agent")
+    return real
 
 
 def _is_below(path: str, folder: str) -> bool:
