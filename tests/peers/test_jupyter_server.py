@@ -155,7 +155,11 @@ async def _terminal(server: RunningJupyter) -> "AsyncGenerator[Any]":
     url = f"{server.address.url.replace('http', 'ws', 1)}terminals/websocket/{name}"
     async with connect(url, additional_headers={"authorization": f"token {TOKEN}"}, proxy=None) as socket:
         yield socket
-    await server.request("DELETE", f"api/terminals/{name}")
+        # Not DELETE: Jupyter waits at every signal whether the shell ends.
+        await socket.send(json.dumps(["stdin", "exit\r"]))
+        async with asyncio.timeout(60):
+            while json.loads(await socket.recv())[0] != "disconnect":
+                pass
 
 
 async def _says(server: RunningJupyter, command: str) -> str:

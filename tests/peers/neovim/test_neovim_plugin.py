@@ -82,8 +82,9 @@ async def _jobs(neovim: RunningNeovim) -> list[int]:
         """
         local pids = {}
         for _, channel in ipairs(vim.api.nvim_list_chans()) do
-          if channel.argv then
-            pids[#pids + 1] = vim.fn.jobpid(channel.id)
+          local runs, pid = pcall(vim.fn.jobpid, channel.id) -- a job that ended is listed for another moment
+          if channel.argv and runs then
+            pids[#pids + 1] = pid
           end
         end
         return pids
