@@ -13,7 +13,7 @@ import pytest
 from isthmus.editors.neovim import attach
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.context import Cursor
-from isthmus.ide.gemini.peer import IdePeer, connect_companion
+from isthmus.ide.gemini.peer import GeminiPeer, connect_companion
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.review import Accepted, Closed, Rejected
 from support.companion import RunningCompanion, running_companion
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 PATIENT = Deadlines(first_context=5, retry_first=0.02, retry_last=0.2, lost=60)
 
 
-async def connected(workspace: Path, **variables: str) -> IdePeer:
+async def connected(workspace: Path, **variables: str) -> GeminiPeer:
     peer = await connect_companion(workspace, os.environ | variables, deadlines=PATIENT)
     assert peer is not None
     return peer
@@ -60,7 +60,7 @@ async def neovim_companion(
             await asyncio.wait_for(running, 30)
 
 
-def open_paths(peer: IdePeer) -> list[str]:
+def open_paths(peer: GeminiPeer) -> list[str]:
     """The open files, newest first."""
     context = peer.context()
     state = context.workspace_state if context is not None else None
@@ -91,7 +91,7 @@ async def test_buffers_without_a_file_on_disk_never_reach_the_agent(workspace: P
         await peer.aclose()
 
 
-def _are_open(peer: IdePeer, paths: list[str]) -> bool:
+def _are_open(peer: GeminiPeer, paths: list[str]) -> bool:
     return open_paths(peer) == paths
 
 

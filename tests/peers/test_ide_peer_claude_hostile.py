@@ -13,7 +13,7 @@ from isthmus.cli.editors import EditorDirectory
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.editor import Capability
-from isthmus.ide.gemini.peer import IdePeer
+from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.ide_client import IdeError
 from isthmus.ide.review import Accepted
 from support.claude_ide import ClaudeServer, RpcError, claude_server, diagnostic
@@ -216,7 +216,7 @@ async def test_an_ide_that_hides_its_diffs_gives_way_to_one_that_shows_them(work
     directory = EditorDirectory(os.environ)
     async with claude_server(Hiding, workspace) as server, vscode_companion() as window:
         window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
-        assert isinstance(await directory.client(workspace), IdePeer)
+        assert isinstance(await directory.client(workspace), GeminiPeer)
         await eventually_async(lambda: not server.clients, what="the other one is left")
         await directory.aclose()
 
@@ -228,6 +228,6 @@ async def test_an_ide_that_is_gone_gives_way_to_one_of_the_other_protocol(worksp
     lock = gone.lock()
     async with vscode_companion() as window:
         window.discovery(workspace)
-        assert isinstance(await directory.client(workspace), IdePeer)
+        assert isinstance(await directory.client(workspace), GeminiPeer)
         assert lock.exists(), "somebody else's file"
         await directory.aclose()

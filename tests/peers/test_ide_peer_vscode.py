@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.context import Cursor, File
-from isthmus.ide.gemini.peer import IdePeer, connect_companion
+from isthmus.ide.gemini.peer import GeminiPeer, connect_companion
 from isthmus.ide.ide_client import IdeError
 from isthmus.ide.review import Accepted, Closed, Rejected
 from support.vscode_companion import TOKEN, VsCodeCompanion, vscode_companion
@@ -28,7 +28,7 @@ async def window(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenera
 
 
 @pytest.fixture
-async def peer(window: VsCodeCompanion, workspace: Path) -> AsyncGenerator[IdePeer]:
+async def peer(window: VsCodeCompanion, workspace: Path) -> AsyncGenerator[GeminiPeer]:
     connected = await connect_companion(workspace, os.environ, deadlines=QUICK)
     assert connected is not None
     yield connected
@@ -39,7 +39,7 @@ def file(path: str, timestamp: float, **more: Any) -> dict[str, Any]:
     return {"path": path, "timestamp": timestamp, **more}
 
 
-def active(peer: IdePeer) -> File | None:
+def active(peer: GeminiPeer) -> File | None:
     context = peer.context()
     return context.active_file if context is not None else None
 
@@ -49,7 +49,7 @@ async def opened(window: VsCodeCompanion, count: int = 1) -> None:
 
 
 @pytest.mark.requirement("GEM-021")
-async def test_every_request_carries_the_token(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_every_request_carries_the_token(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "new\n"))
     await opened(window)
     await peer.close_diff("/w/a.py")
@@ -59,12 +59,14 @@ async def test_every_request_carries_the_token(window: VsCodeCompanion, peer: Id
     assert {token for _, token in window.requests} == {f"Bearer {TOKEN}"}
 
 
-async def test_it_knows_the_ide_and_that_it_shows_diffs(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_it_knows_the_ide_and_that_it_shows_diffs(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     assert (peer.connected, peer.ide_name, peer.can_review) == (True, "VS Code", True)
 
 
 @pytest.mark.requirement("GEM-051", "GEM-052", "GEM-054", "GEM-055")
-async def test_the_context_is_sorted_and_only_the_newest_file_is_active(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_the_context_is_sorted_and_only_the_newest_file_is_active(
+    window: VsCodeCompanion, peer: GeminiPeer
+) -> None:
     changed = asyncio.Event()
     peer.on_change(changed.set)
     await window.look_at(
@@ -85,7 +87,7 @@ async def test_the_context_is_sorted_and_only_the_newest_file_is_active(window: 
 
 
 @pytest.mark.requirement("GEM-058", "GEM-059")
-async def test_the_context_is_cut_to_ten_files_and_16_kilobytes(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_the_context_is_cut_to_ten_files_and_16_kilobytes(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     files = [file(f"/w/{number}.py", number) for number in range(25)]
     await window.look_at(*files, file("/w/active.py", 99, isActive=True, selectedText="x" * 40_000))
     await eventually_async(lambda: active(peer) is not None)
@@ -121,7 +123,7 @@ async def test_the_first_context_is_there_when_connecting_returns(window: VsCode
     ],
 )
 async def test_a_bad_context_costs_its_bad_entries_and_never_the_connection(
-    window: VsCodeCompanion, peer: IdePeer, bad: dict[str, Any]
+    window: VsCodeCompanion, peer: GeminiPeer, bad: dict[str, Any]
 ) -> None:
     await window.send("ide/contextUpdate", bad)
     await window.send("ide/somethingNew", {"x": 1})
@@ -136,7 +138,7 @@ async def test_a_bad_context_costs_its_bad_entries_and_never_the_connection(
     assert peer.connected
 
 
-async def test_an_accepted_diff_returns_what_the_person_left_in_it(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_an_accepted_diff_returns_what_the_person_left_in_it(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
     await opened(window)
     assert window.opened == [("/w/a.py", "proposed\n")]
@@ -147,14 +149,14 @@ async def test_an_accepted_diff_returns_what_the_person_left_in_it(window: VsCod
 
 
 @pytest.mark.parametrize("method", ["ide/diffRejected", "ide/diffClosed"])
-async def test_a_closed_diff_is_a_rejection(window: VsCodeCompanion, peer: IdePeer, method: str) -> None:
+async def test_a_closed_diff_is_a_rejection(window: VsCodeCompanion, peer: GeminiPeer, method: str) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
     await opened(window)
     await window.send(method, {"filePath": "/w/a.py"})
     assert await asyncio.wait_for(reviewing, 30) == Rejected()
 
 
-async def test_an_emptied_file_is_accepted_as_empty(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_an_emptied_file_is_accepted_as_empty(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
     await opened(window)
     await window.accept("/w/a.py", "")
@@ -162,7 +164,7 @@ async def test_an_emptied_file_is_accepted_as_empty(window: VsCodeCompanion, pee
 
 
 async def test_a_decision_that_comes_before_the_answer_to_open_diff_counts(
-    window: VsCodeCompanion, peer: IdePeer
+    window: VsCodeCompanion, peer: GeminiPeer
 ) -> None:
     window.answer_late = asyncio.Event()
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
@@ -172,7 +174,7 @@ async def test_a_decision_that_comes_before_the_answer_to_open_diff_counts(
     assert await asyncio.wait_for(reviewing, 30) == Accepted("early\n")
 
 
-async def test_two_diffs_wait_at_the_same_time_and_one_file_has_one(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_two_diffs_wait_at_the_same_time_and_one_file_has_one(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     first = asyncio.create_task(peer.open_diff("/w/a.py", "a\n"))
     second = asyncio.create_task(peer.open_diff("/w/b.py", "b\n"))
     await opened(window, 2)
@@ -187,7 +189,7 @@ async def test_two_diffs_wait_at_the_same_time_and_one_file_has_one(window: VsCo
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("content", ["final\n", "", '{"json": "of the file itself"}', "12"])
 async def test_closing_a_diff_returns_its_final_content_in_either_form(
-    window: VsCodeCompanion, peer: IdePeer, plain: bool, content: str
+    window: VsCodeCompanion, peer: GeminiPeer, plain: bool, content: str
 ) -> None:
     window.plain_close = plain
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
@@ -198,7 +200,7 @@ async def test_closing_a_diff_returns_its_final_content_in_either_form(
     assert window.closed == [{"filePath": "/w/a.py", "suppressNotification": True}]
 
 
-async def test_cancelling_a_review_closes_its_view_silently(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_cancelling_a_review_closes_its_view_silently(window: VsCodeCompanion, peer: GeminiPeer) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
     await opened(window)
     reviewing.cancel()
@@ -211,7 +213,9 @@ async def test_cancelling_a_review_closes_its_view_silently(window: VsCodeCompan
     assert await asyncio.wait_for(again, 30) == Accepted("again\n")
 
 
-async def test_a_diff_that_cannot_be_shown_is_an_error_with_the_reason(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_a_diff_that_cannot_be_shown_is_an_error_with_the_reason(
+    window: VsCodeCompanion, peer: GeminiPeer
+) -> None:
     window.failure = "the editor is full"
     with pytest.raises(IdeError, match="VS Code cannot show the diff: the editor is full"):
         await peer.open_diff("/w/a.py", "proposed\n")
@@ -230,7 +234,7 @@ async def test_a_window_that_does_not_answer_costs_the_deadline(window: VsCodeCo
 
 
 async def test_after_a_reload_of_the_window_waiting_diffs_are_shown_again(
-    window: VsCodeCompanion, peer: IdePeer
+    window: VsCodeCompanion, peer: GeminiPeer
 ) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
     await opened(window)
@@ -299,7 +303,9 @@ async def test_another_window_takes_over_when_the_first_one_closes(workspace: Pa
         await peer.aclose()
 
 
-async def test_closing_the_peer_closes_its_views_and_fails_what_waits(window: VsCodeCompanion, peer: IdePeer) -> None:
+async def test_closing_the_peer_closes_its_views_and_fails_what_waits(
+    window: VsCodeCompanion, peer: GeminiPeer
+) -> None:
     reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
     await opened(window)
     await peer.aclose()
@@ -312,7 +318,7 @@ async def test_closing_the_peer_closes_its_views_and_fails_what_waits(window: Vs
 async def test_a_window_that_refuses_the_token_is_not_connected_to(window: VsCodeCompanion, workspace: Path) -> None:
     window.discovery(workspace, authToken="of another window")
     assert await connect_companion(workspace, os.environ) is None
-    peer = IdePeer(workspace, os.environ)
+    peer = GeminiPeer(workspace, os.environ)
     with pytest.raises(IdeError, match="refused with 401"):
         await peer.connect()
     await peer.aclose()

@@ -16,7 +16,7 @@ from isthmus.ide.asked_review import Outcome
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.client_base import DEADLINES
 from isthmus.ide.editor import Range
-from isthmus.ide.gemini.peer import IdePeer
+from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.review import DiffReview
@@ -106,7 +106,7 @@ def remote_person(protocol: str) -> Callable[[Path], AbstractAsyncContextManager
                 client = _SeeingPeer(folder, os.environ, deadlines=deadlines)
                 client.behind = behind
             else:
-                client = IdePeer(folder, os.environ, deadlines=deadlines)
+                client = GeminiPeer(folder, os.environ, deadlines=deadlines)
             await client.connect()
             editor = RemoteEditor(client, print, lost_seconds=0.5, shown_seconds=60)
             try:

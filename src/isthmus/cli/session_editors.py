@@ -19,7 +19,7 @@ from isthmus.engine.questions import QuestionOpened
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:
-    from isthmus.ide.gemini.peer import IdePeer
+    from isthmus.ide.gemini.peer import GeminiPeer
     from isthmus.ide.ide_client import IdeClient
 
 WhyNot: TypeAlias = Callable[[str, str], str | None]
@@ -53,7 +53,7 @@ class SessionEditors:
         self._why_not = why_not
         self._settings_of = settings_of
         self._user_of = user_of
-        self._peers: dict[str, dict[str, asyncio.Task[IdePeer | None]]] = {}
+        self._peers: dict[str, dict[str, asyncio.Task[GeminiPeer | None]]] = {}
         self._others: dict[tuple[str, ...], float] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._disabled: set[str] = set()
@@ -134,7 +134,7 @@ class SessionEditors:
             self.task_ended(task_id)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    async def _named(self, task_id: str, servers: Sequence[McpServerSettings]) -> "IdePeer | None":
+    async def _named(self, task_id: str, servers: Sequence[McpServerSettings]) -> "GeminiPeer | None":
         """The first of a client's own endpoints that is an editor's."""
         for server in servers:
             if server.url is None:
@@ -155,15 +155,15 @@ class SessionEditors:
             self._others[key] = time.monotonic()
         return None
 
-    async def _connect(self, server: McpServerSettings) -> "IdePeer | None":
+    async def _connect(self, server: McpServerSettings) -> "GeminiPeer | None":
         """The companion at an endpoint; None when it is something else, or nothing."""
         from isthmus.ide.gemini.finding import RemoteEndpoint, named_companion
-        from isthmus.ide.gemini.peer import IdePeer
+        from isthmus.ide.gemini.peer import GeminiPeer
         from isthmus.ide.ide_client import IdeError
 
         headers = {name: str(text) for name, text in (server.headers or {}).items()}
         endpoint = RemoteEndpoint(server.url or "", headers, self._why_not)
-        peer = IdePeer(Path("/"), {}, find=named_companion(server.name, endpoint))
+        peer = GeminiPeer(Path("/"), {}, find=named_companion(server.name, endpoint))
         try:
             await peer.connect()
         except IdeError as error:
@@ -179,7 +179,7 @@ class SessionEditors:
         return None
 
 
-async def _close(connecting: "asyncio.Task[IdePeer | None]") -> None:
+async def _close(connecting: "asyncio.Task[GeminiPeer | None]") -> None:
     if not connecting.done():
         connecting.cancel()
     with contextlib.suppress(Exception, asyncio.CancelledError):

@@ -92,6 +92,6 @@ def _client(kind: str, workspace: Path, environment: Mapping[str, str]):
         from isthmus.ide.claude.peer import ClaudePeer  # websockets only when there is such an IDE
 
         return ClaudePeer(workspace, environment)
-    from isthmus.ide.gemini.peer import IdePeer
+    from isthmus.ide.gemini.peer import GeminiPeer
 
-    return IdePeer(workspace, environment)
+    return GeminiPeer(workspace, environment)

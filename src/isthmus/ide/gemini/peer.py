@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 async def connect_companion(
     workspace: Path, env: Mapping[str, str], *, deadlines: Deadlines = DEADLINES
-) -> "IdePeer | None":
+) -> "GeminiPeer | None":
     """Connect to the companion that fits the workspace best; None when there is none or none answers."""
-    peer = IdePeer(workspace, env, deadlines=deadlines)
+    peer = GeminiPeer(workspace, env, deadlines=deadlines)
     try:
         await peer.connect()
     except IdeError:
@@ -51,7 +51,7 @@ async def connect_companion(
     return peer
 
 
-class IdePeer(ClientBase):
+class GeminiPeer(ClientBase):
     """A connection to a companion; an :class:`~isthmus.ide.ide_client.IdeClient`. For one event loop."""
 
     protocol = "Gemini CLI companion"
