@@ -19,7 +19,7 @@ from isthmus.editors import msgpack_rpc
 from isthmus.editors.event_queue import EventQueue
 from isthmus.editors.msgpack_rpc import Notification, RpcConnection
 from isthmus.editors.neovim_text import BufferText, final_text
-from isthmus.editors.neovim_wire import decode_diagnostics, decode_files, encode_range
+from isthmus.editors.neovim_wire import decode_diagnostics, decode_error, decode_files, encode_range
 from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 from isthmus.files import read_regular
 from isthmus.ide.editor import (
@@ -292,7 +292,7 @@ class NeovimEditor:
         except RpcClosedError as error:
             raise EditorGoneError("Neovim has quit, or the connection to it is lost") from error
         except RpcError as error:
-            raise EditorError(str(error)) from error
+            raise EditorError(decode_error(str(error))) from error
 
     async def _command(self, subject: str, name: str, *arguments: object, timeout: float | None = None) -> Any:
         try:

@@ -17,6 +17,11 @@ def encode_range(at: Range | None) -> list[list[int]] | None:
     return [[at.start.line, at.start.character], [at.end.line, at.end.character]]
 
 
+def decode_error(text: str) -> str:
+    """What went wrong, without what Neovim puts around an error of Lua: it is shown to agents and people."""
+    return text.removeprefix("Error executing lua: ").removeprefix("Lua: ").partition("\nstack traceback:")[0]
+
+
 def decode_files(value: object) -> tuple[OpenFile, ...]:
     """The open files out of the script's ``state``."""
     return tuple(_file(item) for item in _tables(value))
