@@ -229,6 +229,21 @@ async def test_unsaved_changes_are_known_kept_and_saved_on_request(person: Perso
     assert await person.editor.is_dirty(str(path)) is False
 
 
+@needs(Capability.TEXT)
+async def test_the_text_of_an_open_file_has_what_is_not_saved(person: Person, workspace: Path) -> None:
+    path = _file(workspace, "a.py", "one\r\ntwo 😀\r\n".encode())
+    assert await person.editor.text(str(path)) is None
+    await person.open(path)
+    assert await person.editor.text(str(path)) == "one\r\ntwo 😀\r\n"
+    await person.type_over("changed\n")
+
+    async def is_told() -> bool:
+        return (await person.editor.text(str(path)) or "").replace("\r\n", "\n") == "changed\n"
+
+    await eventually_async(is_told, what="the text that is not saved")
+    assert path.read_bytes() == "one\r\ntwo 😀\r\n".encode()
+
+
 @needs(Capability.SAVE)
 async def test_saving_an_unchanged_file_leaves_it_untouched(person: Person, workspace: Path) -> None:
     path = _file(workspace, "a.py", b"\xef\xbb\xbfone\r\ntwo")
