@@ -1131,6 +1131,7 @@ TARGET is the buffer in which that is open, or nil."
   (with-current-buffer buffer
     (buffer-disable-undo)
     (insert text)
+    (isthmus--show-reordering)
     (goto-char (point-min))
     (condition-case nil
         (isthmus--without-questions
@@ -1150,6 +1151,15 @@ TARGET is the buffer in which that is open, or nil."
     (setq buffer-undo-list nil) ; undo does not lead to an empty text
     (setq default-directory (isthmus--existing-folder path))
     (set-buffer-modified-p nil)))
+
+(defun isthmus--show-reordering ()
+  "Show the characters of the current buffer that reorder text, instead of what they do.
+What is read has to be what is accepted."
+  (goto-char (point-min))
+  (while (re-search-forward "[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]" nil t)
+    (add-text-properties (1- (point)) (point)
+                         `(display ,(propertize (format "\\u%04x" (char-before)) 'face 'escape-glyph)
+                           rear-nonsticky (display)))))
 
 (defun isthmus--existing-folder (path)
   "The innermost folder above PATH that exists."

@@ -167,6 +167,17 @@ async def test_an_edit_keeps_newlines_mark_and_missing_newline(
     assert await heard.decision() == DiffAccepted("r1", expected)
 
 
+async def test_what_reorders_text_is_seen_and_accepted_as_it_is(
+    person: EmacsPerson, heard: Heard, workspace: Path
+) -> None:
+    proposed = 'access = "user\u202e \u2066# for admins\u2069"\n'
+    await person.editor.open_diff(_review(_file(workspace), proposed))
+    await _shown(person)
+    await person.emacs.shows('access = "user\\u202e \\u2066# for admins\\u2069"')
+    person.emacs.terminal.press("\x1b<\x05!" + ACCEPT)
+    assert await heard.decision() == DiffAccepted("r1", proposed.replace('"\n', '"!\n'))
+
+
 async def test_a_large_file_is_reviewed(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
     lines = [f"line {number} with some text in it\n" for number in range(150_000)]
     path = _file(workspace, data="".join(lines).encode())
