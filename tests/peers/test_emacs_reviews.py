@@ -392,7 +392,8 @@ async def test_quitting_emacs_hands_over_what_was_typed(person: EmacsPerson, hea
     review = _review(_file(workspace))
     await person.editor.open_diff(review)
     await person.edit_review(review, "mine\n")
-    await person.emacs.quit()
+    person.emacs.terminal.press("\x18\x03")  # C-x C-c waits until the companion has read it; no other end does
+    await asyncio.to_thread(person.emacs.terminal.wait_for_exit, 60)
     assert await heard.decision() == DiffRejected("r1", "mine\n")
 
 
