@@ -1153,7 +1153,7 @@ TARGET is the buffer in which that is open, or nil."
     (set-buffer-modified-p nil)))
 
 (defun isthmus--show-reordering ()
-  "Show the characters of the current buffer that reorder text, instead of what they do.
+  "Show the characters that reorder text in this buffer, not what they do.
 What is read has to be what is accepted."
   (goto-char (point-min))
   (while (re-search-forward "[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]" nil t)
