@@ -20,7 +20,7 @@ from isthmus.ide.linters.process import LinterError, run_to_end
 from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.options import CompanionOptions
 from support.isthmus_program import companion_program, isthmus, process_ends
-from support.waiting import eventually_async
+from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -261,6 +261,21 @@ def test_the_program_takes_linters_and_refuses_unknown_ones(workspace: Path) -> 
     done = isthmus("companion", "--editor", "headless", "--diagnostics", "mypy", folder=workspace)
     assert done.returncode == 1
     assert "known are ruff, pyright" in done.stderr
+
+
+def test_the_person_sees_what_linters_find_and_adds_to_what_the_editor_has_alone(workspace: Path) -> None:
+    made(workspace)
+    (workspace / ".env.py").write_text(TEXT, encoding="utf-8")
+    with companion_program(workspace, "--diagnostics", "ruff", "--open", "a.py", "--open", ".env.py"):
+
+        def found(*arguments: str) -> str:
+            return isthmus("ide", "diagnostics", *arguments, folder=workspace).stdout
+
+        eventually(lambda: "a.py:2:5: error: Undefined name `undefined`" in found(), what="what ruff found")
+        assert found("a.py", "--add", "1", "mine").count("Undefined name") == 1
+        assert "mine" in found()
+        found(".env.py", "--add", "1", "of a file that agents are not told of")
+        assert "not told of" in found()
 
 
 async def test_findings_in_a_notebook_name_the_cell_and_are_placed_in_it(workspace: Path) -> None:

@@ -200,7 +200,7 @@ def diagnostics(
         if source is not None:
             entries = _entries(source)
         else:
-            entries = [] if clear else list(person.ask("diagnostics", path=path)["diagnostics"])
+            entries = [] if clear else list(person.ask("diagnostics", path=path, own=True)["diagnostics"])
         for place, message in add:
             line, _, character = place.partition(":")
             if not line.isdigit() or not (character or "1").isdigit():

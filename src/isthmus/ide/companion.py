@@ -163,16 +163,16 @@ class Companion:
         latest = self._latest_selection
         return latest if latest is not None and self._is_visible(latest.path) else None
 
-    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """The known diagnostics of one file, or of all open files, of files that agents may know of; within a second.
+    async def diagnostics(self, path: str | None = None, *, for_agents: bool = True) -> tuple[Diagnostic, ...]:
+        """The known diagnostics of one file, or of all open files, within a second.
 
-        The editor's, and those of the linters that the person asked for.
+        The editor's, and those of the linters that the person asked for; ``for_agents`` of files that they may know of.
 
         Raises:
             NotAvailableError: the editor has none, and there are no linters.
             EditorError: it does not answer, or no linter works.
         """
-        if self._hidden.hides(path) if path is not None else not self.options.share_context:
+        if for_agents and (self._hidden.hides(path) if path is not None else not self.options.share_context):
             return ()
         reason = self.editor.unavailable.get(Capability.DIAGNOSTICS)
         if reason is not None and self._linters is None:
@@ -186,7 +186,7 @@ class Companion:
             name = self.editor.identity.display_name
             raise EditorError(f"{name} did not tell its diagnostics within {DIAGNOSTICS_SECONDS} s") from error
         found = tuple(dict.fromkeys((*of_editor, *of_linters)))
-        hidden = {name for name in {diagnostic.path for diagnostic in found} if self._hidden.hides(name)}
+        hidden = {name for name in {diagnostic.path for diagnostic in found} if for_agents and self._hidden.hides(name)}
         return tuple(diagnostic for diagnostic in found if diagnostic.path not in hidden)
 
     async def _linted(self, path: str | None) -> tuple[Diagnostic, ...]:

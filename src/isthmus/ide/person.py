@@ -111,7 +111,10 @@ async def mention(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
-    """The diagnostics of a file or of all; with ``set`` they are replaced first (headless only)."""
+    """The diagnostics of a file or of all; with ``set`` they are replaced first (headless only).
+
+    ``own``: without those of the linters that were asked for with --diagnostics.
+    """
     path = _path(request) if request.get("path") is not None else None
     entries = request.get("set")
     if entries is not None:
@@ -121,7 +124,9 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
         if not isinstance(editor, Hands):
             raise NotAvailableError(editor.identity, "its diagnostics come from its own linters and language servers")
         editor.set_diagnostics(path, tuple(_diagnostic(path, entry) for entry in cast("list[object]", entries)))
-    return {"diagnostics": [_diagnostic_to_json(found) for found in await companion.editor.diagnostics(path)]}
+    is_own = request.get("own") is True
+    found = await (companion.editor.diagnostics(path) if is_own else companion.diagnostics(path, for_agents=False))
+    return {"diagnostics": [_diagnostic_to_json(diagnostic) for diagnostic in found]}
 
 
 async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
