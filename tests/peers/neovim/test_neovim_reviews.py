@@ -107,7 +107,7 @@ async def test_who_typed_in_a_terminal_goes_on_typing_there_after_the_review(
     await neovim.type("i")
     await editor.open_diff(review(f"{workspace}/a.py", "proposed\n"))
     await editor.open_diff(review(f"{workspace}/b.py", "proposed\n", 2))
-    assert await neovim.mode() == "n"
+    await eventually_async(lambda: _has_mode(neovim, "n"), what="the mode in which the review gets the keys")
     await neovim.type(command)
     await eventually_async(lambda: heard.decisions, what="a decision")
     assert await neovim.mode() == "n"
