@@ -84,7 +84,7 @@ def command() -> None:
     """
 
 
-@command.command("status")
+@command.command("status", short_help="Show the editor, its agents, and what they see.")
 @_person
 def status(person: Person) -> None:
     """Show the editor, the attached agents, the open diffs and what agents are told.
@@ -118,7 +118,7 @@ def status(person: Person) -> None:
     person.show(result, "\n".join(lines))
 
 
-@command.command("open")
+@command.command("open", short_help="Open a file, or focus an open one.")
 @click.argument("file", metavar="FILE[:LINE[:CHAR]]")
 @click.option("--background", is_flag=True, help="Do not give it the focus.")
 @_person
@@ -162,7 +162,7 @@ def select(person: Person, place: str) -> None:
     person.show(result, "\n".join(_context_lines(result)))
 
 
-@command.command("mention")
+@command.command("mention", short_help="Point the agents to a file or to lines of it.")
 @click.argument("place", metavar="FILE[:LINE[-LINE]]")
 @_person
 def mention(person: Person, place: str) -> None:
@@ -175,7 +175,7 @@ def mention(person: Person, place: str) -> None:
     person.show(result, "\n".join(nobody + _context_lines(result)))
 
 
-@command.command("diagnostics")
+@command.command("diagnostics", short_help="Show what linters and language servers found.")
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option(
     "--set", "source", metavar="FILE.json|-", help="Replace those of FILE by this JSON list (headless editor)."
@@ -213,7 +213,7 @@ def diagnostics(
     person.show(result, "\n".join(text) or "no diagnostics")
 
 
-@command.command("diffs")
+@command.command("diffs", short_help="Show the edits that wait for your answer.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
 @_person
 def diffs(person: Person, wait: float | None) -> None:
@@ -231,7 +231,7 @@ def diffs(person: Person, wait: float | None) -> None:
     person.show(result, text or "no diff waits for an answer")
 
 
-@command.command("accept")
+@command.command("accept", short_help="Accept a proposed edit, or a part of it.")
 @click.argument("file", metavar="FILE")
 @click.option(
     "--content", metavar="FILE|-", help="Accept this text instead of the proposed one; - reads standard input."
@@ -264,7 +264,7 @@ def reject(person: Person, file: str) -> None:
     person.show(result, f"rejected: {result['file']}")
 
 
-@command.command("questions")
+@command.command("questions", short_help="Show what agents ask to be allowed.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
 @_person
 def questions(person: Person, wait: float | None) -> None:
