@@ -130,4 +130,6 @@ def _announced(candidates: "Candidates") -> tuple[Announced, ...]:
 
 
 def _tell(text: str) -> None:
-    print(f"isthmus bridge: {text}", file=sys.stderr, flush=True)
+    from isthmus.terminal.sanitize import visible_line
+
+    print(f"isthmus bridge: {visible_line(text)}", file=sys.stderr, flush=True)  # it has the IDE's own words

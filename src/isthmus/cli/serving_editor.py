@@ -29,6 +29,8 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
 
 
 def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) -> None:
+    from isthmus.terminal.sanitize import visible_line
+
     if name == "stdio":
         _announce(ready, editor)  # standard output is the plugin's; the line below goes to standard error
     if as_json:
@@ -49,6 +51,7 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         folders = os.pathsep.join(ready.workspace_folders)
         again = ", taken over from before" if ready.taken_over else ""
         line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
+        line = visible_line(line)  # the names of an IDE and of its folders may say anything
     try:
         print(line, flush=True)
     except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
