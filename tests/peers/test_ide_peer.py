@@ -13,8 +13,9 @@ import pytest
 from isthmus.editors.neovim import attach
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.context import Cursor
-from isthmus.ide.gemini.peer import GeminiPeer, connect_companion
+from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.host import CompanionHost, Ready
+from isthmus.ide.ide_client import IdeError
 from isthmus.ide.review import Accepted, Closed, Rejected
 from support.companion import RunningCompanion, running_companion
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
@@ -26,8 +27,8 @@ PATIENT = Deadlines(first_context=5, retry_first=0.02, retry_last=0.2, lost=60)
 
 
 async def connected(workspace: Path, **variables: str) -> GeminiPeer:
-    peer = await connect_companion(workspace, os.environ | variables, deadlines=PATIENT)
-    assert peer is not None
+    peer = GeminiPeer(workspace, os.environ | variables, deadlines=PATIENT)
+    await peer.connect()
     return peer
 
 
@@ -137,7 +138,8 @@ async def test_the_agent_finds_the_companion_by_its_file_and_knows_what_is_open(
 @pytest.mark.requirement("GEM-019")
 async def test_an_agent_elsewhere_does_not_connect(workspace: Path, tmp_path: Path) -> None:
     async with running_companion(workspace):
-        assert await connect_companion(tmp_path, os.environ) is None
+        with pytest.raises(IdeError, match=f"which do not contain {tmp_path}"):
+            await GeminiPeer(tmp_path, os.environ).connect()
 
 
 @pytest.mark.requirement("GEM-030")
@@ -207,8 +209,8 @@ async def test_leaving_an_ide_that_is_gone_waits_for_nothing(workspace: Path) ->
     path = make_file(workspace)
     endless = replace(PATIENT, connect=3600)
     async with running_companion(workspace) as companion:
-        peer = await connect_companion(workspace, os.environ, deadlines=endless)
-        assert peer is not None
+        peer = GeminiPeer(workspace, os.environ, deadlines=endless)
+        await peer.connect()
         reviewing = asyncio.create_task(peer.open_diff(path, "new\n"))
         await shown(companion)
     await eventually_async(lambda: not peer.connected, what="the connection is lost")

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.ide.client_base import Deadlines
 from isthmus.ide.context import Cursor, File
-from isthmus.ide.gemini.peer import GeminiPeer, connect_companion
+from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.ide_client import IdeError
 from isthmus.ide.review import Accepted, Closed, Rejected
 from support.vscode_companion import TOKEN, VsCodeCompanion, vscode_companion
@@ -29,10 +29,15 @@ async def window(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenera
 
 @pytest.fixture
 async def peer(window: VsCodeCompanion, workspace: Path) -> AsyncGenerator[GeminiPeer]:
-    connected = await connect_companion(workspace, os.environ, deadlines=QUICK)
-    assert connected is not None
-    yield connected
-    await connected.aclose()
+    peer = await connected(workspace, QUICK)
+    yield peer
+    await peer.aclose()
+
+
+async def connected(workspace: Path, deadlines: Deadlines) -> GeminiPeer:
+    peer = GeminiPeer(workspace, os.environ, deadlines=deadlines)
+    await peer.connect()
+    return peer
 
 
 def file(path: str, timestamp: float, **more: Any) -> dict[str, Any]:
@@ -102,8 +107,7 @@ async def test_the_context_is_cut_to_ten_files_and_16_kilobytes(window: VsCodeCo
 
 async def test_the_first_context_is_there_when_connecting_returns(window: VsCodeCompanion, workspace: Path) -> None:
     window.context = {"workspaceState": {"openFiles": [file("/w/a.py", 1, isActive=True)], "isTrusted": True}}
-    peer = await connect_companion(workspace, os.environ)
-    assert peer is not None
+    peer = await connected(workspace, Deadlines())
     context = peer.context()
     assert context is not None
     assert context.active_file is not None
@@ -224,8 +228,7 @@ async def test_a_diff_that_cannot_be_shown_is_an_error_with_the_reason(
 
 
 async def test_a_window_that_does_not_answer_costs_the_deadline(window: VsCodeCompanion, workspace: Path) -> None:
-    peer = await connect_companion(workspace, os.environ, deadlines=Deadlines(open_diff=0.1, close_diff=0.1))
-    assert peer is not None
+    peer = await connected(workspace, Deadlines(open_diff=0.1, close_diff=0.1))
     window.answer_late = asyncio.Event()
     with pytest.raises(IdeError, match=r"no answer to tools/call within 0\.1 s"):
         await peer.open_diff("/w/a.py", "proposed\n")
@@ -252,8 +255,7 @@ async def test_after_a_reload_of_the_window_waiting_diffs_are_shown_again(
 async def test_a_call_with_an_ended_session_begins_a_new_one(workspace: Path) -> None:
     async with vscode_companion(stream=False) as window:
         window.discovery(workspace)
-        peer = await connect_companion(workspace, os.environ, deadlines=Deadlines(first_context=0.01))
-        assert peer is not None
+        peer = await connected(workspace, Deadlines(first_context=0.01))
         assert (peer.connected, peer.ide_name) == (True, "ide")
         await window.forget_sessions()
         assert await peer.close_diff("/w/a.py") is None
@@ -264,8 +266,7 @@ async def test_a_call_with_an_ended_session_begins_a_new_one(workspace: Path) ->
 async def test_an_ide_without_diff_tools_still_gives_its_context(workspace: Path) -> None:
     async with vscode_companion(tools=("somethingElse",)) as window:
         window.discovery(workspace)
-        peer = await connect_companion(workspace, os.environ)
-        assert peer is not None
+        peer = await connected(workspace, Deadlines())
         assert (peer.connected, peer.can_review) == (True, False)
         await peer.aclose()
 
@@ -273,8 +274,7 @@ async def test_an_ide_without_diff_tools_still_gives_its_context(workspace: Path
 async def test_a_window_that_closes_for_good_fails_what_waits_and_is_noticed(workspace: Path) -> None:
     async with vscode_companion() as window:
         path = window.discovery(workspace)
-        peer = await connect_companion(workspace, os.environ, deadlines=replace(QUICK, lost=0.1, connect=1))
-        assert peer is not None
+        peer = await connected(workspace, replace(QUICK, lost=0.1, connect=1))
         reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
         await opened(window)
     path.unlink()
@@ -291,8 +291,7 @@ async def test_another_window_takes_over_when_the_first_one_closes(workspace: Pa
     async with vscode_companion() as second:
         async with vscode_companion() as first:
             path = first.discovery(workspace)
-            peer = await connect_companion(workspace, os.environ, deadlines=QUICK)
-            assert peer is not None
+            peer = await connected(workspace, QUICK)
             reviewing = asyncio.create_task(peer.open_diff("/w/a.py", "proposed\n"))
             await opened(first)
         path.unlink()
@@ -317,7 +316,6 @@ async def test_closing_the_peer_closes_its_views_and_fails_what_waits(
 
 async def test_a_window_that_refuses_the_token_is_not_connected_to(window: VsCodeCompanion, workspace: Path) -> None:
     window.discovery(workspace, authToken="of another window")
-    assert await connect_companion(workspace, os.environ) is None
     peer = GeminiPeer(workspace, os.environ)
     with pytest.raises(IdeError, match="refused with 401"):
         await peer.connect()

@@ -1,8 +1,8 @@
 """Our agent as the client of an IDE companion (spec 1): context in, reviews out, whoever's companion it is.
 
-:func:`connect_companion` finds one and connects. A lost connection is taken up again by itself, with the reviews that
-still wait; when that fails for long they fail, so that nobody waits for a window that is gone. Writing files and asking
-the person elsewhere at the same time are the caller's business. The MCP SDK is not used.
+A lost connection is taken up again by itself, with the reviews that still wait; when that fails for long they fail, so
+that nobody waits for a window that is gone. Writing files and asking the person elsewhere at the same time are the
+caller's business. The MCP SDK is not used.
 """
 
 import asyncio
@@ -33,22 +33,6 @@ from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
 
 if TYPE_CHECKING:
     from isthmus.ide.gemini.mcp_http import McpConnection, StreamEnd
-
-
-async def connect_companion(
-    workspace: Path, env: Mapping[str, str], *, deadlines: Deadlines = DEADLINES
-) -> "GeminiPeer | None":
-    """Connect to the companion that fits the workspace best; None when there is none or none answers."""
-    peer = GeminiPeer(workspace, env, deadlines=deadlines)
-    try:
-        await peer.connect()
-    except IdeError:
-        await peer.aclose()
-        return None
-    except BaseException:
-        await peer.aclose()
-        raise
-    return peer
 
 
 class GeminiPeer(ClientBase):
