@@ -44,7 +44,7 @@ demo: $(VENV)/.installed ## run the main job, with what goes over the wire betwe
 test: setup peers check ## all gates, then all tests with branch coverage
 	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 
-chaos: setup ## kill the agent's process CHAOS_KILLS times, and look for what is lost or done twice; CHAOS_SEED repeats a run
+chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
 	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
 
 check: setup ## the gates alone: format, lint, imports, file sizes, types
