@@ -384,3 +384,11 @@ def utf16_length(text: str) -> int:
 def offset_from_utf16(text: str, units: int) -> int:
     """The offset in code points of an offset in UTF-16 code units; inside a surrogate pair it means its start."""
     return offset_from_encoded(text, units, OffsetEncoding.UTF_16)
+
+
+def printable(path: str) -> str:
+    """A path for messages, logs and JSON: bytes that are not UTF-8, and half surrogate pairs, are shown as escapes."""
+    try:
+        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return path.encode("utf-8", "backslashreplace").decode()

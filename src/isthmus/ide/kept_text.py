@@ -16,6 +16,7 @@ from uuid import uuid4
 from isthmus.files import write_atomic
 from isthmus.ide.review import DiffReview
 from isthmus.places import make_private_directory
+from isthmus.text import printable
 
 MAXIMUM_FILES = 100
 MAXIMUM_BYTES = 64 * 1024 * 1024
@@ -34,8 +35,8 @@ class KeptText:
     title: str
 
     def __str__(self) -> str:
-        agent = self.title or "an agent"
-        return f"what you typed into the review of {self.file_path} ({agent}) is kept in {self.kept_at}"
+        path, agent = printable(self.file_path), self.title or "an agent"
+        return f"what you typed into the review of {path} ({agent}) is kept in {printable(self.kept_at)}"
 
 
 class KeptTexts:

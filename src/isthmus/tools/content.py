@@ -100,8 +100,3 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
-
-
-def printable(path: str) -> str:
-    """A path for messages and JSON: bytes that are not UTF-8 are shown as escapes."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from isthmus.development_tool import FileDiff
 from isthmus.files import FileChangedError, write_if_unchanged
-from isthmus.text import TextFile, TextForm, UnencodableTextError, unified_diff, with_newlines_of
+from isthmus.text import TextFile, TextForm, UnencodableTextError, printable, unified_diff, with_newlines_of
 from isthmus.tools.base import ToolContext
-from isthmus.tools.content import LINK_CAME, printable, read_bytes, text_of
+from isthmus.tools.content import LINK_CAME, read_bytes, text_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 from isthmus.unlinked import make_folders

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.text import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
-from isthmus.tools.content import is_file, printable
+from isthmus.tools.content import is_file
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import GlobPattern, has_glob_syntax
 from isthmus.tools.walking import Walk, search_folder

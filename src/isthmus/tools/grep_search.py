@@ -11,6 +11,7 @@ from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.files import read_regular
+from isthmus.text import printable
 from isthmus.tools import line_matcher
 from isthmus.tools.arguments import (
     INVALID_ARGUMENTS,
@@ -20,7 +21,7 @@ from isthmus.tools.arguments import (
     pattern_parameter,
 )
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
-from isthmus.tools.content import BINARY_SUFFIXES, MAXIMUM_FILE_BYTES, printable
+from isthmus.tools.content import BINARY_SUFFIXES, MAXIMUM_FILE_BYTES
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import FileFilter
 from isthmus.tools.search_engines import FileMatches, LineQuery, SearchEngine, available_engine

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.text import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
-from isthmus.tools.content import printable
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import GlobPattern
 from isthmus.tools.workspace import Workspace

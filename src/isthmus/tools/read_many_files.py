@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.text import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, pattern_parameter
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
-from isthmus.tools.content import BINARY_SUFFIXES, is_file, is_folder, printable, read_bytes, text_of
+from isthmus.tools.content import BINARY_SUFFIXES, is_file, is_folder, read_bytes, text_of
 from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, excerpt_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import GlobPattern

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
+from isthmus.text import printable
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import (
     Approved,
@@ -22,7 +23,6 @@ from isthmus.tools.base import (
     ToolKind,
     ToolSucceeded,
 )
-from isthmus.tools.content import printable
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.process_group import ProcessGroup, process_group
 from isthmus.tools.shell_output import ShellOutput

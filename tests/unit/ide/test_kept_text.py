@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.kept_text import KeptTexts
+from isthmus.ide.kept_text import KeptText, KeptTexts
 from isthmus.ide.review import DiffReview
 
 
@@ -88,3 +88,10 @@ def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path: Path) -> None:
 
 def test_nothing_kept_is_an_empty_list(folder: Path) -> None:
     assert KeptTexts(folder).paths() == []
+
+
+def test_where_a_text_is_kept_can_be_written_to_any_log_or_screen() -> None:
+    told = str(KeptText("/work/caf\udce9.py", "/kept/\ud800", "An agent"))
+    assert "/work/caf\\xe9.py" in told
+    assert told.isprintable()
+    assert told.encode()
