@@ -9,6 +9,7 @@ local api, fn = vim.api, vim.fn
 local uv = vim.uv or vim.loop
 
 local NOTIFY_AFTER_MS = 15
+local MOST_LINES = 20 -- of one message
 local MAX_COLUMN = 2147483647 -- v:maxcol, which the oldest Neovims do not have
 local MAX_FILES = 1000
 local MAX_SELECTION_BYTES = 256 * 1024
@@ -48,13 +49,33 @@ local function changed()
   end
 end
 
+-- A line that is longer than the screen, or a second one, would make a prompt that blocks the editor. So a long text
+-- comes line by line, each on a screen that is drawn anew; `:messages` has all of it.
 local function tell(text, level)
-  text = text:gsub("%s+", " ")
-  local room = math.max(20, vim.o.columns - 20) -- a longer line would make a prompt that blocks the editor
-  if fn.strdisplaywidth(text) > room then
-    text = fn.strcharpart(text, 0, room - 1) .. "…"
+  local room = math.max(20, vim.o.columns - 20)
+  local lines, line = {}, ""
+  for word in text:gmatch("%S+") do
+    if line ~= "" and fn.strdisplaywidth(line) + 1 + fn.strdisplaywidth(word) > room then
+      table.insert(lines, line)
+      line = ""
+    end
+    line = line == "" and word or line .. " " .. word
+    while fn.strdisplaywidth(line) > room do
+      local start = fn.strcharpart(line, 0, room)
+      start = fn.strdisplaywidth(start) > room and fn.strcharpart(line, 0, math.floor(room / 2)) or start
+      table.insert(lines, start)
+      line = line:sub(#start + 1)
+    end
   end
-  vim.notify("Isthmus: " .. text, level or vim.log.levels.INFO)
+  table.insert(lines, line)
+  for number, shown in ipairs(lines) do
+    if number > MOST_LINES then
+      break
+    elseif number > 1 then
+      pcall(vim.cmd, "redraw")
+    end
+    vim.notify((number == 1 and "Isthmus: " or "  ") .. shown, level or vim.log.levels.INFO)
+  end
 end
 
 -- Files and positions ------------------------------------------------------------------------------------------------

@@ -1,14 +1,19 @@
 """Questions that a companion asks in a real Neovim, and the commands with which the person answers and decides."""
 
 import asyncio
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from isthmus.editors import msgpack_rpc
 from isthmus.editors.neovim import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorGoneError, FileMentioned
 from support.editing import make_file, review
 from support.neovim import Heard, RunningNeovim, view_is_closed
+from support.programs import require
+from support.pty_program import pty_program
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -191,3 +196,22 @@ async def test_the_text_of_a_buffer_has_what_is_not_saved_and_its_own_line_ends(
     assert await editor.text(path) == "\ufeffone\r\ntwo"
     await neovim.set_lines("changed")
     assert await editor.text(path) == "\ufeffchanged"
+
+
+@pytest.mark.parametrize("name", ["a" * 70 + "/end of the name", "漢" * 60 + "/the end"], ids=["long", "wide"])
+async def test_a_message_longer_than_the_screen_is_told_whole_and_makes_no_prompt(workspace: Path, name: str) -> None:
+    address = str(workspace / "socket")
+    command = [require("nvim"), "--clean", "-n", "--listen", address]
+    environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    with pty_program(command, folder=workspace, environment=environment, columns=80, rows=24) as terminal:
+        await eventually_async(lambda: Path(address).exists(), 60, what="Neovim listens")
+        editor = await attach(address)
+        await editor.show_message(f"what you typed into the review of a.py is kept in {name}")
+        await eventually_async(lambda: terminal.screen_with("end"), what="the end of the message")
+        person = await msgpack_rpc.connect(address, lambda _: None, lambda: None)
+        mode: dict[str, Any] = await person.request("nvim_get_mode", timeout=30)
+        assert mode == {"mode": "n", "blocking": False}
+        said: dict[str, str] = await person.request("nvim_exec2", "messages", {"output": True}, timeout=30)
+        assert name.replace(" ", "") in "".join(said["output"].split())
+        await person.aclose()
+        await editor.aclose()
