@@ -141,7 +141,7 @@ class ControlServer:
 
     async def _refuse_agents(self, writer: asyncio.StreamWriter) -> None:
         pid = lineage.peer_process(writer.get_extra_info("socket"))
-        if pid is None:
+        if not pid:  # not told, or of another container
             return
         agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._ports, frozenset(self._agents))
         if agent is not None:
@@ -149,6 +149,11 @@ class ControlServer:
                 f"refused: this command runs below {agent}, an agent that is attached to this companion, and an agent "
                 "does not answer its own question. Answer from a terminal of your own, or start the companion with "
                 "--allow-agent-accept."
+            )
+        if not process_is_alive(pid):
+            raise CommandError(
+                f"refused: the process that sent this command ({pid}) has ended, so nobody can tell whether an agent "
+                "started it; wait for the answer"
             )
 
 

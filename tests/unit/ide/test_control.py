@@ -1,0 +1,61 @@
+"""The person's channel: who may allow something over it."""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+
+import pytest
+
+from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.companion import Companion
+from isthmus.ide.control import ControlServer
+
+pytestmark = pytest.mark.anyio
+
+_CONNECTS_FOR_ANOTHER = """
+import socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+socket.send_fds(socket.socket(fileno=int(sys.argv[2])), [b"x"], [connection.fileno()])
+"""
+
+
+@pytest.fixture
+async def control(workspace: Path, tmp_path: Path) -> AsyncGenerator[Path]:
+    """The file by which a companion's channel is found."""
+    folder = tmp_path / "runtime"
+    server = ControlServer(Companion(HeadlessEditor((str(workspace),))), folder, allow_agent_accept=False)
+    await server.start()
+    server.announce((str(workspace),), (1,), {}, "")
+    (file,) = folder.glob("companion-*.json")
+    yield file
+    await server.stop()
+
+
+async def _asked(connection: socket.socket, request: Mapping[str, object]) -> str:
+    reader, writer = await asyncio.open_unix_connection(sock=connection)
+    writer.write(json.dumps(request).encode() + b"\n")
+    answer = json.loads(await asyncio.wait_for(reader.readline(), 30))
+    writer.close()
+    await writer.wait_closed()
+    return str(answer["error"])
+
+
+async def test_nothing_is_allowed_to_a_process_that_is_gone_before_it_could_be_looked_at(control: Path) -> None:
+    said = json.loads(control.read_text(encoding="utf-8"))
+    request = {"command": "answer", "token": said["token"], "id": "nobody", "yes": True}
+    own = socket.socket(socket.AF_UNIX)
+    own.connect(said["socket"])
+    assert "no question nobody waits" in await _asked(own, request)
+
+    here, there = socket.socketpair()
+    with here, there:
+        command = [sys.executable, "-c", _CONNECTS_FOR_ANOTHER, said["socket"], str(there.fileno())]
+        await asyncio.to_thread(subprocess.run, command, check=True, timeout=60, pass_fds=(there.fileno(),))
+        _, descriptors, _, _ = socket.recv_fds(here, 1, 1)
+    connected = socket.socket(fileno=descriptors[0])
+    assert "has ended, so nobody can tell" in await _asked(connected, request)
