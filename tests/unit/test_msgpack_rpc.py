@@ -27,11 +27,12 @@ Handler: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awai
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.floats(allow_nan=False),
-    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
+    max_leaves=10,
 )
 
 
-@given(st.lists(st.tuples(st.text(), st.lists(values))), st.integers(1, 7))
+@given(st.lists(st.tuples(st.text(), st.lists(values, max_size=3)), max_size=4), st.integers(1, 7))
 def test_messages_arrive_whole_however_the_bytes_are_cut(messages: list[tuple[str, list[object]]], size: int) -> None:
     codec = RpcCodec()
     data = b"".join(codec.notification(method, params) for method, params in messages)

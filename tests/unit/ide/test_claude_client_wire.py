@@ -27,7 +27,11 @@ from isthmus.ide.review import Accepted, Rejected
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["uri", "diagnostics", "tabs"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5) | st.sampled_from(["uri", "diagnostics", "tabs"]), inner, max_size=4)
+    ),
+    max_leaves=10,
 )
 
 
@@ -79,7 +83,7 @@ def test_whatever_is_told_means_something(method: str, params: object) -> None:
     meaning(Told(method, params), Dialect(), ("/w",))
 
 
-@given(st.lists(JSON))
+@given(st.lists(JSON, max_size=3))
 def test_whatever_tools_return_is_read(content: list[object]) -> None:
     texts = tuple({"type": "text", "text": json.dumps(each)} for each in content)
     for outcome in (tool_outcome({"content": content}), tool_outcome({"content": texts})):
