@@ -254,6 +254,7 @@ class Editor:
 
     def show_message(self, message, type=3):
         sublime.status_message(message)
+        print("Isthmus:", message)  # the status bar is short, and forgets
 
     def set_terminal_environment(self, variables):
         for name, value in variables.items():
