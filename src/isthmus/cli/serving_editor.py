@@ -25,7 +25,13 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, host.stop)
-    await host.run(lambda ready: _say_ready(ready, editor, name, as_json=as_json))
+
+    def say(ready: "Ready") -> None:
+        _say_ready(ready, editor, name, as_json=as_json)
+        if name in ("nvim", "jupyter") and any(server.name == "claude" for server in ready.servers):
+            _tell_of_another(editor)
+
+    await host.run(say)
 
 
 def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) -> None:
@@ -58,6 +64,21 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, sys.stdout.fileno())
         os.close(sink)
+
+
+def _tell_of_another(editor: "Editor") -> None:
+    """Say that the editor has a companion already: of two, agents that want to be sure take neither."""
+    from isthmus.ide import control_client
+
+    for other in control_client.running():
+        serves_the_same = other.editor_pid == editor.identity.pid and "CLAUDE_CODE_SSE_PORT" in other.variables
+        if serves_the_same and other.pid != os.getpid():
+            print(
+                f"isthmus: {editor.identity.display_name} has another companion already, on port {other.port} (its "
+                "plugin starts one by itself); stop one of them, else `claude --ide` takes neither",
+                file=sys.stderr,
+            )
+            return
 
 
 def _announce(ready: "Ready", editor: "Editor") -> None:

@@ -12,6 +12,7 @@ from isthmus.ide.editor import (
     EditorGoneError,
 )
 from support.editing import make_file, review
+from support.isthmus_program import companion_program
 from support.neovim import Heard, RunningNeovim, running_neovim, view_is_closed
 from support.waiting import eventually_async
 
@@ -124,6 +125,20 @@ async def test_two_companions_at_one_neovim_do_not_disturb_each_other(
     assert await neovim.lines() == ["for the first"]
     await neovim.command("write")
     assert await heard.decision() == DiffAccepted("review-1", "for the first\n")
+
+
+async def test_a_second_companion_says_that_there_is_one_already(neovim: RunningNeovim, workspace: Path) -> None:
+    command = ("companion", "--editor", "nvim", "--address", neovim.address)
+    with (
+        companion_program(workspace, command=command) as first,
+        companion_program(workspace, command=command) as second,
+    ):
+        assert (await asyncio.to_thread(second.end), await asyncio.to_thread(first.end)) == (0, 0)
+        assert first.process.stderr is not None
+        assert second.process.stderr is not None
+        said = f"Neovim has another companion already, on port {first.ready['port']}"
+        assert said in second.process.stderr.read()
+        assert first.process.stderr.read() == ""
 
 
 async def test_attaching_where_nobody_listens_names_the_address(tmp_path: Path) -> None:
