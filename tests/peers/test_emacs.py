@@ -23,7 +23,7 @@ from isthmus.ide.editor import (
 )
 from support.editing import review
 from support.emacs import EmacsPerson, emacs_person, lisp_string
-from support.neovim import Heard
+from support.neovim import Heard, hearing
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -39,10 +39,8 @@ async def person(workspace: Path) -> AsyncGenerator[EmacsPerson]:
 
 @pytest.fixture
 async def heard(person: EmacsPerson) -> AsyncGenerator[Heard]:
-    heard = Heard(person.editor)
-    yield heard
-    heard.task.cancel()
-    await asyncio.wait({heard.task})
+    async with hearing(person.editor) as heard:
+        yield heard
 
 
 def _file(workspace: Path, name: str = "a.py", text: str | bytes = LINES) -> Path:
@@ -305,15 +303,11 @@ async def test_a_question_is_answered_in_its_own_window_and_takes_no_focus(
     question = asyncio.create_task(person.editor.confirm("Claude Code wants to run code", "print(42)\n"))
     await person.emacs.shows("print(42)")
     person.emacs.terminal.press("yny")
-    await eventually_async(lambda: _text_is(person, path, "yny"), what="the keys go where they went before")
+    await eventually_async(lambda: person.has_text(path, "yny"), what="the keys go where they went before")
     assert not question.done()
     person.emacs.terminal.press("\x18o" + keys)
     assert await asyncio.wait_for(question, 30) is answer
     await eventually_async(lambda: _nobody_asks(person), what="the question is gone")
-
-
-async def _text_is(person: EmacsPerson, path: Path, text: str) -> bool:
-    return await person.editor.text(str(path)) == text
 
 
 async def _nobody_asks(person: EmacsPerson) -> bool:

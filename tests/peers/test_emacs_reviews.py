@@ -10,7 +10,7 @@ import pytest
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorError
 from isthmus.ide.review import DiffReview
 from support.emacs import EmacsPerson, emacs_person
-from support.neovim import Heard
+from support.neovim import Heard, hearing
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -26,10 +26,8 @@ async def person(workspace: Path) -> AsyncGenerator[EmacsPerson]:
 
 @pytest.fixture
 async def heard(person: EmacsPerson) -> AsyncGenerator[Heard]:
-    heard = Heard(person.editor)
-    yield heard
-    heard.task.cancel()
-    await asyncio.wait({heard.task})
+    async with hearing(person.editor) as heard:
+        yield heard
 
 
 def _file(workspace: Path, name: str = "a.py", data: bytes = b"one\ntwo\nthree\n") -> Path:
@@ -274,19 +272,15 @@ async def test_a_review_does_not_catch_what_a_person_types(person: EmacsPerson, 
     await person.open(path)
     await person.emacs.evaluate("(setq isthmus-review-when-idle 3600)")
     person.emacs.terminal.press("a")
-    await eventually_async(lambda: _text_is(person, path, "a"), what="the key has arrived")
+    await eventually_async(lambda: person.has_text(path, "a"), what="the key has arrived")
     await person.editor.open_diff(_review(_file(workspace)))
     await person.emacs.shows("a review of a.py waits")
     person.emacs.terminal.press("b")
-    await eventually_async(lambda: _text_is(person, path, "ab"), what="the key has arrived where the first did")
+    await eventually_async(lambda: person.has_text(path, "ab"), what="the key has arrived where the first did")
     await person.emacs.evaluate("(setq isthmus-review-when-idle 0)")
     await _shown(person)
     person.emacs.terminal.press(REJECT)
     assert await heard.decision() == DiffRejected("r1")
-
-
-async def _text_is(person: EmacsPerson, path: Path, text: str) -> bool:
-    return await person.editor.text(str(path)) == text
 
 
 async def test_a_review_waits_until_the_minibuffer_is_free_and_can_be_taken_back(

@@ -159,6 +159,10 @@ class EmacsPerson:
         self._path = path
         await self.emacs.evaluate(f"(progn (find-file {lisp_string(str(path))}) t)")
 
+    async def has_text(self, path: Path, text: str) -> bool:
+        """Whether the file's buffer holds this text."""
+        return await self._editor.text(str(path)) == text
+
     async def select(self, at: Range) -> None:
         text = self._path.read_bytes().decode()
         start, end = offset(text, at.start) + 1, offset(text, at.end) + 1

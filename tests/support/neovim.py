@@ -125,6 +125,17 @@ class Heard:
         return self.decisions[0]
 
 
+@asynccontextmanager
+async def hearing(editor: Editor) -> AsyncGenerator[Heard]:
+    """What an editor tells until the end."""
+    heard = Heard(editor)
+    try:
+        yield heard
+    finally:
+        heard.task.cancel()
+        await asyncio.wait({heard.task})
+
+
 async def view_is_closed(neovim: RunningNeovim) -> None:
     """Wait until no diff view is left."""
     await eventually_async(lambda: _no_view(neovim), what="the view is closed and its buffers are gone")

@@ -1,13 +1,12 @@
 """A Neovim for each test, with a companion's editor attached to it."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from isthmus.editors.neovim import NeovimEditor, attach
-from support.neovim import Heard, RunningNeovim, running_neovim
+from support.neovim import Heard, RunningNeovim, hearing, running_neovim
 
 
 @pytest.fixture
@@ -28,7 +27,5 @@ async def editor(neovim: RunningNeovim) -> AsyncGenerator[NeovimEditor]:
 @pytest.fixture
 async def heard(editor: NeovimEditor) -> AsyncGenerator[Heard]:
     """What it told."""
-    listening = Heard(editor)
-    yield listening
-    listening.task.cancel()
-    await asyncio.wait([listening.task])
+    async with hearing(editor) as heard:
+        yield heard
