@@ -11,7 +11,11 @@ def terminal_environment(variables: Mapping[str, str], base: Mapping[str, str]) 
     Some CLIs send even a loopback WebSocket through a proxy that the environment names.
     """
     environment = dict(base) | dict(variables)
-    for name in ("NO_PROXY", "no_proxy"):
-        listed = [entry.strip() for entry in environment.get(name, "").split(",") if entry.strip()]
-        environment[name] = ",".join([*listed, *(host for host in LOOPBACK if host not in listed)])
+    for name, other in (("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")):
+        # Programs read one of the two: what only the other one says must not be lost on them.
+        said = base.get(name) or base.get(other) or ""
+        listed = [entry.strip() for entry in said.split(",") if entry.strip()]
+        if listed != ["*"]:  # no proxy at all, but only where it stands alone
+            listed += [host for host in LOOPBACK if host not in listed]
+        environment[name] = ",".join(listed)
     return environment

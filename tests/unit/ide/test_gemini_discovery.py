@@ -58,6 +58,20 @@ def test_an_agents_environment_keeps_what_was_there() -> None:
         "QWEN_CODE_IDE_SERVER_PORT": "2",
         "QWEN_CODE_IDE_WORKSPACE_PATH": "/one:/two",
         "NO_PROXY": "a,localhost,127.0.0.1,::1",
-        "no_proxy": "127.0.0.1,localhost,::1",
+        "no_proxy": "a,localhost,127.0.0.1,::1",
     }
     assert base["GEMINI_CLI_IDE_SERVER_PORT"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("base", "capital", "small"),
+    [
+        ({}, "127.0.0.1,localhost,::1", "127.0.0.1,localhost,::1"),
+        ({"no_proxy": "b"}, "b,127.0.0.1,localhost,::1", "b,127.0.0.1,localhost,::1"),
+        ({"NO_PROXY": "a", "no_proxy": "b"}, "a,127.0.0.1,localhost,::1", "b,127.0.0.1,localhost,::1"),
+        ({"NO_PROXY": "*"}, "*", "*"),
+    ],
+)
+def test_exceptions_from_a_proxy_go_on_in_either_spelling(base: dict[str, str], capital: str, small: str) -> None:
+    # Programs read one of the two, most of them the small one first; "*" counts only when it stands alone.
+    assert terminal_environment({}, base) == {"NO_PROXY": capital, "no_proxy": small}
