@@ -36,7 +36,7 @@ def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
         assert environment["CLAUDE_CODE_SSE_PORT"] == str(companion.ready["servers"]["claude"]["port"])
         assert environment["ENABLE_IDE_INTEGRATION"] == "true"
         assert environment["NO_PROXY"] == "example.org,127.0.0.1,localhost,::1"
-        assert environment["no_proxy"] == "127.0.0.1,localhost,::1"
+        assert environment["no_proxy"] == "example.org,127.0.0.1,localhost,::1"
         assert persons_token not in done.stdout
 
 
