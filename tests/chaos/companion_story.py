@@ -7,6 +7,8 @@ import asyncio
 import contextlib
 import json
 import random
+import socket
+import sys
 from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -46,6 +48,7 @@ class CompanionStory:
         self._identity: dict[str, Any] = {}
         self._gemini: GeminiAgent | None = None
         self._claude: ClaudeCli | None = None
+        self._held: list[socket.socket] = []
 
     async def play(self) -> None:
         """Raise AssertionError for whatever must not be."""
@@ -66,6 +69,8 @@ class CompanionStory:
             await world.end()
         finally:
             await world.abandon()
+            for held in self._held:
+                held.close()
         self._look_at_the_end()
 
     async def _round(self, number: int) -> None:
@@ -143,8 +148,8 @@ class CompanionStory:
                 self._claude.drop()
             case _:
                 if blow != "ide away":
-                    # Nobody may take the port meanwhile, or the companion could not have it again.
                     await world.blow(blow)
+                    self._hold_ports()
                     if blow == "kill twice":
                         process = world.spawn()
                         await asyncio.sleep(self._chance.uniform(0, 2))  # somewhere in its start
@@ -165,6 +170,14 @@ class CompanionStory:
         if self._claude is not None and blow != "drop gemini":
             await self._claude.lost()
             assert await self._claude.reconnect(_at_once), "the CLI did not find the companion again"
+
+    def _hold_ports(self) -> None:
+        """Have nobody else given the ports of the companion while it is away; it listens on them all the same."""
+        for server in self._identity.values() if sys.platform == "linux" and not self._held else ():
+            held = socket.socket()
+            self._held.append(held)
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(("127.0.0.1", server["port"]))
 
     async def _answer_in_the_terminal(self, proposal: Proposal, *, says_yes: bool) -> None:
         if proposal.agent == "gemini":

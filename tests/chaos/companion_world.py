@@ -78,6 +78,7 @@ class HeadlessWorld:
         process = self.spawn()
         try:
             self.companion = await asyncio.to_thread(CompanionProgram, process)
+            assert "error" not in self.companion.ready, f"the companion does not start: {self.companion.ready}"
         except BaseException:
             _reap(process)
             raise
