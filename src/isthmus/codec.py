@@ -288,6 +288,8 @@ def _describe(hint: Any) -> str:
     names = {str: "a string", int: "a whole number", float: "a number", bool: "true or false", Path: "a string"}
     if inner in names:
         return names[inner]
+    if hasattr(inner, "__dataclass_fields__"):
+        return "an object"
     return "a list" if get_origin(inner) is tuple else "an object" if not isinstance(inner, type) else inner.__name__
 
 

@@ -18,6 +18,7 @@ class DecodeError(IsthmusError, ValueError):
     def __init__(self, path: str, expected: str, received: object) -> None:
         self.path = path
         self.expected = expected
+        self.received = received
         super().__init__(f"{path}: expected {expected}, received {_short(received)}")
 
 

@@ -85,8 +85,9 @@ def test_folders_are_paths_without_what_uris_need() -> None:
     [
         ({"protocolVersion": 2}, "protocolVersion"),
         ({"editorInfo": {"name": "Ed/../x"}}, "editorInfo.name"),
+        ({"editorInfo": None}, "editorInfo: expected an object, received nothing"),
         ({"editorInfo": {}}, "name"),
-        ({"editorInfo": {"name": "ed", "processId": "7"}}, "process_id"),
+        ({"editorInfo": {"name": "ed", "processId": "7"}}, "editorInfo.processId"),
         ({"capabilities": []}, "capabilities"),
         ({"workspaceFolders": [{"uri": "http://x/"}]}, r"workspaceFolders\[0\]"),
         ({"newlines": "crlf"}, "newlines"),
@@ -136,7 +137,7 @@ def test_only_so_many_files_are_taken() -> None:
         ({}, "a list"),
         ([{"uri": "untitled:1"}], r"openFiles\[0\].uri"),
         ([{"uri": "file:///a", "selection": {"start": 1}}], "start"),
-        ([{"uri": "file:///a", "isActive": "yes"}], "is_active"),
+        ([{"uri": "file:///a", "isActive": "yes"}], r"openFiles\[0\].isActive"),
     ],
 )
 def test_what_is_wrong_in_an_answer_is_named(value: Any, field: str) -> None:

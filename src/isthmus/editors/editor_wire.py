@@ -12,9 +12,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from isthmus.codec import JsonObject, from_json
+from isthmus.codec import JsonObject
 from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES
-from isthmus.editors.lsp_shapes import LspPosition, LspRange, decode_path, decode_position, decode_range, list_of
+from isthmus.editors.lsp_shapes import (
+    LspPosition,
+    LspRange,
+    decode_path,
+    decode_position,
+    decode_range,
+    decoded,
+    list_of,
+)
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (
     Capability,
@@ -124,7 +132,7 @@ def decode_initialize(params: JsonObject) -> Attached:
     Raises:
         DecodeError: something required is missing or wrong, or it is a version that we do not speak.
     """
-    said = from_json(_Initialize, params, "initialize")
+    said = decoded(_Initialize, params, "initialize")
     if said.protocol_version != PROTOCOL_VERSION:
         raise DecodeError(
             "initialize.protocolVersion", f"{PROTOCOL_VERSION}, which is all there is", said.protocol_version
@@ -215,7 +223,7 @@ def _seconds(value: float) -> float:
 
 def decode_mention(params: JsonObject) -> FileMentioned:
     """The params of ``editor/didMention``. A range that ends at the start of a line does not touch that line."""
-    said = from_json(_Mention, params, "editor/didMention")
+    said = decoded(_Mention, params, "editor/didMention")
     path = decode_path(said.uri, "editor/didMention")
     if said.range is None:
         return FileMentioned(path)
@@ -226,18 +234,18 @@ def decode_mention(params: JsonObject) -> FileMentioned:
 
 def decode_decision(params: JsonObject, method: str) -> tuple[str, str | None]:
     """The id and the text of ``editor/didAcceptDiff``, ``didRejectDiff`` or ``didEditDiff``; None: as proposed."""
-    said = from_json(_DiffDecision, params, method)
+    said = decoded(_DiffDecision, params, method)
     return said.id, said.text
 
 
 def decode_closed(value: object) -> tuple[str | None] | None:
     """The result of ``editor/closeDiff``: the text (None: as proposed), or None when there was no view."""
-    return None if value is None else (from_json(_DiffText, value, "editor/closeDiff").text,)
+    return None if value is None else (decoded(_DiffText, value, "editor/closeDiff").text,)
 
 
 def decode_execution(value: object) -> Execution:
     """The result of ``editor/executeCode``."""
-    said = from_json(_Execution, value, "editor/executeCode")
+    said = decoded(_Execution, value, "editor/executeCode")
     return Execution(tuple(_output(output, i) for i, output in enumerate(said.outputs)), said.is_error)
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from isthmus.codec import JsonObject, from_json
-from isthmus.editors.lsp_shapes import LspRange, a_list, a_text, an_object, decode_path, decode_range
+from isthmus.codec import JsonObject
+from isthmus.editors.lsp_shapes import LspRange, a_list, a_text, an_object, decode_path, decode_range, decoded
 from isthmus.ide.editor import Diagnostic, Severity
 
 MAXIMUM_FILES: Final = 2000
@@ -52,7 +52,7 @@ def _diagnostics(path: str, value: object, where: str) -> tuple[Diagnostic, ...]
 
 
 def _diagnostic(path: str, value: JsonObject, where: str) -> Diagnostic:
-    found = from_json(_Diagnostic, value, where)
+    found = decoded(_Diagnostic, value, where)
     code = value.get("code")
     severity = _SEVERITIES.get(found.severity, Severity.INFORMATION)
     is_code = isinstance(code, (str, int)) and not isinstance(code, bool)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from isthmus.codec import JsonObject, from_json
+from isthmus.codec import JsonObject, camel, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import Position, Range
 from isthmus.ide.file_uri import path_of_uri
@@ -58,9 +58,18 @@ def decode_range(at: LspRange) -> Range:
     return ordered(decode_position(at.start), decode_position(at.end))
 
 
+def decoded(kind: type[T], value: object, where: str) -> T:
+    """An object whose members are the fields of ``kind``, which errors name as they are on the wire."""
+    try:
+        return from_json(kind, value, where)
+    except DecodeError as error:
+        path = ".".join(map(camel, error.path.split(".")))
+        raise DecodeError(path, error.expected, error.received) from error
+
+
 def list_of(kind: type[T], value: object, where: str) -> list[T]:
     """A list of such objects; nothing is an empty one."""
-    return [from_json(kind, item, f"{where}[{index}]") for index, item in enumerate(a_list(value, where))]
+    return [decoded(kind, item, f"{where}[{index}]") for index, item in enumerate(a_list(value, where))]
 
 
 def a_list(value: object, where: str) -> list[Any]:
