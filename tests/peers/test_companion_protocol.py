@@ -356,3 +356,19 @@ async def _open_diff(agent: BareAgent, file: Path) -> None:
     arguments = {"filePath": str(file), "newContent": "new\n"}
     response = await agent.request("tools/call", {"name": "openDiff", "arguments": arguments})
     assert response["result"] == {"content": []}
+
+
+async def test_an_edit_outside_the_workspace_is_refused_unless_the_person_has_the_file_open(
+    workspace: Path, tmp_path: Path
+) -> None:
+    outside, link = tmp_path / "outside.py", workspace / "link.py"
+    outside.write_text("old\n", encoding="utf-8")
+    link.symlink_to(outside)
+    async with running_companion(workspace) as companion, attached_agent(companion.url, companion.token) as agent:
+        for path in (outside, link, tmp_path / "new.py", workspace / ".." / "outside.py"):
+            refused = await agent.open_diff(path, "new\n")
+            assert refused.is_error
+            assert "is outside the workspace" in str(refused.content)
+        assert companion.editor.open_reviews == ()
+        await companion.editor.open_file(str(outside))
+        assert not (await agent.open_diff(outside, "new\n")).is_error

@@ -50,15 +50,16 @@ class ReviewDesk:
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[object]] = set()
-        self._is_stopped = False
+        self.is_stopped = False
+        """Whether the companion has ended: no review is opened any more."""
 
     # What clients ask.
 
     async def open(self, client: Client, file_path: str, proposed: str, tab_name: str = "") -> DiffReview:
         """See :meth:`isthmus.ide.companion.Companion.open_diff`."""
-        if self._is_stopped:
+        if self.is_stopped:
             raise EditorError("openDiff: the companion ends; ask in your own terminal")
-        target = _target(file_path)
+        target = target_of(file_path)
         if (left := self._left_behind(client, file_path, proposed)) is not None:
             return self.reviews.hand_over(left.id, client.id, client.title, tab_name)
         replaced = self.reviews.find(client.id, file_path, tab_name)
@@ -164,7 +165,7 @@ class ReviewDesk:
 
     async def stop(self) -> None:
         """End all reviews: views are closed, clients told, and what the person typed is kept. No more are taken."""
-        self._is_stopped = True
+        self.is_stopped = True
         for target in tuple(self._settling):
             self._stop_settling(target)
         ending = [asyncio.create_task(self._end(review)) for review in self.reviews.all()]
@@ -192,7 +193,7 @@ class ReviewDesk:
 
     async def _advance(self, target: str) -> None:
         """Show the next review of a file, if it is its turn; one that cannot be shown gives way to the one after it."""
-        while target not in self._settling and not self._is_stopped:
+        while target not in self._settling and not self.is_stopped:
             review = self.reviews.next(target)
             if review is None:
                 return
@@ -208,7 +209,7 @@ class ReviewDesk:
 
     def _settle(self, review: DiffReview, before: FileStamp | None) -> None:
         """Give the client of a review that has ended a moment to write before others' reviews of the file are shown."""
-        if self.is_heard(review) and len(self._clients) > 1 and not self._is_stopped:
+        if self.is_heard(review) and len(self._clients) > 1 and not self.is_stopped:
             self._stop_settling(review.target)
             task = self._later(self._until_written(review.target, before))
             self._settling[review.target] = (review.owner, task)
@@ -371,7 +372,7 @@ class ReviewDesk:
             self._changed.notify_all()
 
 
-def _target(path: str) -> str:
+def target_of(path: str) -> str:
     """The real path of what can be reviewed, in every editor: a file, or one that is to be made.
 
     Raises:

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def editor(workspace: Path) -> HeadlessEditor:
-    return HeadlessEditor((str(workspace),))
+    return HeadlessEditor(("/",))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from isthmus.files import read_regular, require_regular
 from isthmus.ide.claude.wire import language_id
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, EditorError, OpenFile
+from isthmus.ide.workspace_paths import is_inside
 from isthmus.text import BinaryContentError, decode_text
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
@@ -89,7 +90,7 @@ async def require_openable(companion: Companion, path: str) -> None:
 def _require_openable(path: str, folders: tuple[str, ...]) -> str:
     """Where the path leads."""
     real = os.path.realpath(path)
-    if not any(_is_below(real, os.path.realpath(folder)) for folder in folders):
+    if not is_inside(path, folders):
         raise EditorError(
             f"{path} is outside the workspace ({', '.join(folders)}) and not open: agents can have files in the "
             "workspace opened, or those that the person has opened"
@@ -104,10 +105,6 @@ def _require_openable(path: str, folders: tuple[str, ...]) -> str:
     if status.st_size > MAXIMUM_FILE_BYTES:
         raise EditorError(f"{path} has {status.st_size} bytes; at most {MAXIMUM_FILE_BYTES} are opened for an agent")
     return real
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _text_on_disk(path: str) -> str:

@@ -1,0 +1,39 @@
+"""Which files belong to a workspace, links resolved, and of which edits are shown."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+from isthmus.ide.editor import Editor, EditorError
+from isthmus.text import printable
+
+
+def is_inside(path: str, folders: Sequence[str]) -> bool:
+    """Whether an absolute path leads into one of the folders, or is one; the file need not exist."""
+    real = os.path.realpath(path)
+    return any(_is_below(real, os.path.realpath(folder)) for folder in folders)
+
+
+async def require_within_reach(path: str, folders: Sequence[str], editor: Editor) -> None:
+    """Let edits be shown of a file in the workspace, or of one that the person has open.
+
+    Raises:
+        EditorError: it is another one.
+    """
+    if await asyncio.to_thread(is_inside, path, folders):
+        return
+    opened = [file.path for file in await editor.open_files()]
+    if not await asyncio.to_thread(_is_among, path, opened):
+        raise EditorError(
+            f"openDiff: {printable(path)} is outside the workspace ({', '.join(folders)}); open it in the editor "
+            "first, or start the companion with --workspace for its folder too"
+        )
+
+
+def _is_among(path: str, paths: Sequence[str]) -> bool:
+    real = os.path.realpath(path)
+    return any(real == os.path.realpath(other) for other in paths)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
