@@ -137,6 +137,14 @@ async def test_a_bridge_that_was_killed_starts_again_and_is_the_same_to_its_agen
             assert again.discovered == before
 
 
+async def test_the_bridge_ends_with_the_process_of_its_ide(workspace: Path) -> None:
+    with companion_program(workspace, "--protocol", "gemini") as ide:
+        async with bridge_program(workspace) as bridge:
+            await asyncio.to_thread(ide.end, signal.SIGKILL)
+            assert await asyncio.to_thread(bridge.process.wait, 40) == 0  # and not after the minute of one that is away
+            assert not bridge.discovery_file.exists()
+
+
 GEMINI, CLAUDE = Announced("gemini", "VS Code", 1), Announced("claude", "Neovim", 2)
 
 

@@ -36,7 +36,8 @@ from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
 SHOWN_SECONDS: Final = 1.0
 """An IDE that cannot show a review says so within this; one protocol tells nothing when it can."""
 LOST_SECONDS: Final = 60.0
-"""An IDE that is away for so long has quit."""
+"""An IDE that is away for so long has quit; one whose process is dead, at once."""
+LOOK_SECONDS: Final = 1.0
 _TERMINALS: Final = "the terminals of an IDE are its own; start agents with `isthmus companion exec`"
 
 T = TypeVar("T")
@@ -59,9 +60,9 @@ class RemoteEditor:
         self._shown_seconds = shown_seconds
         name = client.ide_name
         pid = client.pid
-        alive = pid is not None and process_is_alive(pid)
+        self._pid = pid if pid is not None and process_is_alive(pid) else None
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-        self._identity = EditorIdentity(slug or "ide", name, pid if alive and pid is not None else os.getpid())
+        self._identity = EditorIdentity(slug or "ide", name, self._pid or os.getpid())
         self._events = EventQueue()
         self._gone = False
         self._offers = client.offers  # what was known last, while the IDE is away
@@ -93,7 +94,7 @@ class RemoteEditor:
         return self._is_trusted
 
     def changes(self) -> AsyncIterator[EditorEvent]:
-        """See the port. Ends when the IDE was away for a minute."""
+        """See the port. Ends when the IDE's process is dead, or it was away for a minute."""
         return self._events.read()
 
     async def workspace_folders(self) -> tuple[str, ...]:
@@ -236,7 +237,17 @@ class RemoteEditor:
                 self._events.put(WorkspaceChanged())
             self._events.put(ContextChanged())
         elif self._end is None:
-            self._end = asyncio.get_running_loop().call_later(self._lost_seconds, self._quit)
+            self._look_whether_it_quit(asyncio.get_running_loop().time() + self._lost_seconds)
+
+    def _look_whether_it_quit(self, deadline: float) -> None:
+        """It has when its process is dead, or after a while without it."""
+        loop = asyncio.get_running_loop()
+        is_dead = self._pid is not None and not process_is_alive(self._pid)
+        if is_dead or loop.time() >= deadline:
+            self._quit()
+        else:
+            at = min(deadline, loop.time() + LOOK_SECONDS)
+            self._end = loop.call_at(at, self._look_whether_it_quit, deadline)
 
     def _quit(self) -> None:
         self._gone = True
