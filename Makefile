@@ -31,7 +31,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test chaos check fmt ledger ledger-update bench peers bubblewrap emacs clean
+.PHONY: help setup demo test coverage chaos check fmt ledger ledger-update bench peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +41,11 @@ setup: $(VENV)/.installed-dev ## make .venv with Isthmus (editable) and everythi
 demo: $(VENV)/.installed ## run the main job, with what goes over the wire between the processes
 	$(BIN)/isthmus demo
 
-test: setup peers check ## all gates, then all tests with branch coverage
-	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+test: setup peers check ## all gates, then all tests
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+coverage: ## the same with branch coverage: half as long again
+	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"
 
 chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
 	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)

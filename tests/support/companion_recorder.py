@@ -19,6 +19,8 @@ class Recorder:
     mentions: list[FileMentioned] = field(default_factory=list[FileMentioned])
     closed: list[DiffReview] = field(default_factory=list[DiffReview])
     decisions: list[DiffReview] = field(default_factory=list[DiffReview])
+    heard: list[DiffReview] = field(default_factory=list[DiffReview])
+    """Every decision that was told, also when it is out of date since."""
 
     def mentioned(self, mention: FileMentioned) -> None:
         self.mentions.append(mention)
@@ -34,4 +36,5 @@ class Recorder:
 
     def decided(self, review: DiffReview) -> str | None:
         self.decisions.append(review)
+        self.heard.append(review)
         return self.warning

@@ -68,6 +68,8 @@ class ReviewDesk:
         review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title, tab_name, target)
         was_shown = replaced is not None and self.reviews.is_shown(replaced.id)
         former = self.reviews.open(review)
+        if former is not None:
+            self._remember(former)  # the person's answer may be on its way
         client.asked_again(file_path)
         try:
             if former is not None:
@@ -132,8 +134,10 @@ class ReviewDesk:
         """The editor told that the person accepted."""
         if await self._decide(self.reviews.accept(review_id, content)) is None:
             ended = self._ended.get(review_id)
-            if ended is not None and isinstance(ended.state, Closed) and ended.state.content != content:
-                await self._keep(ended, content)  # its client left in the same moment
+            # Its client left, or asked again, in the same moment. One that was accepted elsewhere has its text.
+            if ended is not None and ended.state != Closed(content) and not isinstance(ended.state, Accepted):
+                self._typed.pop(review_id, None)
+                await self._keep(ended, content)
 
     async def rejected_in_editor(self, review_id: str, content: str | None) -> None:
         """The editor told that the person rejected; ``content`` is what they typed and did not mean to throw away."""

@@ -1,6 +1,5 @@
 """Which files belong to a workspace, links resolved, and of which edits are shown."""
 
-import asyncio
 import os
 from collections.abc import Sequence
 
@@ -20,10 +19,9 @@ async def require_within_reach(path: str, folders: Sequence[str], editor: Editor
     Raises:
         EditorError: it is another one.
     """
-    if await asyncio.to_thread(is_inside, path, folders):
+    if is_inside(path, folders):
         return
-    opened = [file.path for file in await editor.open_files()]
-    if not await asyncio.to_thread(_is_among, path, opened):
+    if not _is_among(path, [file.path for file in await editor.open_files()]):
         raise EditorError(
             f"openDiff: {printable(path)} is outside the workspace ({', '.join(folders)}); open it in the editor "
             "first, or start the companion with --workspace for its folder too"

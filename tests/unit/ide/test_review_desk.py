@@ -385,3 +385,13 @@ async def test_a_name_that_is_no_unicode_is_reviewed_like_any_other(
     editor.edit_diff(review.id, "mine\n")
     await companion.detach(one.id)
     assert _kept(companion) == ["mine\n"]
+
+
+async def test_what_was_accepted_while_its_client_asked_again_is_kept(
+    companion: Companion, editor: HeadlessEditor, one: Recorder, path: str
+) -> None:
+    review = await companion.open_diff(one, path, "new\n")
+    editor.edit_diff(review.id, "mine\n")
+    editor.accept_diff(review.id)  # its event is on its way when the client asks again
+    await companion.open_diff(one, path, "newer\n")
+    await eventually_async(lambda: _kept(companion) == ["mine\n"] or one.heard, what="the text is kept or told")

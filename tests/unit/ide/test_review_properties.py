@@ -178,7 +178,7 @@ class Desk(RuleBasedStateMachine):
             accepted = {
                 review.state.content
                 for client in self.clients
-                for review in client.decisions
+                for review in client.heard
                 if isinstance(review.state, Accepted)
             }
             assert set(self.typed.values()) <= kept | accepted | self.finals
