@@ -12,10 +12,12 @@ from isthmus.ide.connecting import Candidates
 from isthmus.ide.gemini.finding import Companion
 
 GEMINI, QWEN, CLAUDE = Protocol
-FOLDER = "/work/project"
+FOLDER = "/project/project"
 
 
-def file(protocol: Protocol, port: int, pid: int | None = None, folder: str = "/work", **more: object) -> Announcement:
+def file(
+    protocol: Protocol, port: int, pid: int | None = None, folder: str = "/project", **more: object
+) -> Announcement:
     name = {
         GEMINI: f"/tmp/gemini/ide/gemini-ide-server-{pid}-{port}.json",
         QWEN: f"/home/me/.qwen/ide/{port}.lock",
@@ -125,7 +127,7 @@ def test_gemini_cli_goes_by_its_variables_when_there_is_no_file(missing: str | N
     variables = {
         "TERM_PROGRAM": "Zed",
         "GEMINI_CLI_IDE_SERVER_PORT": "1001",
-        "GEMINI_CLI_IDE_WORKSPACE_PATH": "/other:/work",
+        "GEMINI_CLI_IDE_WORKSPACE_PATH": "/other:/project",
     }
     variables.pop(missing or "", None)
     assert choose(GEMINI, environment=variables, more_ports=(1001,)).connects is connects
@@ -195,8 +197,8 @@ def test_claude_code_takes_the_port_of_its_terminal_whatever_its_folders_are() -
 def test_isthmus_takes_the_best_candidate_that_answers(
     prefers_claude: bool, open_ports: set[int], port: int | None
 ) -> None:
-    ide = ClaudeIde(1001, "t", "Vim", 10, ("/work",), "/home/me/.claude/ide/1001.lock")
-    companion = Companion(1002, "t", "vim", "Vim", 10, ("/work",), "/tmp/gemini/ide/gemini-ide-server-10-1002.json")
+    ide = ClaudeIde(1001, "t", "Vim", 10, ("/project",), "/home/me/.claude/ide/1001.lock")
+    companion = Companion(1002, "t", "vim", "Vim", 10, ("/project",), "/tmp/gemini/ide/gemini-ide-server-10-1002.json")
     here = Here(FOLDER, {}, open_ports=frozenset(open_ports))
     choice = isthmus_choice(Candidates((companion,), (ide,), prefers_claude, ()), (), here)
     assert (choice.connects, choice.port) == (port is not None, port)

@@ -17,11 +17,11 @@ def examined(
     running: tuple[Announced, ...] = (),
     in_container: bool = False,
 ) -> Examination:
-    here = Here("/work", environment or {}, None, in_container, frozenset(living), frozenset(open_ports))
+    here = Here("/project", environment or {}, None, in_container, frozenset(living), frozenset(open_ports))
     return examine(files, here, running)
 
 
-LOCK = Announcement(Protocol.CLAUDE, "/home/me/.claude/ide/1001.lock", None, 1001, 10, ("/work",), "Vim")
+LOCK = Announcement(Protocol.CLAUDE, "/home/me/.claude/ide/1001.lock", None, 1001, 10, ("/project",), "Vim")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_file_that_cannot_be_read_says_why_and_is_never_swept() -> None:
 
 
 def test_a_file_without_a_process_is_never_swept() -> None:
-    nameless = Announcement(Protocol.QWEN, "/home/me/.qwen/ide/1001.lock", None, 1001, None, ("/work",), "Vim")
+    nameless = Announcement(Protocol.QWEN, "/home/me/.qwen/ide/1001.lock", None, 1001, None, ("/project",), "Vim")
     (finding,) = examined(nameless).findings
     assert (finding.state, finding.is_sweepable) == (State.STALE, False)
 
@@ -74,7 +74,7 @@ def test_a_proxy_that_loopback_is_not_excepted_from_is_told(environment: dict[st
 
 
 def test_a_companion_that_announces_itself_in_another_temporary_folder_is_told() -> None:
-    elsewhere = Announced(1001, "/other/gemini/ide/gemini-ide-server-1-1001.json", ("/work",))
+    elsewhere = Announced(1001, "/other/gemini/ide/gemini-ide-server-1-1001.json", ("/project",))
     (hazard,) = examined(running=(elsewhere,)).hazards
     assert "TMPDIR=/other" in hazard
     assert examined(running=(Announced(1, elsewhere.discovery_file, ("/another",)),)).hazards == ()

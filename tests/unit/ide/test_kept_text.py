@@ -15,7 +15,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data" / "kept"
 
 
-def _review(path: str = "/work/src/main.py", title: str = "Gemini CLI") -> DiffReview:
+def _review(path: str = "/project/src/main.py", title: str = "Gemini CLI") -> DiffReview:
     return DiffReview("1", path, "proposed", title=title)
 
 
@@ -37,7 +37,7 @@ def test_the_name_says_when_whose_and_of_which_file(folder: Path) -> None:
     name = Path(kept.kept_at).name
     assert name.endswith("-Gemini-CLI-main.py")
     assert name[:8].isdigit()
-    assert "/work/src/main.py" in str(kept)
+    assert "/project/src/main.py" in str(kept)
     assert kept.kept_at in str(kept)
 
 
@@ -91,7 +91,7 @@ def test_nothing_kept_is_an_empty_list(folder: Path) -> None:
 
 
 def test_where_a_text_is_kept_can_be_written_to_any_log_or_screen() -> None:
-    told = str(KeptText("/work/caf\udce9.py", "/kept/\ud800", "An agent"))
-    assert "/work/caf\\xe9.py" in told
+    told = str(KeptText("/project/caf\udce9.py", "/kept/\ud800", "An agent"))
+    assert "/project/caf\\xe9.py" in told
     assert told.isprintable()
     assert told.encode()
