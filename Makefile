@@ -20,8 +20,8 @@ BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
-# How many test processes run side by side; a file's tests stay together.
-PYTEST_WORKERS ?= 2
+# How many test processes run side by side; a file's tests stay together. Two processors: many tests wait for programs.
+PYTEST_WORKERS ?= 3
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
 CHAOS_KILLS ?= 200
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"

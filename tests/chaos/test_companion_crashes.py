@@ -18,7 +18,7 @@ from support.surroundings import Surroundings
 pytestmark = pytest.mark.anyio
 
 IS_LONG = "CHAOS_KILLS" in os.environ
-KILLS = int(os.environ.get("CHAOS_KILLS", "7"))
+KILLS = int(os.environ.get("CHAOS_KILLS", "4"))
 """In each of the worlds."""
 SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
 

@@ -131,7 +131,7 @@ async def test_a_terminal_in_neovim_leads_the_agents_of_all_protocols_here_and_n
                 for name in ("NO_PROXY", "no_proxy"):
                     assert {"127.0.0.1", "localhost"} <= set(inside[name].split(","))
                 assert "example.org" in inside["NO_PROXY"].split(",")
-            await asyncio.to_thread(companion.end)
+            assert await asyncio.to_thread(companion.end) == 0
         after = await _environment(neovim, tmp_path)
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
         assert changed <= {"NVIM_LOG_FILE", "PWD", "OLDPWD", "_"}

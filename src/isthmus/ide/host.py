@@ -5,6 +5,7 @@ Everything ends when the editor quits or :meth:`CompanionHost.stop` is called (b
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import ControlServer
 from isthmus.ide.custom_tools import load_tools
-from isthmus.ide.editor import Capability, Editor, EditorError
+from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
 from isthmus.ide.gemini.server import GeminiServer
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.processes import process_is_alive
@@ -28,6 +29,9 @@ from isthmus.places import data_directory, runtime_directory
 
 HOUSEKEEPING_SECONDS = 10.0
 WATCH_SECONDS = 0.5
+UNSET_ATTEMPTS = 2
+
+_log = logging.getLogger(__name__)
 
 
 class CompanionError(IsthmusError):
@@ -179,11 +183,19 @@ class CompanionHost:
                 await self._editor.set_terminal_environment(variables)
 
     async def _unset_terminals(self) -> None:
-        if Capability.TERMINAL not in self._editor.unavailable:
-            with suppress(EditorError):
-                names = terminal_environment(self._variables(()), {})
-                former = {name: self._own_variables.get(name) for name in names}
+        if Capability.TERMINAL in self._editor.unavailable:
+            return
+        names = terminal_environment(self._variables(()), {})
+        former = {name: self._own_variables.get(name) for name in names}
+        for _ in range(UNSET_ATTEMPTS):
+            try:
                 await self._editor.set_terminal_environment(former)
+            except EditorGoneError:
+                return
+            except EditorError as error:
+                _log.warning("new terminals in the editor still lead to this companion: %s", error)
+            else:
+                return
 
     async def _until_stopped(self, control: ControlServer) -> None:
         """Wait for :meth:`stop`, or for the end of the process that is watched and of all that came to it."""
