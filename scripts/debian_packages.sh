@@ -1,5 +1,5 @@
 # To be read with `.` by a script that has set $folder: unpacks Debian packages below it, without root.
-# Afterwards the caller has $scratch, a folder that goes away with it, with what was unpacked in $scratch/root.
+# Afterwards the caller has $scratch, a folder that goes away with it, with what was unpacked in $scratch/unpacked.
 # It has the function give_up, which takes a reason and ends the script.
 # shellcheck shell=sh
 
@@ -8,7 +8,7 @@ command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || give_up "ther
 
 scratch=$(mktemp -d "$folder/fetching.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$scratch/lists/partial" "$scratch/archives/partial" "$scratch/root"
+mkdir -p "$scratch/lists/partial" "$scratch/archives/partial" "$scratch/unpacked"
 
 # apt with the sources of this machine; its user _apt could not write into the folder.
 fetch() {
@@ -26,6 +26,6 @@ unpack_packages() {
 	# The system has no lists, or old ones: fetch them, into a folder of our own.
 	fetch "$@" || { fetch_own update && fetch_own "$@"; } || give_up "apt said: $(tail -n 3 "$scratch/log" | tr '\n' ' ')"
 	for package in "$scratch"/*.deb "$scratch"/archives/*.deb; do
-		if [ -e "$package" ]; then dpkg-deb -x "$package" "$scratch/root"; fi
+		if [ -e "$package" ]; then dpkg-deb -x "$package" "$scratch/unpacked"; fi
 	done
 }

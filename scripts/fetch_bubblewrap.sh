@@ -27,6 +27,6 @@ fi
 
 unpack_packages download bubblewrap
 rm -rf "$folder/bin"
-mv "$scratch/root/usr/bin" "$folder/bin"
+mv "$scratch/unpacked/usr/bin" "$folder/bin"
 "$folder/bin/bwrap" --version >/dev/null || give_up "what was fetched does not run here"
 echo "bubblewrap: $("$folder/bin/bwrap" --version), in $folder/bin"

@@ -30,10 +30,10 @@ fi
 . "$(dirname "$0")/debian_packages.sh"
 
 unpack_packages install --download-only --yes --no-install-recommends emacs-nox
-[ -x "$scratch/root/usr/bin/emacs-nox" ] || give_up "the packages are installed, but emacs is not on PATH, or is older than 28"
+[ -x "$scratch/unpacked/usr/bin/emacs-nox" ] || give_up "the packages are installed, but emacs is not on PATH, or is older than 28"
 
-mkdir "$scratch/root/bin"
-cat >"$scratch/root/bin/emacs" <<'END'
+mkdir "$scratch/unpacked/bin"
+cat >"$scratch/unpacked/bin/emacs" <<'END'
 #!/bin/sh
 # Written by fetch_emacs.sh: Emacs, unpacked elsewhere than where it was built for.
 bin=$(dirname "$(readlink -f "$0")")
@@ -47,10 +47,10 @@ LD_LIBRARY_PATH=$(echo "$usr"/lib/*-linux-gnu*)${LD_LIBRARY_PATH:+:$LD_LIBRARY_P
 export EMACSPATH EMACSLOADPATH EMACSDATA EMACSDOC LD_LIBRARY_PATH
 exec "$usr/bin/emacs-nox" --dump-file="$(echo "$EMACSPATH"/*.pdmp)" "$@"
 END
-chmod +x "$scratch/root/bin/emacs"
-is_new_enough "$scratch/root/bin/emacs" || give_up "what was fetched does not run here, or is older than 28"
+chmod +x "$scratch/unpacked/bin/emacs"
+is_new_enough "$scratch/unpacked/bin/emacs" || give_up "what was fetched does not run here, or is older than 28"
 rm -rf "$folder/bin" "$folder/usr"
-rm -rf "$scratch/root/usr/share/doc" "$scratch/root/usr/share/info" "$scratch/root/usr/share/man"
-mv "$scratch/root/usr" "$folder/usr"
-mv "$scratch/root/bin" "$folder/bin"
+rm -rf "$scratch/unpacked/usr/share/doc" "$scratch/unpacked/usr/share/info" "$scratch/unpacked/usr/share/man"
+mv "$scratch/unpacked/usr" "$folder/usr"
+mv "$scratch/unpacked/bin" "$folder/bin"
 echo "Emacs: $("$folder/bin/emacs" --version | head -n 1), in $folder/bin"

@@ -43,7 +43,7 @@ from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.review import DiffReview, ReviewTable
-from isthmus.ide.review_desk import ReviewDesk, target_of
+from isthmus.ide.review_desk import ReviewDesk
 from isthmus.ide.workspace_paths import require_within_reach
 from isthmus.places import data_directory
 
@@ -223,7 +223,6 @@ class Companion:
         if not self.options.show_diffs:
             raise EditorError("openDiff: the person started the companion with --no-diff; ask in your own terminal")
         if not self._desk.is_stopped:
-            target_of(file_path)  # what is no file is said first
             await require_within_reach(file_path, await self.workspace_folders(), self.editor)
         return await self._desk.open(client, file_path, proposed, tab_name)
 

@@ -8,19 +8,17 @@ write to a file that is reviewed: the agent does that, and is given a moment for
 import asyncio
 import contextlib
 import logging
-import os
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
-from pathlib import Path
 from uuid import uuid4
 
-from isthmus.files import require_regular
 from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.file_stamp import FileStamp, wait_until_written
 from isthmus.ide.kept_text import KeptTexts
 from isthmus.ide.review import Accepted, Closed, DiffReview, ReviewTable
+from isthmus.ide.workspace_paths import target_of
 
 MAXIMUM_REVIEWS = 100
 """Open ones, those that wait for their turn included."""
@@ -374,18 +372,3 @@ class ReviewDesk:
     async def _announce(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-
-def target_of(path: str) -> str:
-    """The real path of what can be reviewed, in every editor: a file, or one that is to be made.
-
-    Raises:
-        EditorError: it is something else.
-    """
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            require_regular(Path(path).stat())
-        return os.path.realpath(path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise EditorError(f"openDiff: {path} cannot be reviewed: {reason}; expected the path of a file") from error

@@ -1,8 +1,11 @@
 """Which files belong to a workspace, links resolved, and of which edits are shown."""
 
+import contextlib
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
+from isthmus.files import require_regular
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.text import printable
 
@@ -13,12 +16,29 @@ def is_inside(path: str, folders: Sequence[str]) -> bool:
     return any(_is_below(real, os.path.realpath(folder)) for folder in folders)
 
 
+def target_of(path: str) -> str:
+    """The real path of what can be reviewed, in every editor: a file, or one that is to be made.
+
+    Raises:
+        EditorError: it is something else.
+    """
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            require_regular(Path(path).stat())
+        return os.path.realpath(path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        shown = printable(path)
+        raise EditorError(f"openDiff: {shown} cannot be reviewed: {reason}; expected the path of a file") from error
+
+
 async def require_within_reach(path: str, folders: Sequence[str], editor: Editor) -> None:
     """Let edits be shown of a file in the workspace, or of one that the person has open.
 
     Raises:
-        EditorError: it is another one.
+        EditorError: it is another one, or no file.
     """
+    target_of(path)  # what is no file is said first
     if is_inside(path, folders):
         return
     if not _is_among(path, [file.path for file in await editor.open_files()]):
