@@ -8,7 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,9 +109,17 @@ class CompanionHost:
             raise CompanionError(f"the companion cannot start: {error}") from error
         self._lives = lives
         control = ControlServer(companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept)
-        serving = [asyncio.create_task(server.serve()) for server in servers]
-        tasks: list[asyncio.Task[None]] = [asyncio.create_task(companion.run())]
-        try:
+        async with AsyncExitStack() as ending:  # the last that is named comes first; one that fails stops none
+            ending.push_async_callback(self._editor.aclose)
+            ending.push_async_callback(self._unset_terminals)
+            serving = [asyncio.create_task(server.serve()) for server in servers]
+            ending.push_async_callback(_stop, servers, serving)
+            following = asyncio.create_task(companion.run())
+            ending.push_async_callback(_cancel, following)  # the reviews end while their clients can still be told
+            ending.callback(lives.touch)
+            ending.push_async_callback(control.stop)
+            for server in servers:
+                ending.callback(server.withdraw)
             try:
                 await control.start()
                 await _listening(servers, serving)
@@ -122,25 +130,15 @@ class CompanionHost:
                 raise CompanionError(f"the companion cannot start: {error}") from error
             listening = tuple(ListeningServer(server.name, server.port, server.discovery_files) for server in servers)
             ready(Ready(listening, folders, any(taken_over), self._variables(folders)))
-            tasks.append(asyncio.create_task(self._housekeep(companion, folders, control)))
-            tasks.append(asyncio.create_task(self._until_stopped(control)))
-            await asyncio.wait([*serving, *tasks], return_when=asyncio.FIRST_COMPLETED)
-            for task in (*serving, *tasks):
+            housekeeping = asyncio.create_task(self._housekeep(companion, folders, control))
+            ending.push_async_callback(_cancel, housekeeping)  # what is withdrawn is not announced again
+            stopped = asyncio.create_task(self._until_stopped(control))
+            ending.push_async_callback(_cancel, stopped)
+            tasks = (*serving, following, housekeeping, stopped)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
                 if task.done():
                     task.result()
-        finally:
-            for server in servers:
-                server.withdraw()
-            await control.stop()
-            lives.touch()
-            tasks[0].cancel()
-            await asyncio.wait(tasks[:1])  # the reviews end while their clients can still be told
-            await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*serving, *tasks, return_exceptions=True)
-            await self._unset_terminals()
-            await self._editor.aclose()
 
     def _make_servers(self, companion: Companion) -> tuple[AgentServer, ...]:
         makers: dict[str, Callable[[], AgentServer]] = {
@@ -223,6 +221,18 @@ class CompanionHost:
                 self._lives.touch()
             for server in self._servers:
                 await server.housekeep()
+
+
+async def _stop(servers: Sequence[AgentServer], serving: Sequence["asyncio.Task[None]"]) -> None:
+    """End the connections of every server, as far as each can do that itself."""
+    await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
+    await asyncio.gather(*serving, return_exceptions=True)
+
+
+async def _cancel(task: "asyncio.Task[None]") -> None:
+    """Wait for the end of a task, whatever its outcome."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _listening(servers: Sequence[AgentServer], serving: Sequence["asyncio.Task[None]"]) -> None:
