@@ -17,8 +17,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from bench.processes import ServerProgram
-from isthmus.ide import control_client
 from isthmus.ide.context_tracker import DEBOUNCE_SECONDS
+from isthmus.ide.person import control_client
 from isthmus.places import runtime_directory
 
 CALLS = 2_000

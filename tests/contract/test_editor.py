@@ -20,7 +20,7 @@ from isthmus.ide.editor import (
     Position,
     Range,
 )
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.editor_capabilities import needs, refuses
 from support.editor_person import PERSONS, Person
 from support.remote_person import RemotePerson

@@ -16,8 +16,8 @@ import pytest
 
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
-from isthmus.ide.kept_text import KeptTexts
-from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from isthmus.places import data_directory
 from support.companion_recorder import Recorder
 from support.editor_person import PERSONS, Person

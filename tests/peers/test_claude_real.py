@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.ide.claude.lock_file import claude_variables
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.claude_code import PROGRAM, CliInATerminal, cli_in_a_terminal
 from support.companion import RunningCompanion, running_companion
 from support.isthmus_program import companion_program, person

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide import control_client
 from isthmus.ide.editor import EditorError
-from isthmus.ide.kept_text import KeptTexts
-from isthmus.ide.review import DiffReview
+from isthmus.ide.person import control_client
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import data_directory
 from support.claude_cli import ClaudeCli, Edit, claude_cli
 from support.companion import REAL_CLIENT, RunningCompanion, attached_agent, running_companion

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.companion import BareAgent, bare_agent, running_companion
 from support.waiting import eventually_async
 

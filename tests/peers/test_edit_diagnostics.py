@@ -8,7 +8,7 @@ import pytest
 
 from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde, Patience
 from isthmus.cli.editors import EditorDirectory
-from isthmus.ide.ide_client import IdeClient
+from isthmus.ide.clients.ide_client import IdeClient
 from isthmus.tools.base import ToolScope
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
 from support.editing import make_file

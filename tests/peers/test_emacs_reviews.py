@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorError
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.emacs import EmacsPerson, emacs_person
 from support.neovim import Heard, hearing
 from support.waiting import eventually_async

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from isthmus.editors.neovim import attach
-from isthmus.ide.client_base import Deadlines
+from isthmus.ide.clients.client_base import Deadlines
+from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.context import Cursor
 from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.host import CompanionHost, Ready
-from isthmus.ide.ide_client import IdeError
-from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from support.companion import RunningCompanion, running_companion
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.waiting import eventually_async

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide.claude.peer import ClaudePeer
-from isthmus.ide.client_base import Deadlines
+from isthmus.ide.clients.client_base import Deadlines
+from isthmus.ide.clients.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
 from isthmus.ide.context import Cursor, File
 from isthmus.ide.editor import (
     Capability,
@@ -19,8 +20,7 @@ from isthmus.ide.editor import (
     Position,
     Range,
 )
-from isthmus.ide.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
-from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from support.claude_ide import HEADER, ClaudeServer, claude_server, diagnostic
 from support.claude_servers import SERVERS, WITH_CONTENTS, EmacsServer, MonetServer, NeovimServer, SublimeServer
 from support.editing import make_file

@@ -11,11 +11,11 @@ import pytest
 
 from isthmus.cli.editors import EditorDirectory
 from isthmus.ide.claude.peer import ClaudePeer
-from isthmus.ide.client_base import Deadlines
+from isthmus.ide.clients.client_base import Deadlines
+from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import Capability
 from isthmus.ide.gemini.peer import GeminiPeer
-from isthmus.ide.ide_client import IdeError
-from isthmus.ide.review import Accepted
+from isthmus.ide.reviews.review import Accepted
 from support.claude_ide import ClaudeServer, RpcError, claude_server, diagnostic
 from support.claude_servers import SublimeServer
 from support.editing import make_file

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from isthmus.ide.client_base import Deadlines
+from isthmus.ide.clients.client_base import Deadlines
+from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.context import Cursor, File
 from isthmus.ide.gemini.peer import GeminiPeer
-from isthmus.ide.ide_client import IdeError
-from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from support.vscode_companion import TOKEN, VsCodeCompanion, vscode_companion
 from support.waiting import eventually_async
 

@@ -79,6 +79,14 @@ class Person:
         confirmation = [ToolCallConfirmation(self.question.tool_call_id, option)]
         return await self.take(await self.agent.answer(self.task, confirmation, answered_by="test"))
 
+    async def has_ended(self) -> None:
+        """Wait until the task is completed without being asked for: its stream may end at the question till then."""
+
+        async def is_completed() -> bool:
+            return (await self.agent.get(self.task)).state is TaskState.COMPLETED
+
+        await eventually_async(is_completed, 40)
+
     @property
     def question(self) -> ToolCall:
         (found,) = [call for call in self.calls.values() if call.confirmation_request is not None]
@@ -204,10 +212,7 @@ async def test_a_server_that_dies_while_its_question_is_open_ends_the_call_and_t
         ]
         asker.kill()
 
-        async def has_ended() -> bool:
-            return (await person.agent.get(person.task)).state is TaskState.COMPLETED
-
-        await eventually_async(has_ended, 40)
+        await person.has_ended()
         await person.take(await person.agent.follow(person.task, 0))
         assert person.call("elicitation").status is ToolCallStatus.CANCELLED
         assert person.call("agree").status is ToolCallStatus.FAILED
@@ -227,7 +232,7 @@ async def test_after_kill_9_the_next_server_closes_the_question_and_does_not_mak
     async with serve_program(tmp_path, workspace, script=script("agree")) as server:
         again = await person_of(server, workspace)
         again.task, again.calls = person.task, person.calls
-        # Nobody answers.
+        await again.has_ended()  # though nobody answers
         assert await again.take(await again.agent.follow(again.task, 0)) == StateChange(TaskState.COMPLETED)
         interrupted = again.call("agree")
         assert interrupted.error is not None

@@ -14,7 +14,7 @@ from isthmus.editors.review_board import ReviewBoard
 from isthmus.editors.review_page_html import MAXIMUM_EDITABLE_CHARACTERS
 from isthmus.editors.review_page_server import ReviewPageServer
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.review_page import Visitor, browser, visiting
 from support.waiting import eventually_async
 

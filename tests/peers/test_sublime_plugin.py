@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.ide.kept_text import KeptTexts
+from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.places import data_directory
 from support.companion import Agent, attached_agent
 from support.sublime_host import PLUGIN, Region, SublimeHost, View, loaded_plugin

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from isthmus.ide.editor import Editor, OpenFile
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 
 
 def make_file(folder: Path, name: str, content: str | bytes = "one\ntwo\nthree\n") -> str:

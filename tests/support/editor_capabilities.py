@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isthmus.ide.editor import Capability, NotAvailableError
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.editor_person import Person
 
 

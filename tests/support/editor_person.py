@@ -11,7 +11,7 @@ from typing import Protocol
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.emacs import emacs_person
 from support.jupyter_person import jupyter_person
 from support.neovim import RunningNeovim, running_neovim

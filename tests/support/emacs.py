@@ -20,7 +20,7 @@ from typing import Any
 from isthmus.editors import stdio
 from isthmus.editors.stdio import StdioEditor
 from isthmus.ide.editor import Range
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.programs import emacs
 from support.pty_program import PtyProgram, pty_program
 from support.stdio_editor import offset

@@ -7,7 +7,7 @@ from pathlib import Path
 from isthmus.editors import jupyter
 from isthmus.editors.jupyter import JupyterEditor
 from isthmus.ide.editor import Range
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.jupyter import RunningJupyter, shared_jupyter
 from support.review_page import visiting
 

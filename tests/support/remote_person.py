@@ -12,14 +12,14 @@ from pathlib import Path
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.remote import RemoteEditor
-from isthmus.ide.asked_review import Outcome
 from isthmus.ide.claude.peer import ClaudePeer
-from isthmus.ide.client_base import DEADLINES
+from isthmus.ide.clients.asked_review import Outcome
+from isthmus.ide.clients.client_base import DEADLINES
 from isthmus.ide.editor import Range
 from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support.waiting import eventually_async
 
 

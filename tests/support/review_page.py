@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 from isthmus.editors import stdio
 from isthmus.editors.stdio import StdioEditor
 from isthmus.ide.editor import Editor, EditorEvent, Position, Range
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from support import stdio_plugin
 from support.waiting import eventually_async
 

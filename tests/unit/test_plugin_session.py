@@ -14,7 +14,7 @@ from isthmus.editors.plugin_session import PluginSession
 from isthmus.editors.rpc_error import RpcError
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import ContextChanged, DiffRejected
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 
 HELLO: dict[str, Any] = {"editorInfo": {"name": "ed"}, "capabilities": {}}
 METHODS = st.sampled_from(

@@ -34,7 +34,7 @@ LATER = frozenset(
         "isthmus.agent.commands",
         "isthmus.agent.restoring",
         "isthmus.ide.editor",
-        "isthmus.ide.mcp_peer",
+        "isthmus.ide.mcp.mcp_peer",
         "isthmus.ide.gemini.peer",
         "isthmus.terminal.headless",
         "mcp",

@@ -13,9 +13,9 @@ from isthmus.cli.serving_editor import serve_editor
 from isthmus.ide.options import PROTOCOLS
 
 if TYPE_CHECKING:
-    from isthmus.ide.control_client import RunningCompanion
     from isthmus.ide.editor import Editor
     from isthmus.ide.options import CompanionOptions
+    from isthmus.ide.person.control_client import RunningCompanion
 
 START_SECONDS = 15.0
 STARTED_BY_PLUGIN = ("emacs", "sublime")
@@ -209,7 +209,7 @@ def exec_command(
 
 def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
     """A companion that knows of this process and stays as long as it lives."""
-    from isthmus.ide import control_client
+    from isthmus.ide.person import control_client
 
     wanted = editor or _default_editor(address)
     running = [found for found in control_client.running() if editor is None or found.editor == _identity(editor)]
@@ -227,7 +227,7 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
     import subprocess
 
     from isthmus.errors import IsthmusError
-    from isthmus.ide import control_client
+    from isthmus.ide.person import control_client
     from isthmus.places import data_directory, make_private_directory
 
     arguments = [sys.executable, "-m", "isthmus", "companion", "--editor", editor]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from isthmus.ide.doctor import Examination, Finding
+    from isthmus.ide.discovery.doctor import Examination, Finding
 
 
 @click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,13 +45,14 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
 
 def examine_here(folder: str = ".") -> "Examination":
     """Look at the files, processes and ports, for a CLI that is started in this terminal and a folder."""
-    from isthmus.ide import control_client, doctor
-    from isthmus.ide.announcement import announcements
-    from isthmus.ide.cli_choice import Here
-    from isthmus.ide.connecting import find_candidates
+    from isthmus.ide.clients.connecting import find_candidates
+    from isthmus.ide.discovery import doctor
+    from isthmus.ide.discovery.announcement import announcements
+    from isthmus.ide.discovery.cli_choice import Here
     from isthmus.ide.gemini.discovery import is_in_container
     from isthmus.ide.gemini.finding import editor_process
     from isthmus.ide.loopback import open_ports
+    from isthmus.ide.person import control_client
     from isthmus.ide.processes import process_is_alive
 
     files = announcements(os.environ)

@@ -1,7 +1,7 @@
 """Tells the model what its edits broke, as the person's editor sees it: what is new after them, and nothing else.
 
 Only while an IDE is connected that tells diagnostics; every wait is short. What the texts say is
-:mod:`isthmus.ide.new_diagnostics`'s business.
+:mod:`isthmus.ide.clients.new_diagnostics`'s business.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from isthmus.tools.base import ToolScope
 if TYPE_CHECKING:
     from collections import Counter
 
+    from isthmus.ide.clients.ide_client import IdeClient
+    from isthmus.ide.clients.new_diagnostics import Identity
     from isthmus.ide.editor import Diagnostic
-    from isthmus.ide.ide_client import IdeClient
-    from isthmus.ide.new_diagnostics import Identity
 
 ClientOf: TypeAlias = Callable[[ToolScope], Awaitable["IdeClient | None"]]
 
@@ -64,7 +64,7 @@ class EditDiagnosticsOfIde:
         if found is None:
             self._watches.pop(scope.task_id, None)
             return
-        from isthmus.ide.new_diagnostics import identities
+        from isthmus.ide.clients.new_diagnostics import identities
 
         if len(self._watches) >= TASKS:
             self._watches.pop(next(iter(self._watches)))
@@ -79,7 +79,7 @@ class EditDiagnosticsOfIde:
         watch = self._watches.get(scope.task_id)
         if watch is None:
             return None
-        from isthmus.ide.new_diagnostics import diagnostics_for_model, identities, new_diagnostics
+        from isthmus.ide.clients.new_diagnostics import diagnostics_for_model, identities, new_diagnostics
 
         found = await (self._after_edit(scope, watch) if watch.is_pending else self._ask(scope))
         watch.is_pending = False
@@ -95,7 +95,7 @@ class EditDiagnosticsOfIde:
 
     async def _after_edit(self, scope: ToolScope, watch: _Watch) -> "tuple[Diagnostic, ...] | None":
         """Ask until something is other than before the edit, for a moment."""
-        from isthmus.ide.new_diagnostics import identities
+        from isthmus.ide.clients.new_diagnostics import identities
 
         end = time.monotonic() + self._patience.look
         while True:
@@ -110,8 +110,8 @@ class EditDiagnosticsOfIde:
             await asyncio.sleep(self._patience.pause)
 
     async def _ask(self, scope: ToolScope) -> "tuple[Diagnostic, ...] | None":
+        from isthmus.ide.clients.ide_client import IdeError
         from isthmus.ide.editor import Capability
-        from isthmus.ide.ide_client import IdeError
 
         client = await self._client_of(scope)
         if client is None or not client.connected or Capability.DIAGNOSTICS not in client.offers:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from isthmus.ide.connecting import Candidates
+from isthmus.ide.clients.connecting import Candidates
+from isthmus.ide.clients.ide_client import IdeClient, IdeError
 from isthmus.ide.editor import Capability
-from isthmus.ide.ide_client import IdeClient, IdeError
 
 DISABLED = "Your editor is not used for this workspace: /ide disable switched it off. /ide enable uses it again."
 MAXIMUM_REJECTED = 10

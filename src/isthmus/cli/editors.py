@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
-    from isthmus.ide.asked_review import Outcome
+    from isthmus.ide.clients.asked_review import Outcome
+    from isthmus.ide.clients.ide_client import IdeClient
     from isthmus.ide.editor import FileMentioned
-    from isthmus.ide.ide_client import IdeClient
 
 LOOK_AGAIN_SECONDS = 2.0
 """How long it is remembered that no editor was found."""
@@ -39,7 +39,7 @@ class IdeEditor:
         An editor that is gone is waited for: it may come back while the question is open. Raises IsthmusError when
         it ends the review without a decision: then the person decides elsewhere.
         """
-        from isthmus.ide.review import Accepted, Closed, Rejected
+        from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 
         outcome = await self._outcome(str(path), new_content)
         match outcome:
@@ -51,7 +51,7 @@ class IdeEditor:
                 raise IsthmusError(f"the view was closed in {self.name} without an answer")
 
     async def _outcome(self, path: str, new_content: str) -> "Outcome":
-        from isthmus.ide.ide_client import IdeError, UndecidedError
+        from isthmus.ide.clients.ide_client import IdeError, UndecidedError
 
         while True:
             await self._back()
@@ -95,7 +95,7 @@ class Mentions:
 
 async def shown_by(client: "IdeClient", mentions: Mentions) -> str | None:
     """What an IDE shows, and what the person sent from there, for the model."""
-    from isthmus.ide.prompt_context import context_for_model
+    from isthmus.ide.clients.prompt_context import context_for_model
 
     await client.refresh(CONTEXT_SECONDS)
     return context_for_model(client.context(), mentions.take())
@@ -153,7 +153,7 @@ class EditorDirectory:
     async def status(self, workspace: Path) -> str:
         """How it stands with the editor of a workspace, for the person."""
         from isthmus.cli.editor_status import DISABLED, connected_status, not_found_status
-        from isthmus.ide.connecting import find_candidates
+        from isthmus.ide.clients.connecting import find_candidates
 
         if workspace in self._disabled:
             return DISABLED
@@ -179,8 +179,8 @@ class EditorDirectory:
 
     async def _connect(self, workspace: Path) -> "IdeClient | None":
         # Loaded only when there is one: mostly there is none, and without a person every start counts.
-        from isthmus.ide.connecting import connect_ide, find_candidates
-        from isthmus.ide.ide_client import IdeError
+        from isthmus.ide.clients.connecting import connect_ide, find_candidates
+        from isthmus.ide.clients.ide_client import IdeError
 
         self._looked[workspace] = time.monotonic()
         candidates = await asyncio.to_thread(find_candidates, workspace, self._environment)

@@ -48,7 +48,7 @@ class Person:
         Raises:
             IsthmusError: it was not.
         """
-        from isthmus.ide import control_client
+        from isthmus.ide.person import control_client
 
         # Who names a workspace means it, whatever this terminal's variables say.
         environment: Mapping[str, str] = os.environ if self.directory == "." else {}
@@ -92,7 +92,7 @@ def status(person: Person) -> None:
     Then what `isthmus doctor` says: which editor each agent CLI would find from here, and why.
     """
     from isthmus.cli import doctor
-    from isthmus.ide.control_client import NotFoundError
+    from isthmus.ide.person.control_client import NotFoundError
     from isthmus.terminal.sanitize import visible
 
     examination = doctor.examine_here(person.directory)
@@ -292,7 +292,7 @@ def _patience(wait: float | None) -> float:
 
 def _page(person: Person) -> str | None:
     """A link to the page of the editor, if it has one and who asks may answer in the person's place."""
-    from isthmus.ide.control_client import RefusedError
+    from isthmus.ide.person.control_client import RefusedError
 
     try:
         return person.ask("page")["page"]
@@ -334,7 +334,7 @@ def _heading(review: Result) -> str:
 
 
 def _shown(review: Result) -> str:
-    from isthmus.ide.reviewed_file import text_on_disk
+    from isthmus.ide.reviews.reviewed_file import text_on_disk
     from isthmus.notebook_view import changes_between, describe
     from isthmus.text import unified_diff
 

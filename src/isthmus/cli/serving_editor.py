@@ -68,7 +68,7 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
 
 def _tell_of_another(editor: "Editor") -> None:
     """Say that the editor has a companion already: of two, agents that want to be sure take neither."""
-    from isthmus.ide import control_client
+    from isthmus.ide.person import control_client
 
     for other in control_client.running():
         serves_the_same = other.editor_pid == editor.identity.pid and "CLAUDE_CODE_SSE_PORT" in other.variables

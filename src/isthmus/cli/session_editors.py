@@ -19,8 +19,8 @@ from isthmus.engine.questions import QuestionOpened
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:
+    from isthmus.ide.clients.ide_client import IdeClient
     from isthmus.ide.gemini.peer import GeminiPeer
-    from isthmus.ide.ide_client import IdeClient
 
 WhyNot: TypeAlias = Callable[[str, str], str | None]
 SettingsOf: TypeAlias = Callable[[str], Awaitable[AgentSettings | None]]
@@ -157,9 +157,9 @@ class SessionEditors:
 
     async def _connect(self, server: McpServerSettings) -> "GeminiPeer | None":
         """The companion at an endpoint; None when it is something else, or nothing."""
+        from isthmus.ide.clients.ide_client import IdeError
         from isthmus.ide.gemini.finding import RemoteEndpoint, named_companion
         from isthmus.ide.gemini.peer import GeminiPeer
-        from isthmus.ide.ide_client import IdeError
 
         headers = {name: str(text) for name, text in (server.headers or {}).items()}
         endpoint = RemoteEndpoint(server.url or "", headers, self._why_not)

@@ -35,7 +35,7 @@ from isthmus.ide.editor import (
     Selection,
 )
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from isthmus.text import OffsetEncoding, with_newlines_of
 
 PROTOCOL_VERSION: Final = 1

@@ -34,7 +34,7 @@ from isthmus.ide.editor import (
     Selection,
 )
 from isthmus.ide.positions import offset_at, within
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import absolute
 from isthmus.text import BinaryContentError, TextFile, UnencodableTextError, decode_text
 

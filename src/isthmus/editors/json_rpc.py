@@ -2,7 +2,7 @@
 
 Both ends may ask. Malformed input is answered with an error and skipped; the next frame is read as if nothing had been.
 Deliberately not here: deadlines, which requests are waited for, and any method. The server side of MCP, which has no
-requests of the server and other errors, is :mod:`isthmus.ide.mcp_peer`.
+requests of the server and other errors, is :mod:`isthmus.ide.mcp.mcp_peer`.
 """
 
 import re
@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias, cast
 from isthmus.codec import JsonObject
 from isthmus.editors.rpc_error import RpcError
 from isthmus.errors import IsthmusError
-from isthmus.ide import json_rpc_message
-from isthmus.ide.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId, request_id_of
+from isthmus.ide.mcp import json_rpc_message
+from isthmus.ide.mcp.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, RequestId, request_id_of
 from isthmus.json_text import JsonError, decode, encode
 
 SERVER_NOT_INITIALIZED: Final = -32002

@@ -35,7 +35,7 @@ from isthmus.ide.editor import (
     OpenFile,
     Range,
 )
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import absolute
 from isthmus.text import without_control_characters
 

@@ -41,7 +41,7 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 
 OLDEST_VERSION: Final = (0, 8, 0)
 MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024

@@ -24,8 +24,8 @@ from isthmus.ide.editor import (
     EditorEvent,
     WorkspaceChanged,
 )
-from isthmus.ide.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
-from isthmus.ide.review import DiffReview
+from isthmus.ide.mcp.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
+from isthmus.ide.reviews.review import DiffReview
 
 MAXIMUM_LOGGED: Final = 100
 """Lines about what a plugin sends wrongly; a log is no place for a flood."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Final, TypeVar, assert_never
 
 from isthmus.editors.event_queue import EventQueue
+from isthmus.ide.clients.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -29,9 +30,8 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
-from isthmus.ide.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
 from isthmus.ide.processes import process_is_alive
-from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 
 SHOWN_SECONDS: Final = 1.0
 """An IDE that cannot show a review says so within this; one protocol tells nothing when it can."""

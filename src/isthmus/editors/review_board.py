@@ -11,7 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 
 KEPT_MESSAGES: Final = 20
 

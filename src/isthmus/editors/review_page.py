@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from isthmus.editors import review_page_html as html
 from isthmus.editors.review_board import ReviewBoard, View
-from isthmus.ide.reviewed_file import text_on_disk
+from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.notebook_changes import NotebookChanges
 from isthmus.notebook_view import changes_between
 from isthmus.text import with_newlines_of

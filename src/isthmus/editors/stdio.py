@@ -38,7 +38,7 @@ from isthmus.ide.editor import (
     Range,
 )
 from isthmus.ide.processes import process_is_alive
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from isthmus.text import BinaryContentError, OffsetEncoding, decode_text
 
 START_SECONDS: Final = 10.0

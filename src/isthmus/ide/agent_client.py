@@ -4,7 +4,7 @@ from typing import Protocol
 
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 
 
 class Client(Protocol):

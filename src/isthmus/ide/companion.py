@@ -2,22 +2,19 @@
 
 Knows no protocol and no transport: a wire attaches a :class:`Client` and asks only here, never the editor itself, so
 that what the person keeps to themselves stays there (:mod:`isthmus.ide.privacy`). Reviews are in
-:mod:`isthmus.ide.review_desk`.
+:mod:`isthmus.ide.reviews.review_desk`.
 """
 
 import asyncio
 import contextlib
 import os
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
 from isthmus.ide.agent_client import Client
-from isthmus.ide.asking import Asking
 from isthmus.ide.context_tracker import ContextTracker, EditorContext
-from isthmus.ide.custom_tools import ToolRegistry
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -37,20 +34,21 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
-from isthmus.ide.kept_text import KeptTexts
 from isthmus.ide.linters.process import LinterError
 from isthmus.ide.linters.runner import LinterRunner
+from isthmus.ide.mcp.custom_tools import ToolRegistry
+from isthmus.ide.mentions import Mentions
 from isthmus.ide.options import CompanionOptions
+from isthmus.ide.person.asking import Asking
 from isthmus.ide.privacy import HiddenFiles
-from isthmus.ide.review import DiffReview, ReviewTable
-from isthmus.ide.review_desk import ReviewDesk
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import DiffReview, ReviewTable
+from isthmus.ide.reviews.review_desk import ReviewDesk
 from isthmus.ide.workspace_paths import require_within_reach
 from isthmus.places import data_directory
 
 DIAGNOSTICS_SECONDS = 0.9
 """Real agents ask before each turn and wait for the answer without a deadline of their own."""
-
-KEPT_MENTIONS = 20
 
 
 class Companion:
@@ -80,7 +78,8 @@ class Companion:
         self._linters = LinterRunner(self.options.linters) if self.options.linters else None
         self._tracker = ContextTracker(self._is_visible)
         self._latest_selection: OpenFile | None = None
-        self._mentions: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
+        self._mentions = Mentions(self._clients, clock)
+        self.recent_mentions = self._mentions.recent
         self._dirty = asyncio.Event()
 
     @property
@@ -302,12 +301,7 @@ class Companion:
             await self.editor.open_file(path, at)
         elif not self._is_visible(path):
             raise EditorError(f"there is no file {path}")
-        self._tell_mention(FileMentioned(path, start_line, start_line if end_line is None else end_line))
-
-    def recent_mentions(self, seconds: float) -> tuple[FileMentioned, ...]:
-        """The mentions of the last ``seconds``, oldest first, for an agent that came a little too late for them."""
-        since = self._clock() - seconds
-        return tuple(mention for moment, mention in self._mentions if moment >= since)
+        self._mentions.tell(FileMentioned(path, start_line, start_line if end_line is None else end_line))
 
     # The editor.
 
@@ -328,7 +322,7 @@ class Companion:
                 self._desk.typed(review_id, content)
             case FileMentioned():
                 if (reason := self._why_unmentioned(event.path)) is None:
-                    self._tell_mention(event)
+                    self._mentions.tell(event)
                 else:
                     self._desk.say(reason)
             case DiagnosticsChanged():
@@ -342,11 +336,6 @@ class Companion:
         if self._hidden.hides(path):
             return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; none was told of it"
         return None
-
-    def _tell_mention(self, mention: FileMentioned) -> None:
-        self._mentions.append((self._clock(), mention))
-        for client in self.clients:
-            client.mentioned(mention)
 
     def _is_visible(self, path: str) -> bool:
         return os.path.isfile(path) and not self._hidden.hides(path)  # noqa: PTH113 - often

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 
 
 class EditorError(IsthmusError):

@@ -17,11 +17,11 @@ from isthmus.files import forget_abandoned
 from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
-from isthmus.ide.control import ControlServer
-from isthmus.ide.custom_tools import load_tools
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
 from isthmus.ide.gemini.server import GeminiServer
+from isthmus.ide.mcp.custom_tools import load_tools
 from isthmus.ide.options import CompanionOptions
+from isthmus.ide.person.control import ControlServer
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.survival import LifeFile
 from isthmus.ide.terminal_environment import terminal_environment

@@ -13,7 +13,7 @@ from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
-    from isthmus.ide.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import WhyNot
 
 MAXIMUM_CLIENT_SERVERS = 8
 COMPANION_TOOLS = ("openDiff", "closeDiff")

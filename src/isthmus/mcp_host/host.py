@@ -32,7 +32,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
 if TYPE_CHECKING:
-    from isthmus.ide.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import WhyNot
     from isthmus.sandbox.finding import SandboxFinder
 
 MAXIMUM_WORKSPACES = 8

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.names import is_included, tool_named
 from isthmus.mcp_host.schema import Nodes, UnusableSchemaError, usable_schema, without_refused_names

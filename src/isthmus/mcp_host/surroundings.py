@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isthmus.ide.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import WhyNot
     from isthmus.mcp_host.manifests import Manifests
     from isthmus.mcp_host.spawn_gate import SpawnGate
     from isthmus.mcp_host.trace import Trace

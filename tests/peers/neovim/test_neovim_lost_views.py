@@ -9,8 +9,8 @@ import pytest
 from isthmus.editors.neovim import NeovimEditor, attach
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import DiffEdited, DiffRejected
-from isthmus.ide.kept_text import KeptTexts
-from isthmus.ide.review import Rejected
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import Rejected
 from support.companion_recorder import Recorder
 from support.editing import make_file, review
 from support.neovim import Heard, RunningNeovim

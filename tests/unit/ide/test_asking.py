@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
-from isthmus.ide.asking import Asking
 from isthmus.ide.editor import Capability, EditorError
-from isthmus.ide.questions import Question
+from isthmus.ide.person.asking import Asking
+from isthmus.ide.person.questions import Question
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.ide.asked_review import Outcome
 from isthmus.ide.claude.client_wire import (
     Dialect,
     SelectionTold,
@@ -21,9 +20,10 @@ from isthmus.ide.claude.client_wire import (
     tool_name,
     trust_of,
 )
+from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.editor import FileMentioned, Position, Range, Severity
-from isthmus.ide.mcp_client import Told, ToolOutcome, tool_outcome
-from isthmus.ide.review import Accepted, Rejected
+from isthmus.ide.mcp.mcp_client import Told, ToolOutcome, tool_outcome
+from isthmus.ide.reviews.review import Accepted, Rejected
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

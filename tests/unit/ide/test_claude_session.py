@@ -9,8 +9,8 @@ import pytest
 from isthmus.ide.claude.session import KEPT_DECISIONS, KEPT_MENTIONS, Session
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range, Selection
-from isthmus.ide.mcp_peer import Notified, Tool
-from isthmus.ide.review import DiffReview
+from isthmus.ide.mcp.mcp_peer import Notified, Tool
+from isthmus.ide.reviews.review import DiffReview
 
 _INITIALIZED = Notified("notifications/initialized", {})
 

@@ -10,8 +10,8 @@ import pytest
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.claude import tools as claude_tools
 from isthmus.ide.claude.tools.execute_code import MAXIMUM_CODE_CHARACTERS
+from isthmus.ide.mcp.tool_names import COMPANION_TOOLS
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.tool_names import COMPANION_TOOLS
 from support.claude_tools import ToolUser, tool_user
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from isthmus.ide.claude.tools import TOOLS
 from isthmus.ide.claude.wire import ArgumentError, Arguments, checked, diagnostics_json, language_id
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
-from isthmus.ide.mcp_peer import Tool
+from isthmus.ide.mcp.mcp_peer import Tool
 
 _NAMES = sorted({name for tool in TOOLS for name in tool.input_schema["properties"]} | {"_meta", "other", ""})
 _JSON = st.recursive(

@@ -22,8 +22,8 @@ from isthmus.ide.editor import (
     Severity,
 )
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.person import COMMANDS
-from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
+from isthmus.ide.person.commands import COMMANDS
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder
 from support.waiting import eventually_async
 

@@ -12,7 +12,7 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
-from isthmus.ide.control import ControlServer
+from isthmus.ide.person.control import ControlServer
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.control_client import NotFoundError, RunningCompanion, choose
+from isthmus.ide.person.control_client import NotFoundError, RunningCompanion, choose
 
 
 def _companion(port: int, *folders: Path) -> RunningCompanion:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from isthmus.ide.announcement import Announcement, Protocol
-from isthmus.ide.cli_choice import Here
-from isthmus.ide.doctor import Announced, Examination, State, examine, ports_to_try
+from isthmus.ide.discovery.announcement import Announcement, Protocol
+from isthmus.ide.discovery.cli_choice import Here
+from isthmus.ide.discovery.doctor import Announced, Examination, State, examine, ports_to_try
 
 
 def examined(

@@ -5,7 +5,7 @@ import pytest
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.gemini import wire
 from isthmus.ide.gemini.session import EventLog, Session, SessionTable
-from isthmus.ide.mcp_peer import ClientInfo
+from isthmus.ide.mcp.mcp_peer import ClientInfo
 
 _CLIENT = ClientInfo("client", "1", "2025-06-18")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.kept_text import KeptText, KeptTexts
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.kept_text import KeptText, KeptTexts
+from isthmus.ide.reviews.review import DiffReview
 
 
 @pytest.fixture

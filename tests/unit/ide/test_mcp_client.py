@@ -15,8 +15,8 @@ from isthmus.ide.gemini.client_wire import (
     closed_content,
     meaning,
 )
-from isthmus.ide.json_rpc_message import encode
-from isthmus.ide.mcp_client import (
+from isthmus.ide.mcp.json_rpc_message import encode
+from isthmus.ide.mcp.mcp_client import (
     Answered,
     Asked,
     Failed,
@@ -28,7 +28,7 @@ from isthmus.ide.mcp_client import (
     tool_names,
     tool_outcome,
 )
-from isthmus.ide.mcp_peer import McpPeer, Reply
+from isthmus.ide.mcp.mcp_peer import McpPeer, Reply
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),

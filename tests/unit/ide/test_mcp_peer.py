@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.ide.json_rpc_message import encode
-from isthmus.ide.mcp_peer import (
+from isthmus.ide.mcp.json_rpc_message import encode
+from isthmus.ide.mcp.mcp_peer import (
     MAXIMUM_CALLS,
     PROTOCOL_VERSIONS,
     CallTool,

@@ -1,7 +1,7 @@
 from pathlib import Path
 
+from isthmus.ide.clients.new_diagnostics import MAXIMUM_TOLD, diagnostics_for_model, identities, new_diagnostics
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
-from isthmus.ide.new_diagnostics import MAXIMUM_TOLD, diagnostics_for_model, identities, new_diagnostics
 
 WORKSPACE = Path("/w")
 

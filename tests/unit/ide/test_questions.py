@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from isthmus.ide.questions import (
+from isthmus.ide.person.questions import (
     MAXIMUM_QUESTIONS,
     PATIENCE_SECONDS,
     Answered,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected, ReviewTable
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected, ReviewTable
 
 _ANSWERS = st.tuples(st.sampled_from(["accept", "reject", "close"]), st.text())
 

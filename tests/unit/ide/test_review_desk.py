@@ -11,9 +11,9 @@ import pytest
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
-from isthmus.ide.kept_text import KeptTexts
-from isthmus.ide.person import COMMANDS, CommandError
-from isthmus.ide.review import Accepted, Closed, DiffReview, Rejected
+from isthmus.ide.person.commands import COMMANDS, CommandError
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder
 from support.waiting import eventually_async
 
@@ -85,7 +85,7 @@ async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("isthmus.ide.review_desk.SETTLE_SECONDS", 600)
+    monkeypatch.setattr("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 600)
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
     assert await companion.accept(first.id) is not None
@@ -107,7 +107,7 @@ async def test_the_accepted_agent_itself_need_not_wait_when_it_asks_again(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("isthmus.ide.review_desk.SETTLE_SECONDS", 600)
+    monkeypatch.setattr("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 600)
     first = await companion.open_diff(one, path, "first\n")
     await companion.accept(first.id)
     again = await companion.open_diff(one, path, "again\n")

@@ -13,8 +13,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precon
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
-from isthmus.ide.kept_text import KeptTexts
-from isthmus.ide.review import Accepted, Closed, DiffReview
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview
 from support.companion_recorder import Recorder
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Desk(RuleBasedStateMachine):
             (self.root / name).write_text("old\n", encoding="utf-8")
         (self.root / "link-to-a").symlink_to(self.root / "a")
         # No client here ever writes: nobody needs to wait for it.
-        self.patches = [patch("isthmus.ide.review_desk.SETTLE_SECONDS", 0)]
+        self.patches = [patch("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 0)]
         for patched in self.patches:
             patched.start()
         self.editor = HeadlessEditor((str(self.root),))

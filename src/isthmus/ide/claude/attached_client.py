@@ -12,12 +12,12 @@ from typing import assert_never
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from isthmus.ide import json_rpc_message, mcp_peer
 from isthmus.ide.claude.bounded_connection import BoundedConnection
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.tools import call_tool
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import FileMentioned
+from isthmus.ide.mcp import json_rpc_message, mcp_peer
 
 MESSAGES_IN_A_ROW = 16
 """Of one client, before others have their turn."""

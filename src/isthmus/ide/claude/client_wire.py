@@ -13,11 +13,11 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias, cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.asked_review import Outcome
+from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.editor import Diagnostic, FileMentioned, Position, Range, Severity
 from isthmus.ide.file_uri import file_uri, path_of_uri
-from isthmus.ide.mcp_client import Told, ToolOutcome
-from isthmus.ide.review import Accepted, Rejected
+from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.reviews.review import Accepted, Rejected
 from isthmus.json_shapes import as_object
 
 SELECTION_CHANGED = "selection_changed"

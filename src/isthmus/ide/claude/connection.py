@@ -1,4 +1,4 @@
-"""One WebSocket to an IDE that speaks spec 3: a thin shell over :mod:`isthmus.ide.mcp_client`.
+"""One WebSocket to an IDE that speaks spec 3: a thin shell over :mod:`isthmus.ide.mcp.mcp_client`.
 
 Each message goes out as one uncompressed, unfragmented text frame, and liveness is asked by WebSocket pings: real
 servers refuse or do not know the rest. Only loopback, never through a proxy. A connection is for once: who wants
@@ -18,11 +18,11 @@ from websockets.typing import Subprotocol
 
 from isthmus import __version__
 from isthmus.codec import JsonObject
-from isthmus.ide import mcp_client
 from isthmus.ide.claude.gate import AUTHORIZATION
-from isthmus.ide.ide_client import IdeError
-from isthmus.ide.json_rpc_message import METHOD_NOT_FOUND, Message, encode, notification
-from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
+from isthmus.ide.clients.ide_client import IdeError
+from isthmus.ide.mcp import mcp_client
+from isthmus.ide.mcp.json_rpc_message import METHOD_NOT_FOUND, Message, encode, notification
+from isthmus.ide.mcp.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
 
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 PING_SECONDS = 30.0

@@ -13,8 +13,15 @@ from pathlib import Path
 from typing import cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.discovery_file import RejectedFile, UnusableFileError, mismatch, number, port_number, read_object
-from isthmus.ide.listening_user import another_user_at
+from isthmus.ide.discovery.discovery_file import (
+    RejectedFile,
+    UnusableFileError,
+    mismatch,
+    number,
+    port_number,
+    read_object,
+)
+from isthmus.ide.discovery.listening_user import another_user_at
 from isthmus.ide.processes import process_ancestors, process_is_alive
 
 PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"

@@ -12,10 +12,10 @@ from typing import Any, Final, TypeAlias
 from isthmus.ide.claude.client_wire import Dialect, adapted, dialect_of, tool_name
 from isthmus.ide.claude.connection import Connection, Endpoint
 from isthmus.ide.claude.finding import ClaudeIde, FoundIdes
-from isthmus.ide.client_base import ClientBase, Deadlines, within
+from isthmus.ide.clients.client_base import ClientBase, Deadlines, within
+from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import Capability
-from isthmus.ide.ide_client import IdeError
-from isthmus.ide.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
 
 FindIdes: TypeAlias = Callable[[Path, Mapping[str, str]], FoundIdes]
 

@@ -8,7 +8,7 @@ from isthmus.codec import JsonObject
 from isthmus.ide.context import cut_selection
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.json_rpc_message import Message, notification
+from isthmus.ide.mcp.json_rpc_message import Message, notification
 
 SELECTION_CHANGED = "selection_changed"
 AT_MENTIONED = "at_mentioned"

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
 
-from isthmus.ide.asked_review import AskedReview, Outcome
 from isthmus.ide.claude.client_wire import (
     Dialect,
     SelectionTold,
@@ -37,7 +36,9 @@ from isthmus.ide.claude.connection import CallFailedError, Connection, LostError
 from isthmus.ide.claude.finding import find_ides
 from isthmus.ide.claude.link import FindIdes, Link
 from isthmus.ide.claude.seen import SeenFiles
-from isthmus.ide.client_base import DEADLINES, Deadlines, within
+from isthmus.ide.clients.asked_review import AskedReview, Outcome
+from isthmus.ide.clients.client_base import DEADLINES, Deadlines, within
+from isthmus.ide.clients.ide_client import IdeError, UndecidedError
 from isthmus.ide.context import IdeContext
 from isthmus.ide.editor import (
     Capability,
@@ -51,9 +52,8 @@ from isthmus.ide.editor import (
     Range,
 )
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.ide_client import IdeError, UndecidedError
-from isthmus.ide.mcp_client import Told, ToolOutcome
-from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from isthmus.json_shapes import as_object
 
 _FILE_NOT_OPEN: Final = -32001
@@ -70,7 +70,7 @@ class _Review:
 
 
 class ClaudePeer(Link):
-    """A connection to an IDE extension; an :class:`~isthmus.ide.ide_client.IdeClient`. For one event loop."""
+    """A connection to an IDE extension; an :class:`~isthmus.ide.clients.ide_client.IdeClient`. For one event loop."""
 
     def __init__(
         self,

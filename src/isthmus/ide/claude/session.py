@@ -12,9 +12,9 @@ from isthmus import __version__
 from isthmus.ide.claude import notifications
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
-from isthmus.ide.json_rpc_message import encode, notification
-from isthmus.ide.mcp_peer import McpPeer, Notified, Tool
-from isthmus.ide.review import DiffReview
+from isthmus.ide.mcp.json_rpc_message import encode, notification
+from isthmus.ide.mcp.mcp_peer import McpPeer, Notified, Tool
+from isthmus.ide.reviews.review import DiffReview
 
 CAPABILITIES = {"tools": {"listChanged": True}}
 KEPT_MENTIONS = 100

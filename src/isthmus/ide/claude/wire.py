@@ -18,8 +18,8 @@ from isthmus.errors import IsthmusError
 from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.editor import Diagnostic, Severity
 from isthmus.ide.file_uri import file_uri, path_of_uri
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
 
 CALLED_BY_CLI: Final = frozenset({OPEN_DIFF, CLOSE_TAB, CLOSE_ALL_DIFF_TABS, GET_DIAGNOSTICS})
 """Real CLIs call these themselves: an argument that a newer one adds must not break them. Elsewhere it is an error."""

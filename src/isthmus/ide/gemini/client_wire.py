@@ -12,7 +12,7 @@ from isthmus.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.context import IdeContext, context_from_json, normalise
 from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
-from isthmus.ide.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
 from isthmus.json_shapes import as_object
 
 DIFF_CLOSED = "ide/diffClosed"

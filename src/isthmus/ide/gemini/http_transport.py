@@ -1,6 +1,6 @@
 """Streamable HTTP for the companion: a thin shell over the gate, the sessions and the MCP peer.
 
-What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`tools` and :mod:`isthmus.ide.mcp_peer`;
+What a request means is decided in :mod:`http_gate`, :mod:`session`, :mod:`tools` and :mod:`isthmus.ide.mcp.mcp_peer`;
 this file only moves bytes, with starlette's responses. Its StreamingResponse notices clients that go away.
 """
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, assert_never
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from isthmus.ide import json_rpc_message, mcp_peer
 from isthmus.ide.companion import Companion
 from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
 from isthmus.ide.gemini.session import Session, SessionTable
 from isthmus.ide.gemini.tools import call_tool
+from isthmus.ide.mcp import json_rpc_message, mcp_peer
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

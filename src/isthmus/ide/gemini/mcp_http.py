@@ -1,4 +1,4 @@
-"""Streamable HTTP to one MCP server: a thin shell over :mod:`isthmus.ide.mcp_client`, with httpx2.
+"""Streamable HTTP to one MCP server: a thin shell over :mod:`isthmus.ide.mcp.mcp_client`, with httpx2.
 
 Answers may come as JSON or as an event stream; notifications come on the stream of :meth:`McpConnection.listen`,
 which the caller opens again as long as it wants to. Spoken to are loopback addresses, and a URL that a client names
@@ -15,11 +15,11 @@ import httpx2
 
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.ide import mcp_client
-from isthmus.ide.checked_transport import CheckedTransport
+from isthmus.ide.clients.checked_transport import CheckedTransport
 from isthmus.ide.gemini.finding import RemoteEndpoint
-from isthmus.ide.json_rpc_message import METHOD_NOT_FOUND, Message, encode
-from isthmus.ide.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
+from isthmus.ide.mcp import mcp_client
+from isthmus.ide.mcp.json_rpc_message import METHOD_NOT_FOUND, Message, encode
+from isthmus.ide.mcp.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
 
 MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 SILENT_STREAM_SECONDS = 300.0

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from isthmus.codec import JsonObject
-from isthmus.ide.asked_review import AskedReview, Outcome
-from isthmus.ide.client_base import DEADLINES, ClientBase, Deadlines, within
+from isthmus.ide.clients.asked_review import AskedReview, Outcome
+from isthmus.ide.clients.client_base import DEADLINES, ClientBase, Deadlines, within
+from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.context import IdeContext, open_files_of
 from isthmus.ide.editor import Capability, OpenFile
 from isthmus.ide.gemini.client_wire import (
@@ -26,17 +27,16 @@ from isthmus.ide.gemini.client_wire import (
     meaning,
 )
 from isthmus.ide.gemini.finding import Companion, Found, find_companions
-from isthmus.ide.ide_client import IdeError
-from isthmus.ide.mcp_client import Told, ToolOutcome
-from isthmus.ide.review import Rejected
-from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.reviews.review import Rejected
 
 if TYPE_CHECKING:
     from isthmus.ide.gemini.mcp_http import McpConnection, StreamEnd
 
 
 class GeminiPeer(ClientBase):
-    """A connection to a companion; an :class:`~isthmus.ide.ide_client.IdeClient`. For one event loop."""
+    """A connection to a companion; an :class:`~isthmus.ide.clients.ide_client.IdeClient`. For one event loop."""
 
     protocol = "Gemini CLI companion"
 

@@ -1,8 +1,8 @@
 """The lock file by which Qwen Code finds a companion: it speaks the protocol of spec 1 and looks elsewhere for it.
 
 ``$QWEN_HOME/ide/PORT.lock``, else ``~/.qwen/ide/PORT.lock``. Which lock a Qwen Code takes is in
-:mod:`isthmus.ide.cli_choice`. Older companions wrote files directly into the temporary folder, which Qwen Code still
-reads; here they are only read, too.
+:mod:`isthmus.ide.discovery.cli_choice`. Older companions wrote files directly into the temporary folder, which Qwen
+Code still reads; here they are only read, too.
 """
 
 import json
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from isthmus.ide.discovery_file import RejectedFile, UnusableFileError, number, read_object
+from isthmus.ide.discovery.discovery_file import RejectedFile, UnusableFileError, number, read_object
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import node_temporary_directory
 from isthmus.ide.gemini.finding import Companion, companion_of

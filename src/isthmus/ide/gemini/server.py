@@ -20,7 +20,7 @@ from isthmus.ide.gemini.http_transport import McpEndpoint
 from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
-from isthmus.ide.mcp_peer import ClientInfo
+from isthmus.ide.mcp.mcp_peer import ClientInfo
 
 
 class GeminiServer:

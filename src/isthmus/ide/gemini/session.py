@@ -15,9 +15,9 @@ from isthmus.ide.context import IdeContext, ide_context
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
-from isthmus.ide.json_rpc_message import encode
-from isthmus.ide.mcp_peer import ClientInfo, McpPeer, Tool
-from isthmus.ide.review import DiffReview
+from isthmus.ide.mcp.json_rpc_message import encode
+from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, Tool
+from isthmus.ide.reviews.review import DiffReview
 
 MAXIMUM_SESSIONS = 64
 KEPT_EVENTS = 256

@@ -6,9 +6,9 @@ from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini import wire
-from isthmus.ide.mcp_peer import CallTool, Tool, ToolResult
-from isthmus.ide.review import DiffReview
-from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.mcp.mcp_peer import CallTool, Tool, ToolResult
+from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.reviews.review import DiffReview
 
 
 def offered_tools(companion: Companion) -> tuple[Tool, ...]:

@@ -11,10 +11,10 @@ from typing import assert_never
 
 from isthmus.codec import JsonObject
 from isthmus.ide import context
-from isthmus.ide.json_rpc_message import Message, notification
-from isthmus.ide.mcp_peer import ClientInfo, Tool, ToolResult
-from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected
-from isthmus.ide.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.mcp.json_rpc_message import Message, notification
+from isthmus.ide.mcp.mcp_peer import ClientInfo, Tool, ToolResult
+from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
 
 CONTEXT_UPDATE = "ide/contextUpdate"
 DIFF_ACCEPTED = "ide/diffAccepted"

@@ -18,7 +18,7 @@ from isthmus.mcp_host.page_address import UrlError, host_of
 if TYPE_CHECKING:
     import httpx2
 
-    from isthmus.ide.checked_transport import WhyNot
+    from isthmus.ide.clients.checked_transport import WhyNot
 
 ANSWER_SECONDS = 10.0
 MAXIMUM_ANSWER_BYTES = 1024 * 1024
@@ -139,7 +139,7 @@ class OAuthHttp:
     def _transport(self) -> "httpx2.AsyncBaseTransport | None":
         if self._why_not is None:
             return None
-        from isthmus.ide.checked_transport import CheckedTransport
+        from isthmus.ide.clients.checked_transport import CheckedTransport
 
         return CheckedTransport(self._why_not)
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from isthmus.ide.checked_transport import CheckedTransport, WhyNot
+from isthmus.ide.clients.checked_transport import CheckedTransport, WhyNot
 from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.oauth.bearer import LoginProblem
 from isthmus.mcp_host.server_log import ServerLog

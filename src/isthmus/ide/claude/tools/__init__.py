@@ -1,8 +1,8 @@
 """The twelve tools of spec 3, one a file: its schema on top, ``run`` below; and what runs a call.
 
 To add one, copy a file and name it in :data:`_MODULES`. Tools of the person's own are
-:mod:`isthmus.ide.custom_tools`. No tool succeeds where the editor cannot do it: the answer is then an error that says
-"not available in EDITOR: why".
+:mod:`isthmus.ide.mcp.custom_tools`. No tool succeeds where the editor cannot do it: the answer is then an error that
+says "not available in EDITOR: why".
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +27,7 @@ from isthmus.ide.claude.tools import (
 )
 from isthmus.ide.claude.wire import Arguments, checked
 from isthmus.ide.companion import Companion
-from isthmus.ide.mcp_peer import CallTool, Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallTool, Tool, ToolResult
 
 Run: TypeAlias = Callable[[Companion, Session, Arguments], Awaitable[ToolResult]]
 

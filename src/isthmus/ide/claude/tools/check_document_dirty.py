@@ -5,8 +5,8 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, NotAvailableError
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import CHECK_DOCUMENT_DIRTY
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import CHECK_DOCUMENT_DIRTY
 
 TOOL = Tool(
     CHECK_DOCUMENT_DIRTY,

@@ -3,8 +3,8 @@
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, schema
 from isthmus.ide.companion import Companion
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import CLOSE_ALL_DIFF_TABS
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import CLOSE_ALL_DIFF_TABS
 
 TOOL = Tool(CLOSE_ALL_DIFF_TABS, "Close all diff tabs that this client opened in the editor", schema())
 

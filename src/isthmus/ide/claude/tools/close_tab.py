@@ -11,9 +11,9 @@ from isthmus.ide.claude.wire import Arguments, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, OpenFile
 from isthmus.ide.file_uri import path_of_uri
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.review import Closed
-from isthmus.ide.tool_names import CLOSE_TAB
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import CLOSE_TAB
+from isthmus.ide.reviews.review import Closed
 
 TOOL = Tool(
     CLOSE_TAB,

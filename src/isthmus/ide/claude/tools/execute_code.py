@@ -12,9 +12,9 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import ArgumentError, Arguments, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, Execution, ExecutionImage, ExecutionText, NotAvailableError
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_content import ToolContent
-from isthmus.ide.tool_names import EXECUTE_CODE
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_content import ToolContent
+from isthmus.ide.mcp.tool_names import EXECUTE_CODE
 
 TOOL = Tool(
     EXECUTE_CODE,

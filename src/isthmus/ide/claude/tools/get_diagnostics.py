@@ -11,8 +11,8 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, diagnostics_json, json_result, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, OpenFile
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import GET_DIAGNOSTICS
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import GET_DIAGNOSTICS
 
 TOOL = Tool(
     GET_DIAGNOSTICS,

@@ -5,8 +5,8 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, NotAvailableError
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import GET_LATEST_SELECTION
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import GET_LATEST_SELECTION
 
 TOOL = Tool(
     GET_LATEST_SELECTION, "Get the most recent text selection, even if it is not in the active editor", schema()

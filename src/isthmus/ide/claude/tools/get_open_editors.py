@@ -14,8 +14,8 @@ from isthmus.ide.claude.wire import Arguments, json_result, language_id, schema
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, EditorError, EditorGoneError, OpenFile
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import GET_OPEN_EDITORS
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import GET_OPEN_EDITORS
 
 TOOL = Tool(GET_OPEN_EDITORS, "Get information about currently open editors", schema())
 

@@ -4,8 +4,8 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, json_result, schema
 from isthmus.ide.companion import Companion
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import GET_WORKSPACE_FOLDERS
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import GET_WORKSPACE_FOLDERS
 
 TOOL = Tool(GET_WORKSPACE_FOLDERS, "Get all workspace folders currently open in the IDE", schema())
 

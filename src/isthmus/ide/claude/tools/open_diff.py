@@ -13,9 +13,9 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, NotAvailableError
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.review import Accepted, Closed, DiffReview, Open, Rejected
-from isthmus.ide.tool_names import OPEN_DIFF
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import OPEN_DIFF
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
 
 TOOL = Tool(
     OPEN_DIFF,

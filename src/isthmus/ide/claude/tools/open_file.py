@@ -21,9 +21,9 @@ from isthmus.ide.claude.wire import (
 )
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Position, Range
-from isthmus.ide.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import OPEN_FILE
 from isthmus.ide.positions import position_at
-from isthmus.ide.tool_names import OPEN_FILE
 
 TOOL = Tool(
     OPEN_FILE,

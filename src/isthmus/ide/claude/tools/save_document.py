@@ -5,8 +5,8 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema, string
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, EditorGoneError, NotAvailableError
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_names import SAVE_DOCUMENT
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_names import SAVE_DOCUMENT
 
 TOOL = Tool(
     SAVE_DOCUMENT,

@@ -1,13 +1,13 @@
 """A review that we asked of somebody's IDE, while its answer is awaited: the first answer wins.
 
 No I/O. Deliberately not here: asking, and being told (``peer`` of each protocol), and the reviews that others ask of us
-(:mod:`isthmus.ide.review`).
+(:mod:`isthmus.ide.reviews.review`).
 """
 
 import asyncio
 from typing import TypeAlias
 
-from isthmus.ide.review import Accepted, Closed, Rejected
+from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 
 Outcome: TypeAlias = Accepted | Rejected | Closed
 """How a review ended; ``Closed``: it was taken back, with the text that was in the view."""

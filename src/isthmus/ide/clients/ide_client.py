@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from isthmus.errors import IsthmusError
-from isthmus.ide.asked_review import Outcome
+from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.context import IdeContext
 from isthmus.ide.editor import Capability, Diagnostic, Execution, FileMentioned, OpenFile, Range
 

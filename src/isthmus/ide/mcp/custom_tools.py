@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_o
 
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.ide.mcp_peer import Tool, ToolResult
-from isthmus.ide.tool_content import ToolContent
-from isthmus.ide.tool_names import COMPANION_TOOLS
+from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
+from isthmus.ide.mcp.tool_content import ToolContent
+from isthmus.ide.mcp.tool_names import COMPANION_TOOLS
 from isthmus.text import with_ellipsis
 from isthmus.threads import in_thread
 

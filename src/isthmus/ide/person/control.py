@@ -20,9 +20,9 @@ from typing import cast
 
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.ide import lineage
 from isthmus.ide.companion import Companion
-from isthmus.ide.person import COMMANDS, PERMISSIONS, CommandError
+from isthmus.ide.person import lineage
+from isthmus.ide.person.commands import COMMANDS, PERMISSIONS, CommandError
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import make_private_directory, require_own_directory, write_private
 

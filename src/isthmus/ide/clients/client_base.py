@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+from isthmus.ide.clients.ide_client import NotOfferedError
 from isthmus.ide.editor import Diagnostic, Execution, FileMentioned, Range
-from isthmus.ide.ide_client import NotOfferedError
 
 T = TypeVar("T")
 

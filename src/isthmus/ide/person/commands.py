@@ -14,10 +14,10 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import context
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Diagnostic, NotAvailableError, Range, Severity
+from isthmus.ide.person.questions import Question
 from isthmus.ide.positions import from_one_based, one_based, ordered
-from isthmus.ide.questions import Question
-from isthmus.ide.review import DiffReview
-from isthmus.ide.reviewed_file import with_accepted_cells
+from isthmus.ide.reviews.review import DiffReview
+from isthmus.ide.reviews.reviewed_file import with_accepted_cells
 
 LONGEST_WAIT_SECONDS = 3600.0
 

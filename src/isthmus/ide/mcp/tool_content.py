@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.codec import JsonObject
-from isthmus.ide.mcp_peer import ToolResult
+from isthmus.ide.mcp.mcp_peer import ToolResult
 
 MAXIMUM_CHARACTERS = 400_000
 """Of all texts of one result together; a model has no use for more."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.ide.claude.finding import PORT_VARIABLE, ClaudeIde, find_ides
-from isthmus.ide.discovery_file import RejectedFile, port_number
+from isthmus.ide.clients.ide_client import IdeClient, IdeError
+from isthmus.ide.discovery.discovery_file import RejectedFile, port_number
 from isthmus.ide.gemini.finding import Companion, find_companions
-from isthmus.ide.ide_client import IdeClient, IdeError
 from isthmus.ide.processes import process_ancestors
 
 GEMINI_PORT_VARIABLE = "GEMINI_CLI_IDE_SERVER_PORT"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from isthmus import __version__
 from isthmus.codec import JsonObject
-from isthmus.ide.json_rpc_message import (
+from isthmus.ide.mcp.json_rpc_message import (
     METHOD_NOT_FOUND,
     Message,
     RequestId,
@@ -22,7 +22,7 @@ from isthmus.ide.json_rpc_message import (
     request_id_of,
     response,
 )
-from isthmus.ide.mcp_peer import LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS
+from isthmus.ide.mcp.mcp_peer import LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS
 from isthmus.json_shapes import as_list, as_object, is_object
 from isthmus.json_text import JsonError
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
-from isthmus.ide.control import MAXIMUM_LINE_BYTES, remove_left
+from isthmus.ide.person.control import MAXIMUM_LINE_BYTES, remove_left
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import runtime_directory
 

@@ -16,8 +16,8 @@ from uuid import uuid4
 from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.file_stamp import FileStamp, wait_until_written
-from isthmus.ide.kept_text import KeptTexts
-from isthmus.ide.review import Accepted, Closed, DiffReview, ReviewTable
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, ReviewTable
 from isthmus.ide.workspace_paths import target_of
 
 MAXIMUM_REVIEWS = 100

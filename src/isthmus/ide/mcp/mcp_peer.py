@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.json_rpc_message import (
+from isthmus.ide.mcp.json_rpc_message import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,

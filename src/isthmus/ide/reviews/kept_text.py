@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from isthmus.files import write_atomic
-from isthmus.ide.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import make_private_directory
 from isthmus.text import printable
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from isthmus.ide.editor import Capability, Editor, EditorError
-from isthmus.ide.questions import Question, QuestionTable
+from isthmus.ide.person.questions import Question, QuestionTable
 from isthmus.text import without_control_characters
 from isthmus.visible_text import visible
 

@@ -1,0 +1,30 @@
+"""What the person pointed the agents to lately, for those that come a little too late for it."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from isthmus.ide.agent_client import Client
+from isthmus.ide.editor import FileMentioned
+
+KEPT_MENTIONS = 20
+
+
+class Mentions:
+    """Tells every client that is attached, and keeps the last :data:`KEPT_MENTIONS`. ``clock`` is in seconds."""
+
+    def __init__(self, clients: Mapping[str, Client], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clients = clients
+        self._clock = clock
+        self._latest: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
+
+    def tell(self, mention: FileMentioned) -> None:
+        """Tell everyone who is there."""
+        self._latest.append((self._clock(), mention))
+        for client in tuple(self._clients.values()):
+            client.mentioned(mention)
+
+    def recent(self, seconds: float) -> tuple[FileMentioned, ...]:
+        """Those of the last ``seconds``, oldest first."""
+        since = self._clock() - seconds
+        return tuple(mention for moment, mention in self._latest if moment >= since)
