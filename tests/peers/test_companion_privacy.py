@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -135,3 +136,25 @@ async def test_a_terminal_in_neovim_leads_the_agents_of_all_protocols_here_and_n
         after = await _environment(neovim, tmp_path)
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
         assert changed <= {"NVIM_LOG_FILE", "PWD", "OLDPWD", "_"}
+
+
+async def test_terminals_in_neovim_do_not_lead_to_a_companion_that_was_killed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "example.org")
+    async with running_neovim(workspace) as neovim:
+
+        async def variables() -> list[str]:
+            await neovim.lua("vim.cmd('doautocmd CursorMoved')")  # Neovim learns of the end when it tells something
+            return await neovim.lua("return { vim.env.CLAUDE_CODE_SSE_PORT or 'none', vim.env.NO_PROXY }")
+
+        async def is_led() -> bool:
+            return (await variables())[0] != "none"
+
+        async def is_as_before() -> bool:
+            return await variables() == ["none", "example.org"]
+
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
+            await eventually_async(is_led, what="the variables")
+            await asyncio.to_thread(companion.end, signal.SIGKILL)
+            await eventually_async(is_as_before, what="the variables are gone")

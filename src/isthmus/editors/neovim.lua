@@ -1,6 +1,7 @@
 -- What Isthmus runs inside Neovim (0.8 or newer) while a companion is attached: files, focus, selection, diagnostics.
 -- Argument: our channel. Everything is kept in _G.isthmus_sessions[channel] and taken away by detach(). Nothing here
--- waits, prompts or writes a file that the person did not name. neovim_review.lua adds the reviews to the session.
+-- waits, prompts or writes a file that the person did not name. neovim_documents.lua, neovim_review.lua and
+-- neovim_person.lua add to the session what a companion does with files, its reviews, and what the person does.
 --
 -- Positions leave and enter as {line, character}, 0-based, character in UTF-16 units; times are Unix seconds.
 
@@ -13,7 +14,6 @@ local MOST_LINES = 20 -- of one message
 local MAX_COLUMN = 2147483647 -- v:maxcol, which the oldest Neovims do not have
 local MAX_FILES = 1000
 local MAX_SELECTION_BYTES = 256 * 1024
-local MAX_DIAGNOSTICS = 5000
 local VISUAL = { v = "v", V = "V", ["\22"] = "\22", s = "v", S = "V", ["\19"] = "\22" }
 
 _G.isthmus_sessions = _G.isthmus_sessions or {}
@@ -273,189 +273,6 @@ function session.folders()
   return folders
 end
 
--- What the person is asked and told ----------------------------------------------------------------------------------
-
-function session.message(text)
-  vim.schedule(function()
-    tell(text)
-  end)
-end
-
-local function window_for_files()
-  local function usable(window)
-    return window
-      and api.nvim_win_is_valid(window)
-      and api.nvim_win_get_config(window).relative == ""
-      and vim.bo[api.nvim_win_get_buf(window)].buftype == ""
-      and not vim.wo[window].previewwindow
-  end
-  local candidates = api.nvim_tabpage_list_wins(0)
-  table.insert(candidates, 1, active_window or -1)
-  table.insert(candidates, 1, api.nvim_get_current_win())
-  for _, window in ipairs(candidates) do
-    if usable(window) then
-      return window
-    end
-  end
-  vim.cmd("topleft split")
-  return api.nvim_get_current_win()
-end
-
-local function place_cursor(buffer, range)
-  local function place(position)
-    local row = math.max(0, math.min(position[1], api.nvim_buf_line_count(buffer) - 1))
-    return row, bytes(line_at(buffer, row), position[2])
-  end
-  local row, column = place(range[1])
-  local last_row, last_column = place(range[2])
-  api.nvim_win_set_cursor(0, { row + 1, column })
-  if last_row < row or (last_row == row and last_column <= column) then
-    return
-  end
-  if last_column == 0 and last_row > row then -- up to a line's start: the line before, whole
-    last_row = last_row - 1
-    last_column = #line_at(buffer, last_row)
-  end
-  vim.cmd("normal! v")
-  api.nvim_win_set_cursor(0, { last_row + 1, math.max(0, last_column - 1) })
-end
-
-function session.open_file(path, range, focus)
-  local buffer = find_buffer(path) or fn.bufadd(path)
-  vim.bo[buffer].buflisted = true
-  focused[buffer] = now()
-  if not focus then
-    changed()
-    return
-  end
-  local swap = api.nvim_create_autocmd("SwapExists", {
-    group = group,
-    callback = function()
-      vim.v.swapchoice = "o" -- the question would block the editor: open read-only, as its careful answer does
-    end,
-  })
-  api.nvim_set_current_win(window_for_files())
-  local ok, problem = pcall(vim.cmd, "buffer " .. buffer)
-  if not ok then
-    ok, problem = pcall(vim.cmd, "sbuffer " .. buffer)
-  end
-  api.nvim_del_autocmd(swap)
-  if not ok then
-    error(problem, 0)
-  end
-  if range ~= vim.NIL then
-    place_cursor(buffer, range)
-  end
-  changed()
-end
-
-function session.close_file(path)
-  local buffer = find_buffer(path)
-  if not buffer or not vim.bo[buffer].buflisted then
-    return
-  end
-  if vim.bo[buffer].modified then
-    error("it has unsaved changes", 0)
-  end
-  vim.cmd("bdelete " .. buffer)
-  changed()
-end
-
-function session.text(path)
-  local buffer = find_buffer(path)
-  if not buffer or not vim.bo[buffer].buflisted then
-    return vim.NIL
-  end
-  fn.bufload(buffer)
-  return {
-    lines = api.nvim_buf_get_lines(buffer, 0, -1, true),
-    fileformat = vim.bo[buffer].fileformat,
-    endofline = vim.bo[buffer].endofline,
-    bomb = vim.bo[buffer].bomb,
-  }
-end
-
-function session.set_environment(variables)
-  for name, value in pairs(variables) do
-    vim.env[name] = value or nil
-  end
-end
-
-function session.is_dirty(path)
-  local buffer = find_buffer(path)
-  if not buffer or not vim.bo[buffer].buflisted then
-    return vim.NIL
-  end
-  return vim.bo[buffer].modified
-end
-
-local function changed_on_disk(buffer) -- Neovim's own check, with the answer that asks nobody
-  local reason = vim.b[buffer].isthmus_changed_on_disk
-  local watch = api.nvim_create_autocmd("FileChangedShell", {
-    group = group,
-    buffer = buffer,
-    callback = function()
-      reason = vim.v.fcs_reason
-      vim.v.fcs_choice = ""
-    end,
-  })
-  pcall(vim.cmd, "checktime " .. buffer)
-  api.nvim_del_autocmd(watch)
-  if reason == "time" or reason == "mode" then
-    reason = nil
-  end
-  vim.b[buffer].isthmus_changed_on_disk = reason -- Neovim tells once; the writing itself would ask again
-  return reason
-end
-
-function session.save(path)
-  local buffer = find_buffer(path)
-  if not buffer or not api.nvim_buf_is_loaded(buffer) then
-    error("it is not open", 0)
-  end
-  if not vim.bo[buffer].modified then
-    return
-  end
-  if vim.bo[buffer].readonly then
-    error("it is read-only", 0)
-  end
-  local reason = changed_on_disk(buffer)
-  if reason then
-    error("the file changed on disk since Neovim read it (" .. reason .. "); decide in Neovim with :w! or :e!", 0)
-  end
-  api.nvim_buf_call(buffer, function()
-    vim.cmd("silent write")
-  end)
-  changed()
-end
-
-function session.diagnostics(path)
-  local only = path ~= vim.NIL and path or nil
-  local buffer = only and find_buffer(only)
-  if only and not buffer then
-    return {}
-  end
-  local found = {}
-  for _, item in ipairs(vim.diagnostic.get(buffer)) do
-    local name = file_name(item.bufnr)
-    if name and #found < MAX_DIAGNOSTICS then
-      local function place(row, column)
-        return { row, utf16(line_at(item.bufnr, row), column) }
-      end
-      found[#found + 1] = {
-        path = only or name,
-        start = place(item.lnum, item.col),
-        ["end"] = place(item.end_lnum or item.lnum, item.end_col or item.col),
-        severity = item.severity,
-        message = item.message,
-        source = item.source,
-        code = item.code ~= nil and tostring(item.code) or nil,
-      }
-    end
-  end
-  return found
-end
-
 -- Watching the editor ------------------------------------------------------------------------------------------------
 
 local function on(events, callback, pattern)
@@ -506,8 +323,10 @@ on("DiagnosticChanged", function(event)
     notify("isthmus", "diagnostics", name)
   end
 end)
+
 local function forget()
   pcall(api.nvim_del_augroup_by_id, group)
+  session.restore_environment()
   _G.isthmus_sessions[channel] = nil
   if next(_G.isthmus_sessions) == nil then
     session.remove_commands()
@@ -542,7 +361,16 @@ for _, buffer in ipairs(api.nvim_list_bufs()) do
 end
 note_focus()
 
-session.group, session.notify, session.changed, session.tell = group, notify, changed, tell
+function session.touch(buffer) -- as if the person had looked at it now
+  focused[buffer] = now()
+end
+
+function session.active_window() -- that of the file that has, or had last, the focus
+  return active_window
+end
+
+session.channel, session.group, session.notify, session.changed, session.tell = channel, group, notify, changed, tell
 session.find_buffer, session.file_name, session.VISUAL = find_buffer, file_name, VISUAL
+session.utf16, session.bytes, session.line_at = utf16, bytes, line_at
 _G.isthmus_sessions[channel] = session
 return session

@@ -1,6 +1,6 @@
 """A running Neovim (0.8 or newer) as an :class:`~isthmus.ide.editor.Editor`, over its own RPC, without a plugin.
 
-What has to happen inside Neovim is in neovim.lua and neovim_review.lua, injected at attach and taken away again at
+What has to happen inside Neovim is in neovim.lua and the other Lua files, injected at attach and taken away again at
 close; here are the connection, the deadlines and the port's types. Neovim answers nothing while it waits
 at a prompt, so every request has a deadline and the last known files stand in meanwhile. No process is started here.
 """
@@ -53,12 +53,14 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
-local channel, files, reviews, person = ...
+local channel, files, documents, reviews, person = ...
 local session = assert(loadstring(files, "=neovim.lua"))(channel)
+assert(loadstring(documents, "=neovim_documents.lua"))(session)
 assert(loadstring(reviews, "=neovim_review.lua"))(session)
 assert(loadstring(person, "=neovim_person.lua"))(session)
 return { pid = vim.fn.getpid(), folders = session.folders() }
 """
+_SCRIPTS: Final = ("neovim.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_person.lua")
 _COMMAND_SECONDS: Final = 10.0
 _OPEN_DIFF_SECONDS: Final = 3.0
 _SNAPSHOT_SECONDS: Final = 0.5
@@ -136,7 +138,7 @@ class NeovimEditor:
             channel, api = await self._connection.request("nvim_get_api_info", timeout=timeout)
             _require_version(api)
             self._channel = channel
-            scripts = [_script(name) for name in ("neovim.lua", "neovim_review.lua", "neovim_person.lua")]
+            scripts = [_script(name) for name in _SCRIPTS]
             started = await self._connection.request("nvim_exec_lua", _START, [channel, *scripts], timeout=timeout)
             self._identity = EditorIdentity("neovim", "Neovim", int(started["pid"]))
             self._folders = tuple(started["folders"])
