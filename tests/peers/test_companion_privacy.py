@@ -133,6 +133,11 @@ async def test_a_terminal_in_neovim_leads_the_agents_of_all_protocols_here_and_n
                     assert {"127.0.0.1", "localhost"} <= set(inside[name].split(","))
                 assert "example.org" in inside["NO_PROXY"].split(",")
             assert await asyncio.to_thread(companion.end) == 0
+
+        async def is_unset() -> bool:
+            return not await is_set()
+
+        await eventually_async(is_unset, what="the variables are gone")  # a busy Neovim does it when it gets to it
         after = await _environment(neovim, tmp_path)
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
         assert changed <= {"NVIM_LOG_FILE", "PWD", "OLDPWD", "_"}

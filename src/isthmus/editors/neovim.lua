@@ -10,6 +10,7 @@ local api, fn = vim.api, vim.fn
 local uv = vim.uv or vim.loop
 
 local NOTIFY_AFTER_MS = 15
+local WATCH_MS = 2000 -- between two looks whether the companion is still there
 local MOST_LINES = 20 -- of one message
 local MAX_COLUMN = 2147483647 -- v:maxcol, which the oldest Neovims do not have
 local MAX_FILES = 1000
@@ -324,7 +325,15 @@ on("DiagnosticChanged", function(event)
   end
 end)
 
+-- Nothing tells that a channel was closed; what was asked of a Neovim at a prompt before that is never carried out.
+local watching = fn.timer_start(WATCH_MS, function()
+  if next(api.nvim_get_chan_info(channel)) == nil then
+    orphan()
+  end
+end, { ["repeat"] = -1 })
+
 local function forget()
+  fn.timer_stop(watching)
   pcall(api.nvim_del_augroup_by_id, group)
   session.restore_environment()
   _G.isthmus_sessions[channel] = nil

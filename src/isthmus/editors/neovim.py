@@ -260,12 +260,13 @@ class NeovimEditor:
         raise NotAvailableError(self.identity, _UNAVAILABLE[Capability.EXECUTE])
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """Sets them in Neovim itself, whose terminals and jobs inherit them."""
-        await self._command(
-            "terminals",
-            "set_environment",
-            {name: False if value is None else value for name, value in variables.items()},
-        )
+        """Sets them in Neovim itself, whose terminals and jobs inherit them.
+
+        One that waits at a prompt does it when it gets to it, or takes back all that we set if we are gone by then.
+        """
+        values = {name: False if value is None else value for name, value in variables.items()}
+        with suppress(_BusyError):
+            await self._command("terminals", "set_environment", values, timeout=_OPEN_DIFF_SECONDS)
 
     async def show_message(self, text: str) -> None:
         """One line at the bottom of the screen, cut to its width; it is in ``:messages``."""

@@ -11,6 +11,8 @@ from isthmus.ide.editor import (
     EditorError,
     EditorGoneError,
 )
+from isthmus.ide.options import CompanionOptions
+from support.companion import running_host
 from support.editing import make_file, review
 from support.isthmus_program import companion_program
 from support.neovim import Heard, RunningNeovim, running_neovim, view_is_closed
@@ -107,6 +109,26 @@ async def test_a_companion_that_dies_leaves_what_the_person_typed(neovim: Runnin
     await neovim.command("write rescued.txt")
     assert (workspace / "rescued.txt").read_text() == "typed by the person\n"
     await editor.aclose()
+
+
+async def test_a_companion_ends_while_neovim_waits_at_a_prompt_and_its_variables_go_with_the_answer(
+    neovim: RunningNeovim, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.editors.neovim._OPEN_DIFF_SECONDS", 0.3)
+    editor = await attach(neovim.address)
+    async with running_host(editor, CompanionOptions()):
+
+        async def is_set() -> bool:
+            return await neovim.lua("return vim.env.GEMINI_CLI_IDE_SERVER_PORT ~= nil")
+
+        await eventually_async(is_set, what="the variables")
+        await neovim.connection.request("nvim_input", "r", timeout=30)
+    await neovim.connection.request("nvim_input", "<Esc>", timeout=30)
+
+    async def is_unset() -> bool:
+        return not await is_set() and await neovim.lua("return vim.tbl_isempty(_G.isthmus_sessions)")
+
+    await eventually_async(is_unset, what="nothing is left of the companion")
 
 
 async def _orphaned(neovim: RunningNeovim) -> bool:
