@@ -440,15 +440,16 @@ Signals `user-error' when there is no such program."
 (defun isthmus--leave ()
   "Emacs quits: what is undecided is rejected, and the companion takes leave.
 It keeps what the person typed.
-It gets two seconds, as Emacs then hangs up on it; but only when the person
-quits, as this also runs in the handler of a signal that ends Emacs."
+It gets two seconds, as Emacs then hangs up on it; but only when Lisp quits
+Emacs, in whatever way, as this also runs in the handler of a signal that
+ends it, where nothing may be waited for."
   (dolist (review isthmus--reviews)
     (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review)))
   (setq isthmus--reviews nil)
   (let ((process isthmus--process)
         (deadline (+ (float-time) 2)))
     (isthmus--stop-companion)
-    (when (memq this-command '(save-buffers-kill-terminal save-buffers-kill-emacs kill-emacs))
+    (when (or (backtrace-frame 0 'kill-emacs) (backtrace-frame 0 'save-buffers-kill-emacs))
       (while (and (process-live-p process) (< (float-time) deadline))
         (accept-process-output process 0.05)))))
 

@@ -382,11 +382,14 @@ async def test_quitting_emacs_rejects_what_is_undecided(person: EmacsPerson, hea
     assert await heard.decision() == DiffRejected("r1")
 
 
-async def test_quitting_emacs_hands_over_what_was_typed(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
+@pytest.mark.parametrize("keys", ["\x18\x03", "\x1b:(kill-emacs)\r"], ids=["C-x C-c", "by Lisp"])
+async def test_quitting_emacs_hands_over_what_was_typed(
+    person: EmacsPerson, heard: Heard, workspace: Path, keys: str
+) -> None:
     review = _review(_file(workspace))
     await person.editor.open_diff(review)
     await person.edit_review(review, "mine\n")
-    person.emacs.terminal.press("\x18\x03")  # C-x C-c waits until the companion has read it; no other end does
+    person.emacs.terminal.press(keys)  # it waits until the companion has read it; only the end by a signal does not
     await asyncio.to_thread(person.emacs.terminal.wait_for_exit, 60)
     assert await heard.decision() == DiffRejected("r1", "mine\n")
 
