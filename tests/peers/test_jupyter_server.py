@@ -7,9 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
@@ -148,60 +146,61 @@ async def test_the_companion_ends_when_the_server_ends(workspace: Path) -> None:
             await editor.execute_code("1")
 
 
-@asynccontextmanager
-async def _terminal(server: RunningJupyter) -> "AsyncGenerator[Any]":
-    """A terminal opened in Jupyter."""
-    name = (await server.request("POST", "api/terminals"))["name"]
-    url = f"{server.address.url.replace('http', 'ws', 1)}terminals/websocket/{name}"
-    async with connect(url, additional_headers={"authorization": f"token {TOKEN}"}, proxy=None) as socket:
-        yield socket
-        # Not DELETE: Jupyter waits at every signal whether the shell ends.
-        await socket.send(json.dumps(["stdin", "exit\r"]))
-        async with asyncio.timeout(60):
-            while json.loads(await socket.recv())[0] != "disconnect":
-                pass
+@pytest.fixture(scope="module")
+async def extended(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningJupyter]:
+    """A server with the extension; each test has a variable of the server to itself."""
+    folder = tmp_path_factory.mktemp("extended")
+    variables = {"FIRST": "own", "SECOND": "own"}
+    async with running_jupyter(folder, _EXTENSION, "--Isthmus.companion=False", **variables) as server:
+        yield server
 
 
 async def _says(server: RunningJupyter, command: str) -> str:
-    """What a command prints in a new terminal."""
-    async with _terminal(server) as socket, asyncio.timeout(60):
+    """What a command prints in a new terminal of Jupyter."""
+    name = (await server.request("POST", "api/terminals"))["name"]
+    url = f"{server.address.url.replace('http', 'ws', 1)}terminals/websocket/{name}"
+    headers = {"authorization": f"token {TOKEN}"}
+    async with connect(url, additional_headers=headers, open_timeout=60, proxy=None) as socket, asyncio.timeout(60):
         await socket.send(json.dumps(["stdin", f'echo "<<$({command})>>"\r']))
         shown = ""
         while (found := re.search(r"<<([^$]*?)>>", shown)) is None:
             kind, *rest = json.loads(await socket.recv())
             shown += str(rest[0]) if kind == "stdout" else ""
-        return found[1]
+        # Not DELETE: Jupyter waits at every signal whether the shell ends. It says so of one that ended in time alone.
+        await socket.send(json.dumps(["stdin", "exit\r"]))
+    return found[1]
 
 
-@pytest.mark.timeout(300)
-async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(workspace: Path) -> None:
-    async with running_jupyter(workspace, _EXTENSION, "--Isthmus.companion=False", THEIRS="own") as server:
-        editor = await jupyter.attach(server.file)
-        assert Capability.TERMINAL not in editor.unavailable
-        async with running_host(editor, CompanionOptions()) as (_, ready, _task):
-            [gemini] = [found for found in ready.servers if found.name == "gemini"]
+async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(extended: RunningJupyter) -> None:
+    editor = await jupyter.attach(extended.file)
+    assert Capability.TERMINAL not in editor.unavailable
+    async with running_host(editor, CompanionOptions()) as (_, ready, _task):
+        [gemini] = [found for found in ready.servers if found.name == "gemini"]
 
-            async def has_it() -> bool:
-                return await _says(server, "echo $GEMINI_CLI_IDE_SERVER_PORT") == str(gemini.port)
+        async def has_it() -> list[str]:
+            said = (
+                await _says(extended, "echo $FIRST $ENABLE_IDE_INTEGRATION $GEMINI_CLI_IDE_SERVER_PORT $NO_PROXY")
+            ).split()
+            assert said[1:3] == ["true", str(gemini.port)]
+            return said
 
-            await eventually_async(has_it, 60, what="a terminal has the port")
-            assert await _says(server, "echo $ENABLE_IDE_INTEGRATION $THEIRS") == "true own"
-            assert "127.0.0.1" in await _says(server, "echo $NO_PROXY")
-        assert await _says(server, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
+        first, *_, exceptions = await eventually_async(has_it, 60, what="a terminal has the port")
+        assert first == "own"
+        assert "127.0.0.1" in exceptions.split(",")
+    assert await _says(extended, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
 
 
-async def test_variables_that_are_taken_away_show_again_what_the_server_has(workspace: Path) -> None:
-    async with running_jupyter(workspace, _EXTENSION, "--Isthmus.companion=False", THEIRS="own") as server:
-        editor = await jupyter.attach(server.file)
-        await editor.set_terminal_environment({"THEIRS": "ours", "NEW": "x y"})
-        assert await _says(server, "echo $THEIRS-$NEW") == "ours-x y"
-        await editor.set_terminal_environment({"THEIRS": None, "NEW": None})
-        assert await _says(server, "echo $THEIRS-$NEW") == "own-"
-        await editor.set_terminal_environment({"THEIRS": None})
-        assert await _says(server, "echo $THEIRS-$NEW") == "-"
-        with pytest.raises(EditorError, match="400"):
-            await editor.set_terminal_environment({"A=B": "x"})
-        await editor.aclose()
+async def test_variables_that_are_taken_away_show_again_what_the_server_has(extended: RunningJupyter) -> None:
+    editor = await jupyter.attach(extended.file)
+    await editor.set_terminal_environment({"SECOND": "ours", "NEW": "x y"})
+    assert await _says(extended, "echo $SECOND-$NEW") == "ours-x y"
+    await editor.set_terminal_environment({"SECOND": None, "NEW": None})
+    assert await _says(extended, "echo $SECOND-$NEW") == "own-"
+    await editor.set_terminal_environment({"SECOND": None})
+    assert await _says(extended, "echo $SECOND-$NEW") == "-"
+    with pytest.raises(EditorError, match="400"):
+        await editor.set_terminal_environment({"A=B": "x"})
+    await editor.aclose()
 
 
 async def test_without_the_extension_the_reason_names_it(server: RunningJupyter, workspace: Path) -> None:
