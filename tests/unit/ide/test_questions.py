@@ -10,6 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from isthmus.ide.person.questions import (
     MAXIMUM_QUESTIONS,
     PATIENCE_SECONDS,
+    REMEMBERED_IDS,
     Answered,
     Cancelled,
     Expired,
@@ -93,3 +94,12 @@ def test_a_question_too_many_is_refused_with_the_number() -> None:
     with pytest.raises(TooManyQuestionsError, match=str(MAXIMUM_QUESTIONS)):
         table.ask("An agent", "May I?", "", 0.0)
     assert len(table) == MAXIMUM_QUESTIONS
+
+
+def test_ids_never_run_out_however_many_questions_are_asked_and_taken_back() -> None:
+    numbers = count()
+    table = QuestionTable(lambda: str(next(numbers) % (REMEMBERED_IDS + MAXIMUM_QUESTIONS)))
+    for _ in range(3 * REMEMBERED_IDS):
+        table.cancel(table.ask("An agent", "May I?", "", 0.0).id)
+    waiting = [table.ask("An agent", "May I?", "", 0.0).id for _ in range(MAXIMUM_QUESTIONS)]
+    assert len(set(waiting)) == len(table) == MAXIMUM_QUESTIONS

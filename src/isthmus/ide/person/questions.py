@@ -4,6 +4,7 @@ No I/O and no clock: the caller asks on its surfaces and says what time it is. T
 every later one changes nothing. What is not answered in time is a no. Reviews of edits are :mod:`review`'s.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
@@ -12,6 +13,8 @@ from isthmus.errors import IsthmusError
 
 MAXIMUM_QUESTIONS = 20
 PATIENCE_SECONDS = 600.0
+REMEMBERED_IDS = 1000
+"""Of questions that were asked last: a late answer to one of them is taken for no newer one."""
 
 
 class TooManyQuestionsError(IsthmusError):
@@ -47,7 +50,7 @@ QuestionState: TypeAlias = Waiting | Answered | Cancelled | Expired
 class Question:
     """What a client wants to be allowed.
 
-    ``id`` is short, to be typed, and never used twice while the table lives. ``client`` names who asks, ``title`` is
+    ``id`` is short, to be typed, and not used again for the next :data:`REMEMBERED_IDS` questions. ``client`` names who asks, ``title`` is
     one line, ``text`` what it is about, of any length. ``deadline``: seconds of the caller's clock.
     """
 
@@ -76,14 +79,14 @@ class Question:
 
 
 class QuestionTable:
-    """The open questions, oldest first. ``new_id`` makes ids; one that was used before is not taken again.
+    """The open questions, oldest first. ``new_id`` makes ids, of many more than are remembered; used ones are refused.
 
     Each method returns what changed; None says that nothing did.
     """
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self._new_id = new_id
-        self._used: set[str] = set()
+        self._used: deque[str] = deque(maxlen=REMEMBERED_IDS)
         self._open: dict[str, Question] = {}
 
     def __len__(self) -> int:
@@ -105,9 +108,9 @@ class QuestionTable:
         """
         if len(self._open) >= MAXIMUM_QUESTIONS:
             raise TooManyQuestionsError(f"{MAXIMUM_QUESTIONS} questions wait for the person already; ask again later")
-        while (question_id := self._new_id()) in self._used:
+        while (question_id := self._new_id()) in self._used or question_id in self._open:
             pass
-        self._used.add(question_id)
+        self._used.append(question_id)
         question = Question(question_id, client, title, text, now + PATIENCE_SECONDS)
         self._open[question.id] = question
         return question
