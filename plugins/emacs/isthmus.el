@@ -1017,7 +1017,7 @@ The request ID is answered later."
 
 (defun isthmus--question-closed ()
   "The current buffer, a question, is killed: without an answer that is a no."
-  (setq isthmus--questions (delq (current-buffer) isthmus--questions))
+  (setq isthmus--questions (remq (current-buffer) isthmus--questions))
   (when isthmus--question
     (isthmus--answer isthmus--question :null))
   (setq isthmus--question nil))
@@ -1027,7 +1027,8 @@ The request ID is answered later."
 Without an ANSWER it is only closed."
   (let ((id isthmus--question)
         (buffer (current-buffer)))
-    (setq isthmus--question nil)
+    (setq isthmus--question nil
+          isthmus--questions (remq buffer isthmus--questions))
     (when (and id answer)
       (isthmus--answer id `((title . ,answer))))
     (when (zerop (minibuffer-depth)) ; else the prompt would lose the focus

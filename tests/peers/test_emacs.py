@@ -325,6 +325,21 @@ async def test_a_question_that_nobody_needs_any_more_is_closed(person: EmacsPers
     await eventually_async(lambda: _is_free(person), what="the prompt is over")
 
 
+async def test_the_question_that_waits_longest_is_answered_by_command_after_others_were_answered_in_their_windows(
+    person: EmacsPerson,
+) -> None:
+    first = asyncio.create_task(person.editor.confirm("May I build?", "make"))
+    await person.emacs.shows("May I build?")
+    person.emacs.terminal.press("\x18oy")
+    assert await asyncio.wait_for(first, 30)
+    second = asyncio.create_task(person.editor.confirm("May I clean?", "make clean"))
+    await person.emacs.shows("May I clean?")
+    person.emacs.terminal.press("\x1bxisthmus-answer\r")
+    await person.emacs.shows("(y or n)")
+    person.emacs.terminal.press("y")
+    assert await asyncio.wait_for(second, 30)
+
+
 async def _is_free(person: EmacsPerson) -> bool:
     return await person.emacs.evaluate("(minibuffer-depth)") == 0
 
