@@ -5,6 +5,7 @@ The files named on the command line are open, and you review diffs on this termi
 
 import difflib
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ COMMAND = [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"]
 companion = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 to_companion, from_companion = cast("tuple[BinaryIO, BinaryIO]", (companion.stdin, companion.stdout))
 one_at_a_time = threading.Lock()
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends both, each in its own way
 reviews: dict[str, dict[str, Any]] = {}
 
 

@@ -205,6 +205,16 @@ async def test_the_example_tells_which_files_are_open(workspace: Path, surroundi
             ]  # fmt: skip
 
 
+def test_the_example_ends_without_a_traceback(
+    workspace: Path, surroundings: Surroundings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with example(workspace) as editor:
+        editor.send_signal(signal.SIGINT)  # as Ctrl-C does
+        assert editor.wait(30) == -signal.SIGINT
+    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").glob("*")), what="the companion has gone")
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_the_person_can_answer_the_example_from_another_terminal(workspace: Path, surroundings: Surroundings) -> None:
     path = workspace / "a.py"
     path.write_text("old\n", encoding="utf-8")
