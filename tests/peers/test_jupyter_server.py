@@ -135,17 +135,6 @@ async def test_one_accepted_cell_of_three_reaches_the_agent_with_every_other_byt
     assert path.read_text(encoding="utf-8") == old
 
 
-async def test_the_companion_ends_when_the_server_ends(workspace: Path) -> None:
-    async with running_jupyter(workspace) as server:
-        editor = await jupyter.attach(server.file, poll_seconds=0.1)
-        assert await editor.workspace_folders() == (str(workspace),)
-        async with running_host(editor, CompanionOptions()) as (_, _ready, task):
-            server.end()
-            await asyncio.wait_for(asyncio.shield(task), 60)
-        with pytest.raises(EditorGoneError, match="does not answer any more"):
-            await editor.execute_code("1")
-
-
 @pytest.fixture(scope="module")
 async def extended(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[RunningJupyter]:
     """A server with the extension; each test has a variable of the server to itself."""
@@ -213,7 +202,9 @@ async def test_without_the_extension_the_reason_names_it(server: RunningJupyter,
 
 
 @pytest.mark.timeout(300)
-async def test_the_extension_as_people_enable_it_starts_a_companion_that_ends_with_the_server(workspace: Path) -> None:
+async def test_the_extension_as_people_enable_it_starts_a_companion_and_any_companion_ends_with_the_server(
+    workspace: Path,
+) -> None:
     configuration = workspace.parent / "jupyter"
     (configuration / "jupyter_server_config.d").mkdir(parents=True)
     shutil.copy(plugins_folder() / "jupyter" / "isthmus.json", configuration / "jupyter_server_config.d")
@@ -226,7 +217,13 @@ async def test_the_extension_as_people_enable_it_starts_a_companion_that_ends_wi
         [control] = Path(server.environment["TMPDIR"]).glob("isthmus-*/companion-*.json")
         companion = json.loads(control.read_text(encoding="utf-8"))
         assert companion["workspace_folders"] == [str(workspace)]
-        server.end()
+        editor = await jupyter.attach(server.file, poll_seconds=0.1)
+        assert await editor.workspace_folders() == (str(workspace),)
+        async with running_host(editor, CompanionOptions()) as (_, _ready, by_hand):
+            await asyncio.to_thread(server.end)
+            await asyncio.wait_for(asyncio.shield(by_hand), 60)
+        with pytest.raises(EditorGoneError, match="does not answer any more"):
+            await editor.execute_code("1")
         await asyncio.to_thread(process_ends, companion["pid"])
 
 
