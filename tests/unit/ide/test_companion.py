@@ -51,7 +51,7 @@ def client(companion: Companion) -> Recorder:
     return client
 
 
-async def test_the_answer_in_the_editor_wins_over_a_close_that_crosses_it(
+async def test_the_answer_in_the_editor_wins_over_a_close_that_crosses_it_and_is_not_that_of_the_next_proposal(
     companion: Companion, editor: HeadlessEditor, client: Recorder
 ) -> None:
     review = await companion.open_diff(client, "/a", "new")
@@ -61,6 +61,9 @@ async def test_the_answer_in_the_editor_wins_over_a_close_that_crosses_it(
     assert closed is not None
     assert closed.state == Accepted("mine")
     assert [decided.state for decided in client.decisions] == [Accepted("mine")]
+    await companion.open_diff(client, "/a", "newer")
+    closes = [await companion.close_diff(client, "/a") for _ in range(2)]
+    assert [closed.state if closed else None for closed in closes] == [Closed("newer"), None]
 
 
 async def test_a_close_wins_over_an_answer_that_comes_after_it(

@@ -92,7 +92,8 @@ class ReviewDesk:
         review = self.reviews.find(client.id, file_path)
         if review is None:
             ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
-            return next((r for r in reversed(ended) if not isinstance(r.state, Closed)), None)
+            # Only the last one: an answer to an earlier proposal says nothing about what was taken back since.
+            return None if not ended or isinstance(ended[-1].state, Closed) else ended[-1]
         return await self._take_back(review)
 
     async def close(self, review_id: str) -> DiffReview | None:
