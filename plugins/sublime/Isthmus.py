@@ -40,7 +40,10 @@ class Failure(Exception):
 
 
 class Companion:
-    """The running companion: its process, and the frames to and from it. `take` gets every message, in its order."""
+    """The running companion: its process, and the frames to and from it. `take` gets every message, in its order.
+
+    Both callbacks also get the companion itself: of one that was stopped the last words come when another one runs.
+    """
 
     def __init__(self, command, folder, take, ended):
         self.process = subprocess.Popen(
@@ -70,8 +73,8 @@ class Companion:
                 name, _, value = line.partition(b":")
                 length = int(value) if name.lower() == b"content-length" else length
             if length is None:
-                return self.ended()
-            self.take(json.loads(output.read(length).decode("utf-8")))
+                return self.ended(self)
+            self.take(self, json.loads(output.read(length).decode("utf-8")))
 
     def read_errors(self):
         for line in self.process.stderr:
@@ -105,8 +108,8 @@ class Editor:
             self.companion = Companion(
                 command,
                 folders[0] if folders else None,
-                lambda message: sublime.set_timeout(lambda: self.take(message), 0),
-                lambda: sublime.set_timeout(self.ended, 0),
+                lambda companion, message: sublime.set_timeout(lambda: self.take(companion, message), 0),
+                lambda companion: sublime.set_timeout(lambda: self.ended(companion), 0),
             )
         except OSError as error:
             sublime.status_message("Isthmus: {} cannot be started: {}".format(command[0], error.strerror))
@@ -130,8 +133,8 @@ class Editor:
             view.settings().erase(REVIEW)
             view.close()
 
-    def ended(self):
-        if self.companion is not None:
+    def ended(self, companion):
+        if companion is self.companion:
             self.companion = None
             sublime.status_message("Isthmus: the companion has ended; Isthmus: Start starts it again")
 
@@ -139,9 +142,9 @@ class Editor:
         if self.companion is not None:
             self.companion.send(method=method, params=params)
 
-    def take(self, message):
+    def take(self, companion, message):
         method, number = message.get("method"), message.get("id")
-        if self.companion is None:
+        if companion is not self.companion:
             return
         if method is None:
             if number == "initialize" and "result" in message:

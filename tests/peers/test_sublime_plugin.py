@@ -128,3 +128,15 @@ async def test_what_was_typed_is_kept_when_sublime_text_crashes(
     kept = KeptTexts(data_directory() / "kept")
     (path,) = await eventually_async(kept.paths, what="what was typed is kept")
     assert Path(path).read_text(encoding="utf-8") == "typed\n"
+
+
+async def test_a_companion_that_is_stopped_and_started_at_once_stays(sublime: SublimeHost) -> None:
+    former = sublime.companion
+    assert former is not None
+    told = len(sublime.messages)
+    sublime.do(lambda: (sublime.stop(), sublime.start()))
+    assert sublime.companion is not former
+    eventually(lambda: any("can find" in message for message in sublime.messages[told:]), 60, what="the new companion")
+    eventually(lambda: former.poll() is not None, 60, what="the end of the one before")
+    sublime.do(lambda: None)  # what it said last has arrived
+    assert not any("has ended" in message for message in sublime.messages)

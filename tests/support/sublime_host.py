@@ -185,7 +185,9 @@ class SublimeHost:
         self.window = Window(self, str(folder))
         self.commands: dict[str, Any] = {}
         self.listener: Any = None
-        self.companion: subprocess.Popen[bytes] | None = None
+        self.companions: list[subprocess.Popen[bytes]] = []
+        self.editor: Any = None
+        """The plugin's own object."""
         self._work: queue.Queue[Callable[[], object] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -206,6 +208,20 @@ class SublimeHost:
 
         self._work.put(run)
         return future.result(60)
+
+    @property
+    def companion(self) -> "subprocess.Popen[bytes] | None":
+        """The process of the newest companion."""
+        return self.companions[-1] if self.companions else None
+
+    def start(self) -> None:
+        """Start one; to be called on the main thread, as :meth:`stop`."""
+        self.editor.start()
+        self.companions.append(self.editor.companion.process)
+
+    def stop(self) -> None:
+        """Tell it to end."""
+        self.editor.stop()
 
     def crash(self) -> None:
         """Leave the companion behind without a word."""
@@ -257,14 +273,16 @@ def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
             host.listener = plugin.IsthmusListener()
             names = ("accept", "reject", "mention")
             host.commands = {f"isthmus_{name}": getattr(plugin, f"Isthmus{name.title()}Command") for name in names}
+            host.editor = plugin.EDITOR
             host.do(plugin.plugin_loaded)
-            host.companion = process = plugin.EDITOR.companion.process
+            host.companions.append(plugin.EDITOR.companion.process)
             try:
                 yield host
             finally:
                 host.do(plugin.plugin_unloaded)
-                process.wait(30)
-                for stream in (process.stdin, process.stdout, process.stderr):
-                    stream.close()
+                for process in host.companions:
+                    process.wait(30)
+                    for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+                        stream.close()
         finally:
             del sys.modules["sublime"], sys.modules["sublime_plugin"]
