@@ -50,8 +50,8 @@ QuestionState: TypeAlias = Waiting | Answered | Cancelled | Expired
 class Question:
     """What a client wants to be allowed.
 
-    ``id`` is short, to be typed, and not used again for the next :data:`REMEMBERED_IDS` questions. ``client`` names who asks, ``title`` is
-    one line, ``text`` what it is about, of any length. ``deadline``: seconds of the caller's clock.
+    ``id`` is short, to be typed, and not used again for the next :data:`REMEMBERED_IDS` questions. ``client`` names who
+    asks, ``title`` is one line, ``text`` what it is about, of any length. ``deadline``: seconds of the caller's clock.
     """
 
     id: str
