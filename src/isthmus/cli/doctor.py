@@ -3,14 +3,16 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from isthmus.ide.discovery.cli_choice import Choice
     from isthmus.ide.discovery.doctor import Examination, Finding
 
 
@@ -83,14 +85,7 @@ def _sweep(examination: "Examination") -> Iterator[str]:
 def describe(examination: "Examination") -> Iterator[str]:
     """The examination in lines for a person."""
     yield f"Agent CLIs started in {examination.here.folder}"
-    for choice in examination.choices:
-        if choice.connects:
-            yield f"  ✓ {choice.cli}: {choice.editor} on port {choice.port}"
-        else:
-            yield f"  ✗ {choice.cli}: no editor"
-        yield f"      why: {choice.reason}"
-        if choice.advice:
-            yield f"      what to do: {choice.advice}"
+    yield from _choices(examination.choices)
     yield ""
     yield "Files by which editors announce themselves" + ("" if examination.findings else ": none")
     for finding in examination.findings:
@@ -99,6 +94,22 @@ def describe(examination: "Examination") -> Iterator[str]:
         yield ""
         yield "About this terminal"
         yield from (f"  ! {hazard}" for hazard in examination.hazards)
+
+
+def _choices(choices: "Sequence[Choice]") -> Iterator[str]:
+    """What each CLI would do; what holds for several in a row stands once, below the last of them."""
+    advised: dict[str, str] = {}  # the advice, and the CLI that it was given for
+    for (reason, advice), group in groupby(choices, lambda choice: (choice.reason, choice.advice)):
+        alike = tuple(group)
+        for choice in alike:
+            where = f"{choice.editor} on port {choice.port}" if choice.connects else "no editor"
+            yield f"  {'✓' if choice.connects else '✗'} {choice.cli}: {where}"
+        yield f"      why: {reason}"
+        if advice in advised:
+            yield f"      what to do: as for {advised[advice]}"
+        elif advice:
+            advised[advice] = alike[-1].cli
+            yield f"      what to do: {advice}"
 
 
 def _finding(finding: "Finding") -> Iterator[str]:

@@ -88,7 +88,10 @@ def _gemini(files: Sequence[Announcement], here: Here) -> Choice:
     if not file.has_identity and (reason := _unknown_terminal(here, cli)):
         return Choice(cli, False, file.path, file.port, file.editor, reason, "the file needs ideInfo with both names")
     if here.in_container and not _is_editor_in_container(here):
-        advice = "when the editor is in this container too, set REMOTE_CONTAINERS=true for the CLI"
+        advice = (
+            "when the editor is in this container too, set REMOTE_CONTAINERS=true for the CLI, or start it by "
+            "`isthmus companion exec -- gemini`"
+        )
         reason = "in a container it looks for its editor on the host, at host.docker.internal"
         return Choice(cli, False, file.path, file.port, file.editor, reason, advice)
     if file.port in here.open_ports:
