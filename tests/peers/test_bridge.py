@@ -109,6 +109,14 @@ async def test_a_companion_that_speaks_both_protocols_needs_no_bridge(workspace:
         assert "speaks every protocol already; nothing to bridge" in refused.stderr
 
 
+async def test_a_second_bridge_names_the_first(workspace: Path) -> None:
+    with companion_program(workspace, "--protocol", "claude"):
+        async with bridge_program(workspace) as bridge:
+            refused = await asyncio.to_thread(isthmus, "bridge", folder=workspace)
+            assert refused.returncode == 1
+            assert f"has a bridge already, on port {bridge.ready['port']}; start the agent" in refused.stderr
+
+
 async def test_without_an_ide_it_is_said_what_to_do(workspace: Path) -> None:
     refused = await asyncio.to_thread(isthmus, "bridge", folder=workspace)
     assert refused.returncode == 1

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *
     from isthmus.ide.clients.connecting import connect_ide
 
     candidates = await asyncio.to_thread(_living_candidates, workspace)
-    chosen = choose(_announced(candidates), kind)
+    chosen = choose(_announced(candidates), kind, _bridges())
     only = replace(candidates, companions=()) if chosen.kind == "claude" else replace(candidates, ides=())
     client = await connect_ide(workspace, os.environ, only)
     editor = RemoteEditor(client, _tell)
@@ -95,8 +96,19 @@ def _living_candidates(workspace: Path) -> "Candidates":
     )
 
 
-def choose(announced: "tuple[Announced, ...]", kind: str | None) -> Announced:
+def _bridges() -> dict[int, int]:
+    """The port of the newest companion of one protocol alone, by the process of its IDE: a bridge, if there is one."""
+    from isthmus.ide.person import control_client
+
+    names = {"CLAUDE_CODE_SSE_PORT", "GEMINI_CLI_IDE_SERVER_PORT"}
+    newest_last = reversed(control_client.running())
+    return {found.editor_pid: found.port for found in newest_last if len(names & found.variables.keys()) == 1}
+
+
+def choose(announced: "tuple[Announced, ...]", kind: str | None, bridges: Mapping[int, int] | None = None) -> Announced:
     """The IDE to bridge: the best one of ``kind``, or of the only kind there is; ``announced`` is best first by kind.
+
+    ``bridges``: the ports of those that run, by the process of their IDE.
 
     Raises:
         IsthmusError: there is none, there are both kinds, or it speaks every protocol by itself.
@@ -111,7 +123,10 @@ def choose(announced: "tuple[Announced, ...]", kind: str | None) -> Announced:
     if (kind is None and both) or (
         kind is not None and of_kind[kind] and of_kind[kind][0].pid in {i.pid for i in both}
     ):
-        raise IsthmusError(f"{both[0].name} (process {both[0].pid}) speaks every protocol already; nothing to bridge")
+        ide = f"{both[0].name} (process {both[0].pid})"
+        if (port := (bridges or {}).get(both[0].pid or 0)) is not None:
+            raise IsthmusError(f"{ide} has a bridge already, on port {port}; start the agent")
+        raise IsthmusError(f"{ide} speaks every protocol already; nothing to bridge")
     if kind is None:
         if all(of_kind.values()):
             names = "; ".join(f"--from {each}: {found[0].name}" for each, found in of_kind.items())
