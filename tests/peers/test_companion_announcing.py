@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from isthmus.ide.options import CompanionOptions
+from isthmus.places import runtime_directory
 from support.companion import attached_agent, running_companion, running_host
-from support.isthmus_program import companion_program
+from support.isthmus_program import companion_program, isthmus, would_choose
 from support.neovim import running_neovim
 from support.stdio_editor import stdio_person
 from support.surroundings import Surroundings
@@ -57,14 +58,47 @@ def test_a_home_folder_that_takes_no_lock_keeps_nobody_from_the_companion(
         assert companion.discovered["port"] == companion.ready["port"]
 
 
-async def test_files_that_somebody_removes_come_back(
+async def test_files_that_somebody_removes_or_spoils_come_back(
     workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
     async with running_companion(workspace) as companion:
-        for path in (qwen_lock(surroundings, companion.ready.port), Path(companion.ready.discovery_file)):
+        files = [Path(file) for server in companion.ready.servers for file in server.discovery_files]
+        files += runtime_directory().glob("companion-*.json")
+        assert len(files) == 4
+        for path in files:
+            content = read(path)
             path.unlink()
             await eventually_async(path.exists, what=f"{path} is back")
+            assert read(path) == content
+        path = qwen_lock(surroundings, companion.ready.port)
+        content = read(path)
+        path.write_text("", encoding="utf-8")
+        await eventually_async(lambda: path.read_text(encoding="utf-8"), what=f"{path} is whole again")
+        assert read(path) == content
+
+
+def test_a_home_folder_that_cannot_be_written_to_keeps_no_agent_of_another_protocol_away(
+    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(surroundings.home / "file"))
+    (surroundings.home / "file").write_text("no folder", encoding="utf-8")
+    with companion_program(workspace) as companion:
+        assert companion.discovered["port"] == companion.ready["port"]
+        assert would_choose("Isthmus", workspace) == companion.ready["port"]
+        assert companion.end() == 0
+        assert companion.process.stderr is not None
+        assert "claude: agents find this editor only in its own terminals" in companion.process.stderr.read()
+
+
+def test_a_companion_that_nobody_could_find_does_not_start(
+    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(surroundings.home / "file"))
+    (surroundings.home / "file").write_text("no folder", encoding="utf-8")
+    done = isthmus("companion", "--protocol", "claude", folder=workspace)
+    assert done.returncode == 1
+    assert "the companion cannot start" in done.stderr
 
 
 def test_what_a_killed_companion_left_is_removed_by_the_next_one(

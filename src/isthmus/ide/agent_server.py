@@ -48,13 +48,13 @@ class AgentServer(Protocol):
         """Write the discovery files, each 0600 and whole at every moment.
 
         Raises:
-            OSError: one cannot be written.
+            OSError: one cannot be written that its clients need.
         """
         ...
 
     @property
     def is_announced(self) -> bool:
-        """Whether the discovery files are still there; CLIs remove what they take for stale."""
+        """Whether the discovery files are still there, and whole; CLIs remove what they take for stale."""
         ...
 
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:

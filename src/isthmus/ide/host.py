@@ -27,7 +27,8 @@ from isthmus.ide.survival import LifeFile
 from isthmus.ide.terminal_environment import terminal_environment
 from isthmus.places import data_directory, runtime_directory
 
-HOUSEKEEPING_SECONDS = 10.0
+HOUSEKEEPING_SECONDS = 2.0
+"""How long a discovery file that somebody removed is missing at most."""
 WATCH_SECONDS = 0.5
 UNSET_ATTEMPTS = 2
 
@@ -80,6 +81,7 @@ class CompanionHost:
         self._workspace_changed = asyncio.Event()
         self._lives: LifeFile | None = None
         self._servers: tuple[AgentServer, ...] = ()
+        self._unannounced: frozenset[str] = frozenset()
         # What an editor's terminals had before: the companion was started by the editor, or in one of them.
         self._own_variables = {name: os.environ[name] for name in ("NO_PROXY", "no_proxy") if name in os.environ}
 
@@ -165,8 +167,23 @@ class CompanionHost:
                 forget_abandoned(folder)
 
     def _announce(self, folders: Sequence[str], control: ControlServer) -> None:
+        """Write the discovery files. A server whose folder takes none (a home that is read-only) is no obstacle.
+
+        Raises:
+            OSError: no server could be announced, or the person's commands could not find us.
+        """
+        failures: dict[str, OSError] = {}
         for server in self._servers:
-            server.announce(folders)
+            try:
+                server.announce(folders)
+            except OSError as error:
+                failures[server.name] = error
+        if len(failures) == len(self._servers):
+            raise next(iter(failures.values()))
+        for name in failures.keys() - self._unannounced:
+            text = "%s: agents find this editor only in its own terminals, no discovery file can be written: %s"
+            _log.warning(text, name, failures[name])
+        self._unannounced = frozenset(failures)
         first = self._servers[0]
         ports = tuple(server.port for server in self._servers)
         control.announce(folders, ports, self._variables(folders), first.discovery_files[0])
@@ -212,11 +229,15 @@ class CompanionHost:
                     await self._workspace_changed.wait()
             moved = self._workspace_changed.is_set()
             self._workspace_changed.clear()
-            if moved or not all(server.is_announced for server in self._servers):
+            written = [server for server in self._servers if server.name not in self._unannounced]
+            if moved or not (control.is_announced and all(server.is_announced for server in written)):
                 with suppress(OSError, EditorError):
                     folders = await companion.workspace_folders()
+                    if not control.is_announced:
+                        await control.start()
                     self._announce(folders, control)
-                    await self._set_terminals(folders)
+                    if moved:
+                        await self._set_terminals(folders)
             if self._lives is not None:
                 self._lives.touch()
             for server in self._servers:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -34,6 +35,25 @@ async def control(workspace: Path, tmp_path: Path) -> AsyncGenerator[Path]:
     (file,) = folder.glob("companion-*.json")
     yield file
     await server.stop()
+
+
+async def test_a_channel_whose_folder_somebody_removed_can_be_opened_again(workspace: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runtime"
+    server = ControlServer(Companion(HeadlessEditor((str(workspace),))), folder, allow_agent_accept=False)
+    await server.start()
+    server.announce((str(workspace),), (1,), {}, "")
+    assert server.is_announced
+    shutil.rmtree(folder)
+    assert not server.is_announced
+    await server.start()
+    server.announce((str(workspace),), (1,), {}, "")
+    (file,) = folder.glob("companion-*.json")
+    said = json.loads(file.read_text(encoding="utf-8"))
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(said["socket"])
+    assert "unknown command 'x'" in await _asked(connection, {"command": "x", "token": said["token"]})
+    await server.stop()
+    assert list(folder.iterdir()) == []
 
 
 async def _asked(connection: socket.socket, request: Mapping[str, object]) -> str:

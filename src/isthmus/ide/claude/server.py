@@ -19,6 +19,7 @@ from isthmus.ide.claude.lock_file import LockFile, claude_variables
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.tools import offered_tools
 from isthmus.ide.companion import Companion
+from isthmus.ide.discovery.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class ClaudeServer:
     @property
     def is_announced(self) -> bool:
         """See the port."""
-        return self._lock_file.path.exists()
+        return announces(self._lock_file.path, self._token)
 
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
         """See the port."""

@@ -46,6 +46,17 @@ def read_object(path: Path) -> JsonObject:
     return cast("dict[str, Any]", value)
 
 
+def announces(path: Path, token: str) -> bool:
+    """Whether the file still leads clients to a server: it is there, whole, and names this token.
+
+    Nothing else is looked at: people patch the process id for agents in containers.
+    """
+    try:
+        return read_object(path).get("authToken") == token
+    except UnusableFileError:
+        return False
+
+
 def number(value: object) -> int | None:
     """A number, or text that is one: real clients write either."""
     if isinstance(value, bool):

@@ -7,12 +7,13 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide import loopback
 from isthmus.ide.companion import Companion
+from isthmus.ide.discovery.discovery_file import announces
 from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, is_in_container
 from isthmus.ide.gemini.http_gate import Gate
 from isthmus.ide.gemini.http_server import Server
@@ -21,6 +22,9 @@ from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
 from isthmus.ide.mcp.mcp_peer import ClientInfo
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class GeminiServer:
@@ -57,6 +61,7 @@ class GeminiServer:
         self._sessions = SessionTable(epoch, restorable, time.monotonic, offered_tools(self._companion))
         self._discovery = DiscoveryFile(self._identity, self.port)
         self._qwen_lock = QwenLockFile(self._identity, self.port)
+        self._announced: list[Path] = []
         gate = Gate(self._token, self.port)
         endpoint = McpEndpoint(self._companion, self._sessions, gate, self._clients_changed)
         self._server = Server(endpoint, self._listener)
@@ -84,7 +89,7 @@ class GeminiServer:
     @property
     def is_announced(self) -> bool:
         """See the port."""
-        return all(path.exists() for path in self._announced)
+        return bool(self._announced) and all(announces(path, self._token) for path in self._announced)
 
     def variables(self, folders: Sequence[str]) -> Mapping[str, str]:
         """See the port."""

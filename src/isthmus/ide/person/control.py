@@ -54,17 +54,28 @@ class ControlServer:
         return frozenset(self._agents)
 
     async def start(self) -> None:
-        """Listen; nobody can know of it before :meth:`announce`."""
+        """Listen; nobody can know of it before :meth:`announce`.
+
+        May be called again: folders at run time are emptied at log-out and by cleaners, and the socket with them.
+        """
+        if self._server is not None:
+            self._server.close()
         make_private_directory(self._folder)
         require_own_directory(self._folder)
         await asyncio.to_thread(sweep, self._folder)
-        if len(os.fsencode(self._socket)) > MAXIMUM_SOCKET_PATH_BYTES:
+        if self._own_folder is None and len(os.fsencode(self._socket)) > MAXIMUM_SOCKET_PATH_BYTES:
             self._own_folder = tempfile.mkdtemp(prefix=_OWN_FOLDER, dir="/tmp")
             self._socket = Path(self._own_folder) / "s"
+        make_private_directory(self._socket.parent)
         with suppress(FileNotFoundError):
             self._socket.unlink()
         self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=MAXIMUM_LINE_BYTES)
         self._socket.chmod(0o600)
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether file and socket are still there."""
+        return self._file.exists() and self._socket.exists()
 
     def announce(
         self, folders: Sequence[str], ports: tuple[int, ...], variables: Mapping[str, str], discovery_file: str
