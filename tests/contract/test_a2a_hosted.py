@@ -22,6 +22,7 @@ from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdat
 from isthmus.journal.base import JournalError
 from support.a2a_serving import EXTENSION, TOKEN, StreamItem, allow, answer, items_of, prompt, rpc
 from support.example_program import EXAMPLES
+from support.plain_http import plain_client
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
 
@@ -70,7 +71,7 @@ async def hosted(agent: AgentPort, folder: Path, **more: Any) -> AsyncGenerator[
     running = asyncio.create_task(server.serve([listener]))
     try:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20) as http:
+        async with plain_client(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
             yield Hosted(url, http)
     finally:
         server.should_exit = True

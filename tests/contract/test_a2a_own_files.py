@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from isthmus.a2a.options import ServerOptions
@@ -14,6 +13,7 @@ from isthmus.a2a.server.users import UserTable
 from support.a2a_serving import TOKEN, RawClient, prompt, serving
 from support.command_desk import CommandDesk, command_desk
 from support.gemini_wire import GeminiWire
+from support.plain_http import plain_client
 from support.scripted_wire import Reply, Say
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,7 @@ async def shared(folder: Path, wire: GeminiWire) -> AsyncGenerator[Shared]:
         served = serving(engine.for_user(""), ServerOptions(TOKEN), for_user=engine.for_user, users=lambda: table)
         local = await stack.enter_async_context(served)
         headers = {"Authorization": f"Bearer {token}"}
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20))
+        http = await stack.enter_async_context(plain_client(headers=headers))
         yield Shared(desk, local, replace(local, http=http))
 
 

@@ -9,6 +9,9 @@ import pytest
 
 from isthmus.a2a.client.connection import ConnectionLostError, RemoteError
 from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.application import application
+from isthmus.a2a.server.listen import Certificate, Server, bind
 from isthmus.client import (
     Delivery,
     InvalidRequest,
@@ -36,10 +39,12 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from support.a2a_serving import TOKEN, RawClient, serving
+from support.certificates import make_certificate
 from support.cutting_proxy import cutting_proxy
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait, write_file_call
-from support.turns import all_of
+from support.turns import SECONDS, all_of
 from support.waiting import eventually_async
+from support.wire_server import Answer, WireServer
 
 pytestmark = pytest.mark.anyio
 
@@ -136,7 +141,7 @@ async def test_every_event_that_is_sent_comes_back_as_it_was(workspace: Path, sp
     async with serving(MemoryAgent(lambda _: (*script[:-1], Wait(asyncio.Event())))) as server:
         remote = await RemoteAgent.connect(server.url, TOKEN, protocol=spoken[0], binding=spoken[1])
         turn = await remote.prompt(message("go", workspace))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SECONDS):
             seen = [(await anext(turn.deliveries)) for _ in range(len(script))]
         await remote.cancel(turn.task_id)
         assert (await all_of(turn))[-1].event == StateChange(TaskState.CANCELED)
@@ -197,7 +202,7 @@ async def test_a_broken_stream_is_taken_up_again_without_loss_or_repetition(
         remote = await RemoteAgent.connect(proxy.url, TOKEN, patience=QUICK, protocol=protocol, binding=binding)
         turn = await remote.prompt(message("go", workspace))
         seen: list[Delivery] = []
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(SECONDS):
             async for delivery in turn.deliveries:
                 seen.append(delivery)
                 if len(seen) % 50 == 1 and gates:
@@ -281,3 +286,22 @@ async def test_a_token_that_is_missing_or_wrong_is_said_so(server: RawClient) ->
         with pytest.raises(RemoteError, match=text):
             await remote.prompt(message("hello"))
         await remote.aclose()
+
+
+async def test_a_card_over_plain_http_may_lead_to_a_server_with_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = make_certificate(tmp_path, addresses=("127.0.0.2",))
+    monkeypatch.setenv("SSL_CERT_FILE", str(files.certificate))
+    app = application(MemoryAgent(), ServerOptions(TOKEN, hosts=("127.0.0.2",)))
+    server = Server(app, bind("127.0.0.2", 0), certificate=Certificate(files.certificate, files.key))
+    running = asyncio.create_task(server.run_until_stopped())
+    card = {"name": "A", "url": server.url, "protocolVersion": "0.3.0", "capabilities": {"streaming": True}}
+    with WireServer(lambda _: Answer.json(card)) as cards:
+        remote = await RemoteAgent.connect(cards.base_url)
+        # It is reached, and its certificate is taken; the token goes to no other server than the one that was named.
+        with pytest.raises(RemoteError, match="needs a token"):
+            await remote.get("x")
+        await remote.aclose()
+    server.stop()
+    await asyncio.wait_for(running, 30)

@@ -14,6 +14,7 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import Application, application
 from isthmus.a2a.server.listen import Server, bind
 from isthmus.client import AgentClient
+from support.plain_http import plain_client
 
 TOKEN = "test-token"
 EXTENSION = {"X-A2A-Extensions": URI}
@@ -149,7 +150,7 @@ async def serving(agent: AgentClient, options: ServerOptions | None = None, **mo
     running = asyncio.create_task(server.run_until_stopped())
     headers = {"Authorization": f"Bearer {options.token}"}
     try:
-        async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http:
+        async with plain_client(headers=headers) as http:
             yield RawClient(server.url, app, server, http)
     finally:
         server.stop()

@@ -6,8 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import httpx2
-
 from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
@@ -19,6 +17,7 @@ from isthmus.engine.segment import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.sqlite import SqliteJournal
 from support.a2a_serving import TOKEN, RawClient, serving
+from support.plain_http import plain_client
 
 
 @dataclass(slots=True)
@@ -38,7 +37,7 @@ class Users:
         """A client with a new token of this user."""
         self.table, _, token = self.table.added(name, 0, expires, caps)
         headers = {"Authorization": f"Bearer {token}"}
-        http = await self.stack.enter_async_context(httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20))
+        http = await self.stack.enter_async_context(plain_client(headers=headers))
         return replace(self.local, http=http)
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +20,13 @@ class CertificateFiles:
     key: Path
 
 
-def make_certificate(folder: Path, *names: str) -> CertificateFiles:
-    """A certificate for localhost, 127.0.0.1 and ``names``, in files of ``folder``."""
+def make_certificate(folder: Path, *names: str, addresses: Sequence[str] = ()) -> CertificateFiles:
+    """A certificate for localhost, 127.0.0.1, ``names`` and ``addresses``, in files of ``folder``."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Isthmus under test")])
     now = datetime.datetime.now(datetime.UTC)
     alternatives = [
-        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        *(x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", *addresses)),
         *(x509.DNSName(name) for name in ("localhost", *names)),
     ]
     certificate = (

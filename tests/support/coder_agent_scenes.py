@@ -16,11 +16,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from support.coder_agent_client import Line, Scene
 from support.gemini_a2a_server import gemini_a2a_server
 from support.gemini_wire import GeminiWire
+from support.plain_http import plain_client
 from support.scripted_wire import Call, Failure, Reply, Say, Think
 from support.serve_program import serve_program
 
@@ -256,7 +255,7 @@ async def real_server(
     workspace.mkdir(parents=True)
     with GeminiWire() as wire:
         server = gemini_a2a_server(folder, workspace, wire, settings=MCP_SETTINGS, script=script)
-        async with server as running, httpx2.AsyncClient(trust_env=False, timeout=30) as http:
+        async with server as running, plain_client() as http:
 
             async def play(name: str) -> list[Line]:
                 scene = Scene(running.url, http, wire, workspace)
@@ -281,7 +280,7 @@ async def our_server(folder: Path) -> AsyncGenerator[Callable[[str], Awaitable[l
         server = serve_program(folder, workspace, "-m", "gemini-2.5-pro", environment=environment)
         async with server as running:
             headers = {"Authorization": f"Bearer {running.token}"}
-            async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+            async with plain_client(headers=headers) as http:
 
                 async def play(name: str) -> list[Line]:
                     scene = Scene(running.url, http, wire, workspace)

@@ -19,6 +19,7 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.editor import Editor
 from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.options import CompanionOptions
+from support.plain_http import plain_client
 from support.waiting import eventually_async
 
 REAL_CLIENT = "streamable-http-client"
@@ -144,7 +145,7 @@ async def attached_agent(url: str, token: str, name: str = "an agent of the docu
             return [binding(method) for method in _METHODS]
 
     headers = {"authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http:
+    async with plain_client(headers=headers) as http:
         transport = streamable_http_client(url, http_client=http)
         info = Implementation(name=name, version="1")
         async with mcp.Client(transport, mode="legacy", client_info=info, extensions=[Ide()]) as client:
@@ -254,5 +255,5 @@ async def bare_agent(companion: RunningCompanion, token: str | None = None) -> A
     """A bare HTTP client with the companion's token, or with another one."""
     headers = {"authorization": f"Bearer {companion.token if token is None else token}"}
     base = f"http://127.0.0.1:{companion.ready.port}"
-    async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=30, trust_env=False) as http:
+    async with plain_client(base_url=base, headers=headers) as http:
         yield BareAgent(http)

@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 
 from support.gemini_wire import GeminiWire
+from support.plain_http import plain_client
 from support.programs import node_package, require
 from support.waiting import eventually_async
 
@@ -94,12 +95,12 @@ async def gemini_a2a_server(
         async def answers() -> bool:
             assert process.returncode is None, log_file.read_text(encoding="utf-8")[-4000:]
             try:
-                async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
-                    return (await http.get(f"{url}.well-known/agent-card.json")).status_code == 200
+                return (await http.get(f"{url}.well-known/agent-card.json")).status_code == 200
             except httpx2.TransportError:
                 return False
 
-        await eventually_async(answers, SECONDS, what="gemini-cli-a2a-server")
+        async with plain_client() as http:
+            await eventually_async(answers, SECONDS, what="gemini-cli-a2a-server")
         yield GeminiA2aServer(process, url, workspace, wire)
     finally:
         with contextlib.suppress(ProcessLookupError):

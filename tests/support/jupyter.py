@@ -23,6 +23,7 @@ from websockets.asyncio.client import connect
 
 from isthmus.editors.jupyter_finding import running_servers
 from isthmus.editors.jupyter_server import ServerAddress
+from support.plain_http import plain_client
 from support.surroundings import FOREIGN_NAMES, FOREIGN_PREFIXES
 from support.waiting import eventually_async
 
@@ -69,7 +70,7 @@ class RunningJupyter:
     async def request(self, method: str, path: str, body: object = None) -> Any:
         """What the browser would ask the server."""
         headers = {"authorization": f"token {TOKEN}"}
-        async with httpx2.AsyncClient(base_url=self.address.url, headers=headers, timeout=60, trust_env=False) as http:
+        async with plain_client(base_url=self.address.url, headers=headers) as http:
             response = await http.request(method, path, json=body)
             assert response.is_success, (method, path, response.status_code, response.text)
             return response.json() if response.content else None

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from isthmus.ide.reviews.review import DiffReview
+from support.plain_http import plain_client
 
 
 @dataclass(slots=True)
@@ -119,7 +120,7 @@ async def browser(link: str) -> AsyncGenerator[httpx2.AsyncClient]:
     """A browser without any cookie, at the host of a link."""
     parts = urlsplit(link)
     base = f"http://{parts.netloc}"
-    async with httpx2.AsyncClient(base_url=base, timeout=60, trust_env=False, follow_redirects=True) as http:
+    async with plain_client(base_url=base, follow_redirects=True) as http:
         yield http
 
 

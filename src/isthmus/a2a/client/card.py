@@ -21,8 +21,13 @@ MAX_CARD_BYTES = 4_000_000
 _NOWHERE = LOOPBACK_NAMES | {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 
 
-def authorities(ca_file: Path | None) -> "ssl.SSLContext | bool":
-    """Who vouches for servers: those of a file, or of that in SSL_CERT_FILE, also on this machine, else the usual."""
+def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> "ssl.SSLContext | bool":
+    """Who vouches for servers: those of a file, or of that in SSL_CERT_FILE, also on this machine, else the usual.
+
+    Nobody where nothing is encrypted: a context with every authority of the world in it is slow to make.
+    """
+    if not is_encrypted and ca_file is None:
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     name = f"the file {ca_file}" if ca_file is not None else "SSL_CERT_FILE"
     file = str(ca_file) if ca_file is not None else os.environ.get("SSL_CERT_FILE")
     try:

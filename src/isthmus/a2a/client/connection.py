@@ -96,15 +96,7 @@ class Connection:
             IncompatibleExtensionError: it speaks another version of the extension.
         """
         base = base_of(url)
-        http = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(deadline, connect=min(deadline, 10)),
-            # A stream stays open as long as its task works; no number of them may block a request. Idle connections
-            # are the server's to close: gemini-cli-a2a-server aborts a task when the one that began it is closed.
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=None),
-            trust_env=base.host not in LOOPBACK_NAMES,
-            verify=authorities(ca_file),
-            transport=transport,
-        )
+        http = _client(base, deadline, ca_file, transport)
         try:
             card = await fetch_card(http, base, token)
             try:
@@ -112,9 +104,13 @@ class Connection:
             except NoInterfaceError as error:
                 raise RemoteError(f"{base} cannot be used: {error}") from error
             endpoint = endpoint_of(base, offer.interface.url, has_token=token is not None)
-            rpc = None if offer.rpc is None else str(endpoint_of(base, offer.rpc.url, has_token=token is not None))
+            rpc = None if offer.rpc is None else endpoint_of(base, offer.rpc.url, has_token=token is not None)
+            found = next((each for each in (endpoint, rpc) if each is not None and each.scheme == "https"), base)
+            if found.scheme != base.scheme:  # A card over plain HTTP may lead to a server with TLS.
+                await http.aclose()
+                http = _client(found, deadline, ca_file, transport)
             silence = deadline if offer.activation.active else max(deadline, SILENCE_SECONDS)
-            return cls(http, str(endpoint), offer, token, silence, rpc)
+            return cls(http, str(endpoint), offer, token, silence, None if rpc is None else str(rpc))
         except BaseException:
             await http.aclose()
             raise
@@ -344,3 +340,17 @@ async def _data_lines(response: httpx2.Response) -> AsyncGenerator[httpx2.Server
 
 def _is_stream(response: httpx2.Response) -> bool:
     return response.headers.get("content-type", "").lower().startswith("text/event-stream")
+
+
+def _client(
+    base: httpx2.URL, deadline: float, ca_file: Path | None, transport: httpx2.AsyncBaseTransport | None
+) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(deadline, connect=min(deadline, 10)),
+        # A stream stays open as long as its task works; no number of them may block a request. Idle connections
+        # are the server's to close: gemini-cli-a2a-server aborts a task when the one that began it is closed.
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=None),
+        trust_env=base.host not in LOOPBACK_NAMES,
+        verify=authorities(ca_file, is_encrypted=base.scheme == "https"),
+        transport=transport,
+    )

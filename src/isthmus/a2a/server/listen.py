@@ -22,6 +22,7 @@ import uvicorn
 from isthmus.a2a.server.application import Application
 from isthmus.a2a.server.request_head import HeadDeadlineProtocol
 from isthmus.errors import IsthmusError
+from isthmus.server_end import end_connections
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +127,7 @@ class Server(uvicorn.Server):
         self._application = application
         self._listener = listener
         self._stopping = asyncio.Event()
+        self._grace = max(1, grace)
         self._certificate = certificate
         self._stamp = () if certificate is None else certificate.stamp()
         self.url = url_of(listener, is_encrypted=certificate is not None)
@@ -140,7 +142,6 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=75,
-                timeout_graceful_shutdown=max(1, round(grace)),
                 ssl_certfile=None if certificate is None else certificate.file,
                 ssl_keyfile=None if certificate is None else certificate.key_file,
             )
@@ -179,9 +180,9 @@ class Server(uvicorn.Server):
             log.info("the certificate %s was renewed", certificate.file)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End every stream first: uvicorn waits for open responses before it tells the application anything."""
+        """End every stream first, then what is still answered."""
         self._application.close_streams()
-        await super().shutdown(sockets)
+        await end_connections(self, sockets or (), self._grace)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -6,6 +6,7 @@ itself, held against a rule for its addresses; never through a proxy.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -96,6 +97,8 @@ class McpConnection:
             headers=dict(endpoint.headers),
             trust_env=False,
             follow_redirects=False,
+            # Making the usual context, with every authority of the world in it, takes longer than a request.
+            verify=not endpoint.url.startswith("http://") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             transport=None if rule is None else CheckedTransport(rule),
         )
 
