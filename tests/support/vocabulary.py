@@ -92,7 +92,13 @@ def fields_of(kind: type) -> tuple[FieldType, ...]:
 
 def values_of(kind: type[T]) -> st.SearchStrategy[T]:
     """Every value of a message or event type; oneofs hold at most one member."""
-    return cast("st.SearchStrategy[T]", st.deferred(lambda: _values(kind)))
+    return cast("st.SearchStrategy[T]", _values_of(kind))
+
+
+@cache
+def _values_of(kind: type) -> st.SearchStrategy[Any]:
+    """One strategy for a type, also where it holds itself: a new one at each depth is slow to make and to draw from."""
+    return st.deferred(lambda: _values(kind))
 
 
 def any_of(kinds: Sequence[type[object]]) -> st.SearchStrategy[object]:

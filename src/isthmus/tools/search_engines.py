@@ -156,7 +156,7 @@ _PORTABLE = re.compile(
     r"""(?:
         [^\\\[\](){}*+?|.^$#&~-]                                # a character that stands for itself
         | [#&~-]
-        | \\[dDwWsSbBtnfv] | \\[.*+?()|\[\]{}^$\\/"'`:;,=!%@~#&-]      # classes and escaped punctuation
+        | \\[dDwWsSbtnfv] | \\[.*+?()|\[\]{}^$\\/"'`:;,=!%@~#&-]      # classes and escaped punctuation
         | \[\^?(?:[^\[\]\\&~^-]|\\[dDwWsS]|\\[.*+?()|\[\]{}^$\\/"'-]|(?<=[^\[^-])-(?=[^\]\\-]))+-?\]
         | \((?:\?:|(?!\?)) | \) | \| | \. | \^ | \$
         | (?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})\??(?![*+?{])
@@ -166,7 +166,10 @@ _PORTABLE = re.compile(
 
 
 def is_portable(pattern: str) -> bool:
-    """Whether `pattern`, which Python accepts, means the same to ripgrep. In doubt it does not."""
+    r"""Whether `pattern`, which Python accepts, means the same to ripgrep. In doubt it does not.
+
+    `\B` does not: an empty line has one for ripgrep, and for Python from 3.14 on only.
+    """
     return _PORTABLE.fullmatch(pattern) is not None and not re.search(r"&&|~~", pattern)
 
 

@@ -235,6 +235,7 @@ def test_both_engines_find_the_same(
         ("[[:alpha:]]", False),
         ("[a&&b]", False),
         (r"\Aa", False),
+        (r"\Ba", False),
         (r"\<a", False),
         ("(?i)a", False),
         (r"(a)\1", False),
