@@ -3,8 +3,9 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -18,6 +19,8 @@ from support.companion_recorder import Recorder
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -238,6 +241,103 @@ async def test_a_view_that_is_gone_without_an_answer_can_still_be_answered(
     decided = await companion.accept(review.id)
     assert decided is not None
     assert decided.state == Accepted("new\n")
+
+
+# While the editor is about to show it: real ones look at the file on disk first.
+
+
+@pytest.fixture
+def go_on(editor: HeadlessEditor, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Until it is set, nothing is shown."""
+    go_on, show = asyncio.Event(), editor.open_diff
+
+    async def look_first(review: DiffReview) -> None:
+        await go_on.wait()
+        await show(review)
+
+    monkeypatch.setattr(editor, "open_diff", look_first)
+    return go_on
+
+
+async def _begun(companion: Companion, client: Recorder, path: str) -> tuple[asyncio.Task[DiffReview], DiffReview]:
+    opening = asyncio.create_task(companion.open_diff(client, path, "new\n"))
+    review = await eventually_async(lambda: companion.reviews.find(client.id, path), what="a review")
+    assert review is not None
+    return opening, review
+
+
+async def _first_steps(work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+    """Work that has begun and comes no further by itself."""
+    task = asyncio.create_task(work)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return task
+
+
+async def test_an_answer_from_the_terminal_leaves_no_view(
+    companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, go_on: asyncio.Event
+) -> None:
+    opening, review = await _begun(companion, one, path)
+    answering = await _first_steps(companion.accept(review.id))
+    go_on.set()
+    decided = await answering
+    await opening
+    assert decided is not None
+    assert decided.state == Accepted("new\n")
+    assert editor.open_reviews == ()
+
+
+async def test_a_review_that_its_client_takes_back_leaves_no_view(
+    companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, go_on: asyncio.Event
+) -> None:
+    opening, _ = await _begun(companion, one, path)
+    closing = await _first_steps(companion.close_diff(one, path))
+    go_on.set()
+    closed = await closing
+    await opening
+    assert closed is not None
+    assert closed.state == Closed("new\n")
+    assert editor.open_reviews == ()
+
+
+async def test_a_client_that_left_before_its_review_came_gets_none(
+    companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+    go_on = asyncio.Event()
+
+    async def busy() -> tuple[str, ...]:
+        asked.set()
+        await go_on.wait()
+        return (str(Path(path).parent),)
+
+    monkeypatch.setattr(editor, "workspace_folders", busy)
+    opening = asyncio.create_task(companion.open_diff(one, path, "new\n"))
+    await asyncio.wait_for(asked.wait(), 30)
+    await companion.detach(one.id)
+    go_on.set()
+    with pytest.raises(EditorError, match="has left"):
+        await opening
+    assert (companion.reviews.all(), editor.open_reviews) == ((), ())
+
+
+async def test_a_review_that_is_replaced_ends_for_its_client_also_when_the_new_one_is_cancelled(
+    companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = await companion.open_diff(one, path, "new\n")
+    closing = asyncio.Event()
+
+    async def hang(review_id: str) -> str | None:
+        closing.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(editor, "close_diff", hang)
+        again = asyncio.create_task(companion.open_diff(one, path, "again\n"))
+        await asyncio.wait_for(closing.wait(), 30)
+        again.cancel()
+        await asyncio.wait({again})
+    assert [review.id for review in one.closed] == [former.id]
 
 
 # What the person typed.

@@ -42,6 +42,7 @@ class ReviewDesk:
         self._editor = editor
         self._clients = clients
         self._kept_texts = kept
+        self._showing: dict[str, asyncio.Event] = {}
         self._visible: set[str] = set()
         self._typed: dict[str, str] = {}
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
@@ -57,6 +58,8 @@ class ReviewDesk:
         """See :meth:`isthmus.ide.companion.Companion.open_diff`."""
         if self.is_stopped:
             raise EditorError("openDiff: the companion ends; ask in your own terminal")
+        if client.id not in self._clients:  # while its call was on the way: nobody would close the view
+            raise EditorError("openDiff: the agent that asked has left")
         target = target_of(file_path)
         if (left := self._left_behind(client, file_path, proposed)) is not None:
             return self.reviews.hand_over(left.id, client.id, client.title, tab_name)
@@ -71,7 +74,10 @@ class ReviewDesk:
         client.asked_again(file_path)
         try:
             if former is not None:
-                client.review_closed(await self._put_away(former, was_shown))
+                try:
+                    former = await self._put_away(former, was_shown)
+                finally:
+                    client.review_closed(former)
             if (settling := self._settling.get(target)) is not None and settling[0] == client.id:
                 self._stop_settling(target)  # it asks again, so it has written what it wanted to
             following = self.reviews.next(target)
@@ -189,7 +195,12 @@ class ReviewDesk:
 
     async def _show(self, review: DiffReview) -> None:
         self.reviews.show(review.id)
-        await self._editor.open_diff(review)
+        shown = self._showing[review.id] = asyncio.Event()
+        try:
+            await self._editor.open_diff(review)
+        finally:
+            del self._showing[review.id]
+            shown.set()
         self._visible = {visible for visible in self._visible if self.reviews.get(visible) is not None} | {review.id}
         if self.reviews.get(review.id) is None:
             self._later(self._close_view(review.id))  # it ended meanwhile
@@ -251,7 +262,7 @@ class ReviewDesk:
             return None
         if not self.reviews.is_shown(review_id):
             return review.proposed
-        text = await self._editor.close_diff(review_id)
+        text = await self._close_when_shown(review_id)
         if text is None and await self._is_decided_soon(review):
             return None  # answered in the editor a moment ago
         return self._typed.get(review_id, review.proposed) if text is None else text
@@ -342,9 +353,15 @@ class ReviewDesk:
 
     async def _close_view(self, review_id: str) -> str | None:
         try:
-            return await self._editor.close_diff(review_id)
+            return await self._close_when_shown(review_id)
         except EditorError:
             return None
+
+    async def _close_when_shown(self, review_id: str) -> str | None:
+        """Close a view; one that the editor is about to show as soon as it is there, else it would stay."""
+        if (shown := self._showing.get(review_id)) is not None:
+            await shown.wait()
+        return await self._editor.close_diff(review_id)
 
     async def _is_decided_soon(self, review: DiffReview) -> bool:
         """The view is gone, so the person has answered and the editor's event is coming."""
