@@ -131,7 +131,9 @@ class RemoteEditor:
             raise
         finally:
             showing.cancel()
-        if asking.done() and (error := asking.exception()) is not None:
+        if asking.cancelled():  # closed again meanwhile, or with the editor; whoever asks is not cancelled by that
+            self._require_present()
+        elif asking.done() and (error := asking.exception()) is not None:
             self._forget(review.id)
             raise error
 
