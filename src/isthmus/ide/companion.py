@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from isthmus.ide.agent_client import Client
-from isthmus.ide.context_tracker import ContextTracker, EditorContext
+from isthmus.ide.context_tracker import ContextTracker, EditorContext, can_be_told
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -333,6 +333,8 @@ class Companion:
     def _why_unmentioned(self, path: str) -> str | None:
         if not self.options.share_context:
             return "agents are told of no file: the companion was started with --no-context"
+        if not can_be_told(path):
+            return f"agents cannot be told of {path!r}: the name is not Unicode, or not absolute"
         if self._hidden.hides(path):
             return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; none was told of it"
         return None

@@ -77,7 +77,7 @@ class ContextTracker:
 
     def filtered(self, files: Iterable[OpenFile]) -> tuple[OpenFile, ...]:
         """Those of the editor's files that agents may know of, in the order of :attr:`EditorContext.files`."""
-        existing = [file for file in files if _sendable(file.path) and self._is_visible(file.path)]
+        existing = [file for file in files if can_be_told(file.path) and self._is_visible(file.path)]
         active = next((file for file in existing if file.is_active), None)
         active = active or next((file for file in existing if file.path == self._active), None)
         self._active = active.path if active else None
@@ -87,8 +87,8 @@ class ContextTracker:
         return first + others
 
 
-def _sendable(path: str) -> bool:
-    """Absolute, and text: JSON cannot carry a name that is not Unicode."""
+def can_be_told(path: str) -> bool:
+    """Whether agents can be told of a path at all: it is absolute, and text. Names in JSON are Unicode."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -49,6 +49,7 @@ def test_it_lies_where_the_configuration_folder_is_set(tmp_path: Path) -> None:
     lock = _lock_file(tmp_path, CLAUDE_CONFIG_DIR=str(tmp_path / "elsewhere"))
     lock.write(["/w"], "secret")
     assert lock.path == tmp_path / "elsewhere" / "ide" / "12345.lock"
+    assert _lock_file(tmp_path, CLAUDE_CONFIG_DIR="here").path == Path.cwd() / "here" / "ide" / "12345.lock"
 
 
 @pytest.mark.parametrize("pid", [_NOBODY, 0, -1])

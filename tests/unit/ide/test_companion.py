@@ -256,8 +256,9 @@ async def test_files_that_agents_must_not_know_are_in_no_answer_and_no_context(
     await eventually_async(lambda: client.mentions, what="a mention")
     assert client.mentions == [FileMentioned(str(shown), 0, 1)]
     await eventually_async(lambda: any("hidden" in text for text in editor.messages), what="a message")
-    with pytest.raises(EditorError, match="hidden from agents"):
-        await companion.mention(str(environment))
+    for path, reason in ((str(environment), "hidden from agents"), (f"{workspace}/caf\udce9", "not Unicode")):
+        with pytest.raises(EditorError, match=reason):
+            await companion.mention(path)
 
 
 async def test_the_latest_selection_outlives_the_focus_and_goes_with_its_file(

@@ -21,6 +21,7 @@ _IDENTITY = EditorIdentity("vim", "Vim", 4711)
         ({"TEMP": "/c//"}, "/c"),
         ({}, "/tmp"),
         ({"TMPDIR": "/"}, "/"),
+        ({"TMPDIR": "here"}, f"{Path.cwd()}/here"),
     ],
 )
 def test_the_temporary_folder_is_the_one_of_node(environment: dict[str, str], expected: str) -> None:

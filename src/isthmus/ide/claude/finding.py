@@ -23,6 +23,7 @@ from isthmus.ide.discovery.discovery_file import (
 )
 from isthmus.ide.discovery.listening_user import another_user_at
 from isthmus.ide.processes import process_ancestors, process_is_alive
+from isthmus.places import absolute
 
 PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"
 CONFIGURATION_VARIABLE = "CLAUDE_CONFIG_DIR"
@@ -58,7 +59,7 @@ def lock_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
     home = environment.get("HOME")
     usual = (Path(home) if home else Path.home()) / ".claude" / "ide"
     configured = environment.get(CONFIGURATION_VARIABLE)
-    folders = (Path(configured) / "ide", usual) if configured else (usual,)
+    folders = (Path(absolute(configured)) / "ide", usual) if configured else (usual,)
     return tuple(dict.fromkeys(folders))
 
 

@@ -9,15 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from isthmus.ide.editor import EditorIdentity
-from isthmus.places import make_private_directory, write_private
+from isthmus.places import absolute, make_private_directory, write_private
 
 CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 
 
 def node_temporary_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash."""
+    """What ``os.tmpdir()`` is for a Node program on POSIX: TMPDIR, TMP, TEMP, else /tmp, without a trailing slash.
+
+    Absolute: what lies there is told to programs in other folders.
+    """
     named = next((environment[name] for name in ("TMPDIR", "TMP", "TEMP") if environment.get(name)), "/tmp")  # noqa: S108
-    return Path(named.rstrip("/") or "/")
+    return Path(absolute(named))
 
 
 class DiscoveryFile:
