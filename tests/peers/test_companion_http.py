@@ -190,6 +190,7 @@ async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_no
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.ide.gemini.http_server.SILENT_TICKS", 1)
+    monkeypatch.setattr("isthmus.ide.gemini.http_server.TICK_SECONDS", 0.1)
     async with running_companion(workspace) as companion, bare_agent(companion) as agent:
         await agent.initialize()
         async with agent.stream() as stream:

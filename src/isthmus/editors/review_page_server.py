@@ -61,7 +61,7 @@ class ReviewPageServer:
         """Stop to listen."""
         self._page = None
         if self._server is not None and self._serving is not None:
-            self._server.should_exit = True
+            self._server.stop()
             await asyncio.gather(self._serving, return_exceptions=True)
         if self._listener is not None:
             self._listener.close()

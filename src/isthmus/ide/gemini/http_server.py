@@ -1,7 +1,8 @@
 """uvicorn for the companion: a socket that is bound already, streams that end properly, signals left alone.
 
 A stream that ends with its last chunk lets real clients come back by themselves after a restart; one that breaks off
-does not. uvicorn waits for open responses before anything else could end them, hence :class:`Server`.
+does not. uvicorn waits for open responses before anything else could end them, and wakes up ten times a second, hence
+:class:`Server`.
 """
 
 import asyncio
@@ -12,14 +13,20 @@ from typing import TYPE_CHECKING, Protocol
 
 import uvicorn
 
+from isthmus.server_end import end_connections
+
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 MAXIMUM_CONNECTIONS = 256
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""
-SILENT_TICKS = 100
-"""A connection that has not sent the head of a request after one to two times so many ticks of 0.1 s is closed."""
+TICK_SECONDS = 1.0
+"""How often the Date header is renewed, and connections are looked at."""
+SILENT_TICKS = 10
+"""A connection that has not sent the head of a request after one to two times so many ticks is closed."""
+GRACE_SECONDS = 2.0
+"""How long answers may take at the end."""
 
 
 class Endpoint(Protocol):
@@ -35,7 +42,7 @@ class Endpoint(Protocol):
 
 
 class Server(uvicorn.Server):
-    """Serves an endpoint on a bound socket until ``should_exit`` is set; ``listening`` is set once it listens."""
+    """Serves an endpoint on a bound socket until :meth:`stop`; ``listening`` is set once it listens."""
 
     def __init__(self, endpoint: Endpoint, listener: socket.socket) -> None:
         super().__init__(
@@ -48,12 +55,12 @@ class Server(uvicorn.Server):
                 server_header=False,
                 limit_concurrency=MAXIMUM_CONNECTIONS,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=2,
             )
         )
         self._endpoint = endpoint
         self._listener = listener
         self.listening = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._silent: set[object] = set()
 
     @contextlib.contextmanager
@@ -67,8 +74,21 @@ class Server(uvicorn.Server):
         self.listening.set()
 
     async def run_until_stopped(self) -> None:
-        """Serve until ``should_exit`` is set; returns when every connection is closed."""
+        """Serve until :meth:`stop`; returns when every connection is closed."""
         await self.serve([self._listener])
+
+    def stop(self) -> None:
+        """Make :meth:`run_until_stopped` end."""
+        self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        """Tick until the stop, which is not waited for."""
+        tick = 0
+        while not await self.on_tick(tick):
+            tick += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), TICK_SECONDS)
 
     async def on_tick(self, counter: int) -> bool:
         """Close the connections that only take up room, besides what uvicorn does."""
@@ -77,12 +97,12 @@ class Server(uvicorn.Server):
             for connection in silent & self._silent:
                 connection.transport.close()
             self._silent = set(silent)
-        return await super().on_tick(counter)
+        return await super().on_tick(0)  # which renews the Date header
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, then what uvicorn does."""
+        """End the streams, then what is still answered."""
         self._endpoint.close()
-        await super().shutdown(sockets)
+        await end_connections(self, sockets or (), GRACE_SECONDS)
 
 
 def _is_silent(connection: object) -> bool:

@@ -119,7 +119,7 @@ class GeminiServer:
 
     async def stop(self) -> None:
         """See the port."""
-        self._server.should_exit = True
+        self._server.stop()
 
 
 def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
