@@ -70,7 +70,6 @@ class _ZmqChannels:
     def __init__(self, client: "AsyncKernelClient") -> None:
         self._client = client
         self._silent = 0
-        self._pending: set[asyncio.Task[dict[str, Any]]] = set()
 
     async def listen(self) -> None:
         """Wait until the kernel's messages arrive: what it sends before is lost to us."""

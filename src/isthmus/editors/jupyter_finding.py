@@ -4,10 +4,13 @@ A server writes ``jpserver-PID.json`` and each kernel has its ``kernel-ID.json``
 here asks the network.
 """
 
+import ipaddress
 import json
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -120,9 +123,24 @@ def _at_url(address: str, folders: Sequence[str], environment: Mapping[str, str]
     return ServerAddress(url, token, os.path.realpath(folders[0]))
 
 
-def _place(url: str) -> tuple[int | None, str]:
+def _place(url: str) -> tuple[str, int | None, str]:
+    """Where a URL leads; all names of this machine are one."""
     parts = urlsplit(url)
-    return parts.port, parts.path
+    host = parts.hostname or ""
+    return "" if _is_this_machine(host) else host, parts.port, parts.path
+
+
+def _is_this_machine(host: str) -> bool:
+    if host in ("localhost", socket.gethostname().lower()):
+        return True
+    with suppress(ValueError, OSError):
+        address = ipaddress.ip_address(host)
+        if address.is_loopback:
+            return True
+        with socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6) as probe:
+            probe.bind((host, 0))  # an address is this machine's when one may listen there
+            return True
+    return False
 
 
 def _server(fields: JsonObject) -> ServerAddress | None:
