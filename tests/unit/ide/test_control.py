@@ -56,6 +56,26 @@ async def test_a_channel_whose_folder_somebody_removed_can_be_opened_again(works
     assert list(folder.iterdir()) == []
 
 
+async def test_an_agent_is_forgotten_when_it_has_ended(workspace: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runtime"
+    server = ControlServer(Companion(HeadlessEditor((str(workspace),))), folder, allow_agent_accept=False)
+    await server.start()
+    server.announce((str(workspace),), (1,), {}, "")
+    (file,) = folder.glob("companion-*.json")
+    said = json.loads(file.read_text(encoding="utf-8"))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as agent:
+        for pid in (agent.pid, -1, 2**64):  # the others are no processes
+            reader, writer = await asyncio.open_unix_connection(said["socket"])
+            writer.write(json.dumps({"command": "agent", "token": said["token"], "pid": pid}).encode() + b"\n")
+            assert json.loads(await asyncio.wait_for(reader.readline(), 30)) == {"ok": True, "result": {}}
+            writer.close()
+            await writer.wait_closed()
+        assert server.agents == {agent.pid}
+        agent.kill()
+    assert server.agents == frozenset()
+    await server.stop()
+
+
 async def _asked(connection: socket.socket, request: Mapping[str, object]) -> str:
     reader, writer = await asyncio.open_unix_connection(sock=connection)
     writer.write(json.dumps(request).encode() + b"\n")

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
@@ -25,6 +25,9 @@ from isthmus.ide.person import lineage
 from isthmus.ide.person.commands import COMMANDS, PERMISSIONS, CommandError
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import make_private_directory, require_own_directory, write_private
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
 MAXIMUM_SOCKET_PATH_BYTES = 100
@@ -41,7 +44,7 @@ class ControlServer:
         self._folder = folder
         self._ports: tuple[int, ...] = ()
         self._allow_agent_accept = allow_agent_accept
-        self._agents: set[int] = set()
+        self._agents: list[Process] = []
         self._token = secrets.token_urlsafe(32)
         self._file = folder / f"companion-{os.getpid()}.json"
         self._socket = folder / f"companion-{os.getpid()}.sock"
@@ -50,8 +53,9 @@ class ControlServer:
 
     @property
     def agents(self) -> frozenset[int]:
-        """The ids of the processes that ``companion exec`` said it becomes."""
-        return frozenset(self._agents)
+        """The ids of the processes that ``companion exec`` said it becomes, while these run and not others."""
+        self._agents = [process for process in self._agents if process.is_running()]
+        return frozenset(process.pid for process in self._agents)
 
     async def start(self) -> None:
         """Listen; nobody can know of it before :meth:`announce`.
@@ -141,7 +145,10 @@ class ControlServer:
             pid = request.get("pid")
             if not isinstance(pid, int):
                 raise CommandError(f"expected pid as a number, received {pid!r}")
-            self._agents.add(pid)
+            import psutil  # loaded with the first agent, not at start
+
+            with suppress(psutil.Error, ValueError, OverflowError):  # gone, or of another container
+                self._agents.append(psutil.Process(pid))
             return {}
         command = COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
@@ -154,7 +161,7 @@ class ControlServer:
         pid = lineage.peer_process(writer.get_extra_info("socket"))
         if not pid:  # not told, or of another container
             return
-        agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._ports, frozenset(self._agents))
+        agent = await asyncio.to_thread(lineage.attached_agent_above, pid, self._ports, self.agents)
         if agent is not None:
             raise CommandError(
                 f"refused: this command runs below {agent}, an agent that is attached to this companion, and an agent "
