@@ -14,6 +14,7 @@ from isthmus.editors.jupyter_kernel import Channels, Kernel
 from isthmus.editors.jupyter_messages import execute_request
 from isthmus.editors.jupyter_server import JupyterServer
 from isthmus.ide.editor import EditorError
+from isthmus.ide.websocket_log import quiet_log
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -47,6 +48,7 @@ async def _connected(server: JupyterServer, kernel_id: str) -> AsyncGenerator["_
             max_size=MAXIMUM_MESSAGE_BYTES,
             compression=None,  # both ends are on one machine
             proxy=None,
+            logger=quiet_log(),
         )
     except (OSError, TimeoutError, WebSocketException) as error:
         raise EditorError(

@@ -23,6 +23,7 @@ from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.json_rpc_message import METHOD_NOT_FOUND, Message, encode, notification
 from isthmus.ide.mcp.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
+from isthmus.ide.websocket_log import quiet_log
 
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 PING_SECONDS = 30.0
@@ -104,6 +105,7 @@ class Connection:
                     ping_timeout=PONG_SECONDS,
                     close_timeout=1.0,
                     user_agent_header=f"isthmus/{__version__}",
+                    logger=quiet_log(),
                 )
                 self._reader = asyncio.create_task(self._read(self._socket), name="ide socket")
                 completed = self._core.initialized(await self._request(self._core.initialize()))

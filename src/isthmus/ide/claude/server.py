@@ -4,7 +4,6 @@ An :class:`~isthmus.ide.agent_server.AgentServer`. What goes over the wire is in
 """
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from isthmus.ide.claude.tools import offered_tools
 from isthmus.ide.companion import Companion
 from isthmus.ide.discovery.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
+from isthmus.ide.websocket_log import quiet_log
 
 if TYPE_CHECKING:
     import socket
@@ -83,9 +83,6 @@ class ClaudeServer:
 
         from isthmus.ide.claude import bounded_connection
 
-        # At its finer levels the library logs the headers of requests: the token.
-        quiet = logging.getLogger("isthmus.websockets")
-        quiet.setLevel(logging.CRITICAL)
         server = await serve(
             self._attach,
             sock=self._listener,
@@ -100,7 +97,7 @@ class ClaudeServer:
             close_timeout=CLOSE_SECONDS,
             max_size=bounded_connection.MAXIMUM_MESSAGE_BYTES,
             max_queue=(2, 0),
-            logger=quiet,
+            logger=quiet_log(),
         )
         self._listening.set()
         await self._stopping.wait()
