@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import be_patient
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
@@ -11,3 +13,9 @@ def home(tmp_path: Path) -> Path:
     folder = tmp_path / "person"
     (folder / ".gemini").mkdir(parents=True)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Editors in this process have time to answer."""
+    be_patient(monkeypatch)

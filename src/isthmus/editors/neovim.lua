@@ -10,7 +10,7 @@ local api, fn = vim.api, vim.fn
 local uv = vim.uv or vim.loop
 
 local NOTIFY_AFTER_MS = 15
-local WATCH_MS = 2000 -- between two looks whether the companion is still there
+local WATCH_MS = 1000 -- between two looks whether the companion is still there
 local MOST_LINES = 20 -- of one message
 local MAX_COLUMN = 2147483647 -- v:maxcol, which the oldest Neovims do not have
 local MAX_FILES = 1000

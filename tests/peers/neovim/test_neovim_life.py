@@ -28,6 +28,7 @@ async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_when_i
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}")
     known = await editor.open_files()
+    monkeypatch.setattr("isthmus.editors.neovim._SNAPSHOT_SECONDS", 0.3)
     await neovim.connection.request("nvim_input", "r", timeout=30)  # waits for a character, and answers nothing else
     assert await editor.open_files() == known
     await editor.open_diff(review(path, "proposed\n"))
