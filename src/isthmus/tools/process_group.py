@@ -14,6 +14,8 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
+from isthmus.processes import start_process
+
 GRACE_SECONDS = 2.0
 """Between SIGTERM and SIGKILL."""
 _POLL_SECONDS = 0.02
@@ -206,14 +208,13 @@ async def process_group(
         os.set_blocking(read_end, False)
         async with group_guard(mark) as announce:
             try:
-                process = await asyncio.create_subprocess_exec(
+                process = await start_process(
                     *command,
                     stdin=DEVNULL,
                     stdout=write_end,
                     stderr=write_end,
                     cwd=folder,
                     env={**environment, MARK: mark},
-                    start_new_session=True,
                 )
             finally:
                 os.close(write_end)
@@ -241,9 +242,7 @@ async def group_guard(mark: str, *, is_final: bool = False) -> AsyncGenerator[Ca
     """
     read_end, write_end = os.pipe()
     try:
-        guard = await asyncio.create_subprocess_exec(
-            "/bin/sh", "-c", _GUARD, stdin=read_end, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True, env={}
-        )
+        guard = await start_process("/bin/sh", "-c", _GUARD, stdin=read_end, stdout=DEVNULL, stderr=DEVNULL, env={})
     except BaseException:
         os.close(write_end)
         raise

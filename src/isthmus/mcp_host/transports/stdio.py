@@ -24,6 +24,7 @@ from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
 from isthmus.mcp_host.transports.lines import Line, LineSplitter
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
+from isthmus.processes import end_process, start_process
 from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
@@ -84,7 +85,7 @@ async def stdio_streams(
 async def _started(
     launch: Launch, log: ServerLog, mark: str, announce: Callable[[int], None]
 ) -> AsyncGenerator[Process, None]:
-    process = await asyncio.create_subprocess_exec(
+    process = await start_process(
         *launch.command,
         stdin=PIPE,
         stdout=PIPE,
@@ -92,18 +93,14 @@ async def _started(
         limit=_CHUNK,
         cwd=launch.folder,
         env={**launch.environment, MARK: mark},
-        start_new_session=True,
     )
     try:
         announce(process.pid)
         yield process
     finally:
-        _signal(process, signal.SIGKILL)
-        with anyio.CancelScope(shield=True), anyio.move_on_after(1):
-            await process.wait()
+        with anyio.CancelScope(shield=True):
+            await end_process(process)
         log.exit_code = process.returncode
-        # A grandchild that left the group may hold the pipes; nobody listens to it any more.
-        process._transport.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportPrivateUsage] - asyncio has no public way
 
 
 async def _end(process: Process, *, is_wrapped: bool) -> None:
