@@ -56,7 +56,8 @@ def _within(text: str, position: Position) -> Position:
     line = min(position.line, text.count("\n"))
     # A place past the last line is the end of the text.
     character = position.character if line == position.line else len(text)
-    return Position(line, min(character, utf16_length(line_at(text, line)[1])))
+    cut = line_at(text, line)[1]
+    return Position(line, utf16_length(cut[: offset_from_utf16(cut, character)]))  # never inside a surrogate pair
 
 
 def from_encoding(line: str, character: int, encoding: OffsetEncoding) -> int:

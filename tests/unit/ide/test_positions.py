@@ -73,3 +73,4 @@ def test_lines_and_offsets_of_a_text() -> None:
 
 def test_a_range_is_cut_to_its_text() -> None:
     assert within("one\ntwo", Range(Position(5, 0), Position(0, 9))) == Range(Position(0, 3), Position(1, 3))
+    assert within("a😀b", Range(Position(0, 2), Position(0, 3))) == Range(Position(0, 1), Position(0, 3))
