@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors import json_rpc_connection, stdio
+from isthmus.editors import json_rpc, json_rpc_connection, stdio
 from isthmus.ide.editor import (
     ContextChanged,
     DiffAccepted,
     DiffRejected,
     EditorError,
     EditorGoneError,
+    WorkspaceChanged,
 )
 from support.stdio_editor import RunningPlugin, StdioPerson, equals, made, review_of, stdio_person, told
 from support.waiting import eventually_async
@@ -184,6 +185,28 @@ async def test_a_crash_of_the_editor_ends_everything_at_once(person: StdioPerson
         await person.editor.workspace_folders()
 
 
+@pytest.mark.parametrize("stays_open", [False, True], ids=["both pipes closed", "one pipe held by a child"])
+async def test_what_an_editor_said_last_is_heard_though_it_reads_no_more(
+    monkeypatch: pytest.MonkeyPatch, stays_open: bool
+) -> None:
+    monkeypatch.setattr(json_rpc_connection, "_CHUNK", 100)
+    (theirs_in, outgoing), (incoming, theirs_out) = os.pipe(), os.pipe()
+    heard: list[str] = []
+    ended = asyncio.Event()
+    connection = await json_rpc_connection.open_connection(
+        incoming, outgoing, lambda _method, _params: None, lambda method, _: heard.append(method), lambda _: ended.set()
+    )
+    os.write(theirs_out, b"".join(json_rpc.notification(f"told/{number}", {}) for number in range(100)))
+    os.close(theirs_in)
+    if not stays_open:
+        os.close(theirs_out)
+    await asyncio.wait_for(ended.wait(), 30)
+    assert heard == [f"told/{number}" for number in range(100)]
+    await connection.aclose()
+    if stays_open:
+        os.close(theirs_out)
+
+
 async def test_after_shutdown_nothing_is_asked(person: StdioPerson, workspace: Path) -> None:
     await person.editor.open_diff(review_of(made(workspace)))
     await person.quit()
@@ -225,3 +248,16 @@ async def test_a_plugin_that_says_nothing_is_given_up() -> None:
     assert os.read(theirs_in, 1) == b""
     os.close(theirs_in)
     os.close(theirs_out)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_folders_that_a_busy_plugin_tells_late_count(person: StdioPerson, workspace: Path) -> None:
+    other = workspace / "other"
+    await person.plugin.do("answer", name="workspaceFolders", value=[{"uri": other.as_uri(), "name": ""}])
+    async with told(person.editor) as events:
+        await person.plugin.do("tell", method="workspace/didChangeWorkspaceFolders", params={})
+        await eventually_async(lambda: WorkspaceChanged() in events, what="the change is told")
+        with person.plugin.stopped():
+            assert await person.editor.workspace_folders() == (str(workspace),)
+        await eventually_async(lambda: events.count(WorkspaceChanged()) == 2, what="what is known now is told")
+    assert await person.editor.workspace_folders() == (str(other),)

@@ -16,6 +16,8 @@ from isthmus.editors.json_rpc import Answered, BrokenPeerError, Failed, JsonRpcP
 from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 
 MAXIMUM_UNREAD_BYTES: Final = 64 * 1024 * 1024
+LAST_WORDS_SECONDS: Final = 1.0
+"""For reading on, once the peer reads nothing more."""
 _CHUNK: Final = 65_536
 
 
@@ -94,8 +96,11 @@ class JsonRpcConnection:
         await asyncio.sleep(0)  # the transports close in the loop's next turn
 
     def lost(self) -> None:
-        """The peer has closed its end of our output."""
-        self._task.cancel()
+        """The peer has closed its end of our output: it ends. What it said last is still heard, until it stops talking.
+
+        It may never: a program that it started can hold its end of our input.
+        """
+        asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._task.cancel)
 
     def _has_room(self) -> bool:
         return self._writer.get_write_buffer_size() <= MAXIMUM_UNREAD_BYTES
