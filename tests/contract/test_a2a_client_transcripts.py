@@ -41,7 +41,7 @@ SCENES: Mapping[str, tuple[TaskState, str, Mapping[str, str]]] = {
 
 async def read(turn: Turn, view: TaskView) -> None:
     """Take a turn into a view."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for delivery in turn.deliveries:
             view.apply(delivery)
 

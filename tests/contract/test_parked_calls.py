@@ -70,7 +70,7 @@ async def test_cancelling_the_task_ends_the_call_and_what_it_used(tmp_path: Path
     async with desk(tmp_path, tool) as person:
         await person.prompt()
         assert (await person.engine.cancel(person.task)).state is TaskState.CANCELED
-        await eventually_async(lambda: tool.log == ["begun", "left"] and person.tools.count == 1, 20)
+        await eventually_async(lambda: tool.log == ["begun", "left"] and person.tools.count == 1)
         await person.ended(TaskState.CANCELED)
         assert {call.status for call in person.calls.values()} == {ToolCallStatus.CANCELLED}
         assert person.agent.parked.task_ids == ()
@@ -161,7 +161,7 @@ async def test_a_task_that_another_process_takes_ends_the_call_here(tmp_path: Pa
         async with desk(tmp_path, AskingTool(kind=READ), replies=["over"]) as there:
             there.task = here.task
             await there.answer("accept", here.question)
-            await eventually_async(lambda: tool.log == ["begun", "left"], 20)
+            await eventually_async(lambda: tool.log == ["begun", "left"])
             assert here.agent.parked.task_ids == ()
             assert here.tools.count == 1
 

@@ -72,9 +72,9 @@ async def test_cancelling_while_an_answer_arrives_leaves_nothing_behind(tmp_path
             assert all(isinstance(item, (TaskError, *(type(item),))) for item in found)
             await person.ended(TaskState.CANCELED)
             assert all(call.status.is_final for call in person.calls.values())
-            await eventually_async(lambda desk=person: desk.agent.parked.task_ids == (), 20)
-            await eventually_async(lambda log=tool.log: log[-1] == "left", 20)
-            await eventually_async(lambda desk=person: desk.tools.count == 1, 20)
+            await eventually_async(lambda desk=person: desk.agent.parked.task_ids == ())
+            await eventually_async(lambda log=tool.log: log[-1] == "left")
+            await eventually_async(lambda desk=person: desk.tools.count == 1)
 
 
 async def test_an_answer_that_comes_when_the_question_was_taken_back_does_no_harm(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ async def test_nothing_is_taken_up_any_more_while_the_engine_ends(tmp_path: Path
         await all_of(turn)
         ending = asyncio.create_task(person.engine.aclose())
         tool.asked[0].withdraw("The server was ended")
-        await eventually_async(lambda: tool.log[-1] == "left", 20)
+        await eventually_async(lambda: tool.log[-1] == "left")
         sticky.may_end.set()
         await ending
         assert person.engine._runner._running == {}  # pyright: ignore[reportPrivateUsage]
@@ -162,5 +162,5 @@ async def test_a_call_ends_whose_task_was_deleted_while_it_waited(tmp_path: Path
     async with desk(tmp_path, tool) as person:
         await person.prompt()
         await person.engine._runner.retention.delete([person.task], also_waiting=True)  # pyright: ignore[reportPrivateUsage]
-        await eventually_async(lambda: tool.log == ["begun", "left"] and person.tools.count == 1, 20)
+        await eventually_async(lambda: tool.log == ["begun", "left"] and person.tools.count == 1)
         assert person.agent.parked.task_ids == ()

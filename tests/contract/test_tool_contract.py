@@ -108,6 +108,6 @@ async def test_a_tool_runs_without_a_proposal_as_well(tool: Tool, workspace: Pat
 async def test_leaving_a_call_early_is_no_error(tool: Tool, workspace: Path) -> None:
     context = tool_context(workspace)
     approved = Approved(await tool.propose(CALLS[tool.name], context))
-    async with asyncio.timeout(20), aclosing(cast("Any", tool.run(CALLS[tool.name], context, approved))) as items:
+    async with asyncio.timeout(60), aclosing(cast("Any", tool.run(CALLS[tool.name], context, approved))) as items:
         async for _ in items:
             break

@@ -138,6 +138,6 @@ async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_
         window.discovery(workspace, ideInfo={"name": "vscode", "displayName": "VS Code"})
         await editors.context(workspace)
         await window.send("ide/contextUpdate", {"workspaceState": {"openFiles": [], "isTrusted": said}})
-        await eventually_async(lambda: editors.trust(workspace) is said, 20)
+        await eventually_async(lambda: editors.trust(workspace) is said)
         assert not await settle_trust(never, workspace, os.environ, editors)
         await editors.aclose()

@@ -65,7 +65,7 @@ async def once(home: Path, scope: ToolScope, cache: Path, servers: dict[str, Any
     async with hosting(home, servers, cache=cache) as host:
         names = await names_of(host, scope)
         files = len(servers)
-        await eventually_async(lambda: len(list(cache.glob("*.json"))) == files, 20)
+        await eventually_async(lambda: len(list(cache.glob("*.json"))) == files)
         return names
 
 
@@ -84,7 +84,7 @@ async def test_tools_are_there_at_once_at_the_next_start_and_a_call_waits_for_th
         assert "Listed: when it was last connected" in status.notes
         assert await host.discovery(scope) is DiscoveryState.IN_PROGRESS
         calling = asyncio.create_task(success_of(tool, tool_context(scope.workspace)))
-        await eventually_async(lambda: listed.started == 2, 20)
+        await eventually_async(lambda: listed.started == 2)
         assert not calling.done()
         listed.hold.unlink()
         assert "ok" in said(await asyncio.wait_for(calling, 60))
@@ -174,7 +174,7 @@ async def test_names_are_in_configuration_order_also_when_the_first_server_is_sl
             "first__ok": "first",
             "ok": "second",
         }
-        await eventually_async(lambda: len(list(cache.glob("*.json"))) == 2, 20)
+        await eventually_async(lambda: len(list(cache.glob("*.json"))) == 2)
     first.hold.touch()
     async with hosting(home, servers, cache=cache, patience=0.1) as host:
         tools = (await host.tools(scope)).tools

@@ -34,7 +34,7 @@ async def test_a_server_without_a_handshake_is_used_and_its_changes_are_heard_of
         async def has_grown() -> bool:
             return "grown" in (await host.tools(scope)).tools
 
-        await eventually_async(has_grown, 20)
+        await eventually_async(has_grown)
         grown = (await host.tools(scope)).tools["grown"]
         assert said(await success_of(grown, tool_context(workspace))) == "I am new"
 
@@ -51,7 +51,7 @@ async def test_what_it_is_like_is_kept_for_the_next_start_and_one_that_became_an
         async with hosting(home, servers, cache=cache) as host:
             assert list((await host.tools(scope)).tools) == ["grow"]
             await status_when(host, scope, "s", ServerState.CONNECTED)
-            await eventually_async(lambda: list(cache.glob("*.json")), 20)
+            await eventually_async(lambda: list(cache.glob("*.json")))
         (file,) = cache.glob("*.json")
         way = json.loads(file.read_text())["manifest"]["way"]
         assert way["is_modern"]

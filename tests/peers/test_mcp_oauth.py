@@ -1,5 +1,4 @@
 import asyncio
-import contextlib
 import json
 import re
 import socket
@@ -16,6 +15,7 @@ from support.mcp_hosting import hosting, status_when
 from support.oauth_authorization import Issued
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
 from support.oauth_person import let_end, log_in, shows, tokens_path
+from support.plain_http import plain_client
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -107,31 +107,37 @@ async def test_a_token_that_is_not_renewed_is_forgotten_and_the_server_needs_a_l
         assert (await log_in(host, scope))[-1] == "s is connected; it has 1 tool."
 
 
+def port_7777() -> socket.socket | None:
+    """The port, taken; None while another login of this machine has it, for a moment."""
+    taken = socket.socket()
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind(("127.0.0.1", 7777))
+        taken.listen()
+    except OSError:
+        taken.close()
+        return None
+    return taken
+
+
 @pytest.mark.requirement("MCP-049", "MCP-060")
 async def test_the_redirect_comes_to_port_7777_or_to_another_when_that_is_taken(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
-        with socket.socket() as taken:
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-
-            def takes() -> bool:
-                """Another login of this machine may have it, for a moment."""
-                with contextlib.suppress(OSError):
-                    taken.bind(("127.0.0.1", 7777))
-                    taken.listen()
-                    return True
-                return False
-
-            await eventually_async(takes, 60)
+        taken = await eventually_async(port_7777, 60, what="port 7777")
+        assert taken is not None
+        with taken:
             told = await log_in(host, ToolScope(workspace))
         assert "redirect_uri=http%3A%2F%2Flocalhost%3A" in told[0]
         assert "redirect_uri=http%3A%2F%2Flocalhost%3A7777" not in told[0]
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            is_free = probe.connect_ex(("127.0.0.1", 7777)) != 0
-        again = (await log_in(host, ToolScope(workspace)))[0]
-        assert ("redirect_uri=http%3A%2F%2Flocalhost%3A7777%2Foauth%2Fcallback" in again) == is_free
+
+        async def comes_there() -> bool:
+            """Another login of this machine may have it again."""
+            told = await log_in(host, ToolScope(workspace))
+            return "redirect_uri=http%3A%2F%2Flocalhost%3A7777%2Foauth%2Fcallback" in told[0]
+
+        await eventually_async(comes_there, 60, what="a redirect to port 7777")
     registered = [client["redirect_uris"][0] for client in server.authorization.clients.values()]
     assert registered == [asked["redirect_uri"] for asked in server.authorization.asked if "state" in asked]
 
@@ -139,7 +145,7 @@ async def test_the_redirect_comes_to_port_7777_or_to_another_when_that_is_taken(
 async def test_a_redirect_with_another_state_is_refused(home: Path, workspace: Path, server: OAuthMcpServer) -> None:
     async with (
         hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host,
-        httpx2.AsyncClient() as browser,
+        plain_client() as browser,
     ):
         lines = host.login(ToolScope(workspace), "s")
         url = re.search(r"http://\S+/authorize\S+", await anext(lines))

@@ -14,6 +14,7 @@ from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
 from support.oauth_person import ended_at, entries, page_in, query_of_page
+from support.plain_http import plain_client
 
 pytestmark = pytest.mark.anyio
 
@@ -78,7 +79,7 @@ async def test_the_redirect_is_taken_too_when_the_browser_was_at_this_machine_af
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=no_browser) as host:
         scope = ToolScope(workspace)
         page = await begun(host, scope)
-        async with httpx2.AsyncClient(follow_redirects=True) as browser:
+        async with plain_client(follow_redirects=True) as browser:
             assert "The login has arrived" in (await browser.get(page)).text
         await status_when(host, scope, "s", ServerState.CONNECTED)
 
@@ -121,7 +122,7 @@ async def test_when_nothing_can_be_pasted_any_more_the_redirect_is_awaited(
     async def paste() -> str:
         raise EOFError
 
-    async with hosting(home, {"s": {"httpUrl": server.url}}) as host, httpx2.AsyncClient(follow_redirects=True) as web:
+    async with hosting(home, {"s": {"httpUrl": server.url}}) as host, plain_client(follow_redirects=True) as web:
         told: list[str] = []
         async for line in host.login(ToolScope(workspace), "s", paste):
             told.append(line)
@@ -144,7 +145,7 @@ async def test_the_browser_opens_after_it_was_said_what_and_where(
         return True
 
     async def browse() -> None:
-        async with httpx2.AsyncClient(follow_redirects=True) as browser:
+        async with plain_client(follow_redirects=True) as browser:
             await browser.get(await opened.get())
 
     async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=open_browser) as host:

@@ -15,7 +15,7 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import HOSTILE, hosting, status_when
-from support.oauth_person import free_port
+from support.ports import free_port
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually, eventually_async
 

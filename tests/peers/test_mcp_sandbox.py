@@ -168,7 +168,7 @@ async def test_closing_lets_a_server_end_as_it_should_and_leaves_nothing(home: P
         await Asked(host, workspace)("leave_behind", mark=mark)
         assert len(running(mark)) == 2
     assert (workspace / "ended").read_text() == "as it should"
-    await eventually_async(lambda: not running(mark), 20)
+    await eventually_async(lambda: not running(mark))
 
 
 HOST = """
@@ -195,7 +195,7 @@ def test_nothing_of_a_server_survives_a_kill_of_the_host(home: Path, workspace: 
             eventually(lambda: len(running(mark)) == 2, 60)
         finally:
             os.kill(host.pid, signal.SIGKILL)
-    eventually(lambda: not running(mark), 20)
+    eventually(lambda: not running(mark))
 
 
 def running(mark: str) -> list[int]:

@@ -16,6 +16,7 @@ from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import everything_over, hostile, hosting, node_server, status_when
+from support.ports import free_port
 from support.programs import require
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually
@@ -41,7 +42,7 @@ async def test_servers_of_node_and_python_run_together_and_their_tools_are_the_a
         scope = ToolScope(workspace)
         tools = (await host.tools(scope)).tools
         for name in servers:
-            status = await status_when(host, scope, name, ServerState.CONNECTED, 40)
+            status = await status_when(host, scope, name, ServerState.CONNECTED)
             assert (status.problem, bool(status.tools)) == (None, True), status
         tools = (await host.tools(scope)).tools
         assert list(tools)[:8] == list(builtin_tools().tools)
@@ -208,9 +209,7 @@ async def test_a_server_sees_little_of_the_environment_besides_its_own(
 
 async def test_a_server_over_http_that_is_started_again_is_connected_again(home: Path, workspace: Path) -> None:
     script = Path(__file__).resolve().parent.parent / "support" / "http_mcp_server.py"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
 
     def start() -> "subprocess.Popen[bytes]":
         process = subprocess.Popen([sys.executable, str(script), str(port)], stderr=subprocess.DEVNULL)
@@ -219,7 +218,7 @@ async def test_a_server_over_http_that_is_started_again_is_connected_again(home:
             with socket.socket() as connection:
                 return connection.connect_ex(("127.0.0.1", port)) == 0
 
-        eventually(listens, 30)
+        eventually(listens, 60)
         return process
 
     process = start()

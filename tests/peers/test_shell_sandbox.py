@@ -217,7 +217,7 @@ async def test_a_link_that_a_command_leaves_opens_nothing_to_the_next_one(home: 
 async def test_what_a_command_leaves_running_ends_with_it(home: Path, workspace: Path) -> None:
     mark = f"{os.getpid()}.75"
     await ran(home, workspace, f"setsid sleep {mark} & sleep {mark} & echo started")
-    eventually(lambda: not running(mark), 20)
+    eventually(lambda: not running(mark))
 
 
 async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(home: Path, workspace: Path) -> None:
@@ -236,11 +236,11 @@ async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(home:
 
     task = asyncio.create_task(watch())
     await asyncio.wait_for(seen.wait(), 30)
-    await eventually_async(lambda: running(mark), 20)
+    await eventually_async(lambda: running(mark))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert (workspace / "ended").read_text() == "ended\n"
-    await eventually_async(lambda: not running(mark), 20)
+    await eventually_async(lambda: not running(mark))
 
 
 def running(mark: str) -> list[int]:
@@ -275,7 +275,7 @@ def test_nothing_survives_a_kill_of_the_agent(home: Path, workspace: Path) -> No
             eventually(lambda: len(running(mark)) >= 2, 30)
         finally:
             os.kill(agent.pid, signal.SIGKILL)
-    eventually(lambda: not running(mark), 20)
+    eventually(lambda: not running(mark))
 
 
 async def test_the_model_is_told_of_the_sandbox(home: Path) -> None:

@@ -84,7 +84,7 @@ class Desk:
             return self.context
 
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 async for event in CodingAgent(
                     AgentResources(
                         opened,

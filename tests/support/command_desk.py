@@ -129,7 +129,7 @@ class CommandDesk:
         return texts[-1]
 
     async def _ran(self, turn: Turn, status: CommandExecutionStatus | None = None) -> Ran:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             found = [delivery.event async for delivery in turn.deliveries]
         return Ran(turn.task_id, turn.context_id, found, status)
 

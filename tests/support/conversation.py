@@ -48,7 +48,7 @@ class Conversation:
         # Not in a fixture: between set-up and test pytest replaces the streams itself.
         self._monkeypatch.setattr(sys, "stdin", self._stdin)
         self._monkeypatch.setattr(sys, "stdout", self._stdout)
-        return asyncio.create_task(asyncio.wait_for(run_interactive(agent, options), 20))
+        return asyncio.create_task(asyncio.wait_for(run_interactive(agent, options), 60))
 
     def end_input(self) -> None:
         """Nothing more will be typed."""

@@ -30,7 +30,7 @@ class ExampleProgram:
     async def kill(self) -> None:
         """As ``kill -9`` does."""
         self.process.kill()
-        await asyncio.wait_for(self.process.wait(), 20)
+        await asyncio.wait_for(self.process.wait(), 60)
 
 
 @asynccontextmanager

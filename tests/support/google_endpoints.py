@@ -155,5 +155,5 @@ async def google_endpoints() -> AsyncGenerator[GoogleEndpoints]:
     finally:
         server.should_exit = True
         server.force_exit = True  # google-auth's connections stay open for as long as nobody collects them
-        await asyncio.wait_for(running, 20)
+        await asyncio.wait_for(running, 60)
         listener.close()

@@ -14,6 +14,7 @@ from typing import Any
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.tools.base import ToolScope, ToolSet
 from isthmus.tools.servers import ServerState, ServerStatus
+from support.ports import free_port
 from support.programs import node_package, require
 from support.waiting import eventually, eventually_async
 
@@ -39,7 +40,7 @@ async def hosting(
 ) -> AsyncGenerator[McpHost]:
     """A host whose person has these servers; closed at the end."""
     write_servers(home, servers)
-    settings: dict[str, Any] = {"patience": 20.0, "environment": dict(os.environ), **options}
+    settings: dict[str, Any] = {"patience": 60.0, "environment": dict(os.environ), **options}
     host = McpHost(own or ToolSet(), HostOptions(home, **settings))
     try:
         yield host
@@ -48,7 +49,7 @@ async def hosting(
 
 
 async def status_when(
-    host: McpHost, scope: ToolScope, name: str, state: ServerState, seconds: float = 20
+    host: McpHost, scope: ToolScope, name: str, state: ServerState, seconds: float = 60
 ) -> ServerStatus:
     """The status of a server, once it is in `state`."""
     found: list[ServerStatus] = []
@@ -72,9 +73,7 @@ def node_server(name: str, *arguments: str) -> dict[str, Any]:
 @contextlib.contextmanager
 def everything_over(transport: str) -> Generator[int]:
     """The everything server over HTTP; gives its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     script = node_package(f"{PACKAGES}/server-everything") / "dist" / "index.js"
     process = subprocess.Popen(
         [str(require("node")), str(script), transport],
@@ -89,7 +88,7 @@ def everything_over(transport: str) -> Generator[int]:
             with socket.socket() as connection:
                 return connection.connect_ex(("127.0.0.1", port)) == 0
 
-        eventually(listens, 30)
+        eventually(listens, 60)
         yield port
     finally:
         os.killpg(process.pid, signal.SIGKILL)  # this node is a program around the real one

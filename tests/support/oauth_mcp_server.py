@@ -166,5 +166,5 @@ async def oauth_mcp_server(path: str = "") -> AsyncGenerator[OAuthMcpServer]:
         found.close_streams()
         server.should_exit = True
         server.force_exit = True
-        await asyncio.wait_for(running, 20)
+        await asyncio.wait_for(running, 60)
         listener.close()

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import httpx2
 
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
+from support.plain_http import plain_client
 
 
 def shows(url: str) -> bool:
@@ -31,7 +31,7 @@ def query_of_page(page: str) -> dict[str, str]:
 async def log_in(host: McpHost, scope: ToolScope, name: str = "s") -> list[str]:
     """Log in as a person with a browser does; gives what was told."""
     told: list[str] = []
-    async with httpx2.AsyncClient(follow_redirects=True) as browser:
+    async with plain_client(follow_redirects=True) as browser:
         async for line in host.login(scope, name):
             told.append(line)
             if (url := page_in(line)) is not None:
@@ -41,15 +41,9 @@ async def log_in(host: McpHost, scope: ToolScope, name: str = "s") -> list[str]:
 
 async def ended_at(url: str) -> str:
     """The address that a browser ends at, on a machine where nobody takes the redirect."""
-    async with httpx2.AsyncClient() as browser:
+    async with plain_client() as browser:
         answer = await browser.get(url)
     return answer.headers["location"]
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def tokens_path(home: Path) -> Path:
@@ -61,9 +55,10 @@ def entries(home: Path) -> list[dict[str, Any]]:
     return json.loads(tokens_path(home).read_text())
 
 
-def let_end(home: Path) -> None:
-    """Every token that is kept has ended."""
+def let_end(home: Path, *servers: str) -> None:
+    """The tokens that are kept of these servers have ended; without any, all."""
     kept = entries(home)
     for entry in kept:
-        entry["token"]["expiresAt"] = 1000
+        if not servers or entry["serverName"] in servers:
+            entry["token"]["expiresAt"] = 1000
     tokens_path(home).write_text(json.dumps(kept))

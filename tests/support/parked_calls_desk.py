@@ -132,7 +132,7 @@ class Desk:
         async def has_ended() -> bool:
             return (await self.engine.get(self.task)).state is state
 
-        await eventually_async(has_ended, 20)
+        await eventually_async(has_ended)
         self.seen.clear()
         self.take(events(await all_of(await self.engine.follow(self.task, 0))))
 

@@ -42,7 +42,7 @@ class ServeProgram:
     async def end(self, number: int) -> int:
         """Send a signal; the exit status."""
         self.process.send_signal(number)
-        return await asyncio.wait_for(self.process.wait(), 20)
+        return await asyncio.wait_for(self.process.wait(), 60)
 
 
 @asynccontextmanager

@@ -374,7 +374,7 @@ async def test_progress_is_shown_to_followers_without_a_number_and_not_kept(tmp_
         await agent.started.wait()
         reading = asyncio.create_task(all_of(turn))
         late = await engine.follow(turn.task_id)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             unnumbered = (item.event async for item in late.deliveries if item.seq is None)
             assert await anext(unnumbered) == progress()
         agent.release.set()

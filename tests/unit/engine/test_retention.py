@@ -142,7 +142,7 @@ async def test_an_engine_removes_old_tasks_by_itself_and_their_files(tmp_path: P
     await engine.start()
     first = await engine.prompt(PromptMessage("old " + "x" * 100_000))
     await all_of(first)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not asked:
             await all_of(await engine.prompt(PromptMessage("new " + "x" * 20_000)))
     assert asked[0] == first.task_id
@@ -159,7 +159,7 @@ async def test_a_full_journal_refuses_new_tasks_and_lets_those_it_has_go_on(tmp_
     options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=0.2, maximum_size=120_000)
     engine = Engine(agent, await opened(tmp_path), options)
     await engine.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (refused := await refusal(engine)) is None:
             pass
     assert "the journal is at its maximum size (120000 bytes)" in refused
@@ -167,7 +167,7 @@ async def test_a_full_journal_refuses_new_tasks_and_lets_those_it_has_go_on(tmp_
     await all_of(await engine.answer(turn.task_id, once("one"), answered_by="test"))
     assert agent.ran == ["one"]
     # Now that it has ended it makes room by itself.
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await refusal(engine) is not None:
             await asyncio.sleep(0)
     await engine.aclose()
@@ -196,7 +196,7 @@ async def test_a_full_disk_stops_nothing_for_good_and_says_so(tmp_path: Path) ->
     assert [task.task_id for task in await engine.tasks()] == [turn.task_id]
     await set_pages(journal, 1_000_000)
     agent.release.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await engine.get(turn.task_id)).state is not TaskState.COMPLETED:
             await asyncio.sleep(0.01)
     await engine.aclose()

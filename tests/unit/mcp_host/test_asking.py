@@ -38,7 +38,7 @@ async def shown(asks: CallAsks) -> AskPerson:
         found.extend([ask] if (ask := asks.next()) is not None else [])
         return bool(found)
 
-    await eventually_async(is_there, 20)
+    await eventually_async(is_there)
     return found[0]
 
 

@@ -83,12 +83,12 @@ async def test_connections_of_others_are_not_kept_without_end() -> None:
         port = urlsplit(receiver.uri).port
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MAXIMUM_CONNECTIONS + 3)]
         for reader, _ in held[MAXIMUM_CONNECTIONS:]:
-            assert await asyncio.wait_for(reader.read(), 20) == b""
+            assert await asyncio.wait_for(reader.read(), 60) == b""
         for _, writer in held:
             writer.close()
             await writer.wait_closed()
         line = b"GET /oauth/callback?code=c&state=s HTTP/1.1"
-        await eventually_async(lambda: _is_taken(receiver.uri, line), 20, what="the redirect is taken")
+        await eventually_async(lambda: _is_taken(receiver.uri, line), what="the redirect is taken")
         assert receiver.answer.result()["code"] == "c"
 
 

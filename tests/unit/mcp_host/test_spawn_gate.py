@@ -16,13 +16,13 @@ async def test_no_more_than_its_places_are_taken_and_each_that_is_given_up_lets_
     assert not third.done()
     leave[0]()
     leave[0]()  # it has only one to give up
-    (await asyncio.wait_for(third, 20))()
+    (await asyncio.wait_for(third, 60))()
     leave[1]()
 
 
 async def test_whoever_hangs_keeps_the_others_waiting_for_a_while_only() -> None:
     gate = SpawnGate(1, longest=0.01)
-    leave = [await asyncio.wait_for(gate.enter(), 20) for _ in range(5)]
+    leave = [await asyncio.wait_for(gate.enter(), 60) for _ in range(5)]
     for one in leave:
         one()
     strict = SpawnGate(1, longest=1000)
@@ -31,4 +31,4 @@ async def test_whoever_hangs_keeps_the_others_waiting_for_a_while_only() -> None
     waiting.cancel()
     await eventually_async(waiting.done)
     first()
-    (await asyncio.wait_for(strict.enter(), 20))()
+    (await asyncio.wait_for(strict.enter(), 60))()

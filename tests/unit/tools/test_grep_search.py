@@ -148,7 +148,7 @@ async def test_a_pattern_that_is_none_is_refused_before_the_search(
 
 async def test_a_pattern_that_takes_for_ever_is_stopped(workspace: Path) -> None:
     make(workspace, {"a": "a" * 60 + "!\n"})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         with pytest.raises(ToolFailure, match=r"took more than 0\.5 s and was stopped"):
             await success_of(GrepSearch(OwnEngine(), 0.5), tool_context(workspace), pattern="(?=a)(a|a)*$")
 
@@ -159,7 +159,7 @@ async def test_a_search_that_is_cancelled_leaves_no_process(workspace: Path) -> 
     make(workspace, {"a": "a" * 60 + "!\n"})
     before = set(psutil.Process().children())
     task = asyncio.create_task(success_of(GrepSearch(OwnEngine()), tool_context(workspace), pattern="(?=a)(a|a)*$"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not set(psutil.Process().children()) - before:
             await asyncio.sleep(0.01)
         task.cancel()
