@@ -253,7 +253,7 @@ async def test_a_plugin_that_says_nothing_is_given_up() -> None:
 @pytest.mark.usefixtures("impatient")
 async def test_folders_that_a_busy_plugin_tells_late_count(person: StdioPerson, workspace: Path) -> None:
     other = workspace / "other"
-    await person.plugin.do("answer", name="workspaceFolders", value=[{"uri": other.as_uri(), "name": ""}])
+    await person.plugin.do("answer", name="folders", value=[{"uri": other.as_uri()}])
     async with told(person.editor) as events:
         await person.plugin.do("tell", method="workspace/didChangeWorkspaceFolders", params={})
         await eventually_async(lambda: WorkspaceChanged() in events, what="the change is told")

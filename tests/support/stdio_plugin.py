@@ -102,7 +102,7 @@ class Plugin:
     # What the companion asks.
 
     def on_workspace_workspaceFolders(self) -> list[Object]:
-        return self.changes.get("workspaceFolders", [{"uri": Path.cwd().as_uri(), "name": ""}])
+        return self.answers.get("folders") or self.changes.get("workspaceFolders", [{"uri": Path.cwd().as_uri()}])
 
     def on_editor_openFiles(self) -> list[Object]:
         return [self.shown(path, buffer) for path, buffer in self.buffers.items()]

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 START_SECONDS = 15.0
 STARTED_BY_PLUGIN = ("emacs", "sublime")
+WITH_EXTENSIONS = ("vscode", "code", "cursor", "windsurf", "jetbrains", "intellij", "idea", "pycharm")
 
 
 class EditorName(click.Choice[str]):
-    """An editor by its name; one whose plugin starts the companion is answered with how to get that plugin."""
+    """An editor by its name; one that is served in another way is answered with that way."""
 
     name = "editor"
 
@@ -32,6 +33,8 @@ class EditorName(click.Choice[str]):
             return "nvim"
         if value in STARTED_BY_PLUGIN:
             self.fail(f"{value} has a plugin that starts the companion by itself: `isthmus plugin {value}`", param, ctx)
+        if value in WITH_EXTENSIONS:
+            self.fail(f"{value} has extensions for agents, which `isthmus bridge` lets every agent use", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -163,9 +166,9 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None, open
     if address is not None:
         raise click.UsageError(f"--address belongs to --editor nvim and jupyter; {name} has none")
     if name == "stdio":
-        from isthmus.editors import stdio
+        from isthmus.editors import standard_streams, stdio
 
-        return await stdio.attach(*stdio.take_standard_streams())
+        return await stdio.attach(*standard_streams.take_standard_streams())
     from isthmus.editors.headless import HeadlessEditor
 
     return HeadlessEditor(folders)

@@ -8,7 +8,6 @@ its own requests and nothing else.
 import asyncio
 import contextlib
 import os
-import stat
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -36,6 +35,7 @@ from isthmus.ide.editor import (
     NotAvailableError,
     OpenFile,
     Range,
+    WorkspaceChanged,
 )
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.reviews.review import DiffReview
@@ -50,7 +50,6 @@ EXECUTE_SECONDS: Final = 3600.0
 CLOSE_SECONDS: Final = 2.0
 MAXIMUM_READ_BYTES: Final = 4 * 1024 * 1024
 """Of a file whose lines are looked at: to convert positions, and for its newlines."""
-_NO_PIPES: Final = "--editor stdio is started by the plugin of an editor, with pipes; docs/editor-port.md tells how"
 
 T = TypeVar("T")
 
@@ -74,22 +73,6 @@ async def attach(incoming: int, outgoing: int, *, timeout: float = START_SECONDS
     return editor
 
 
-def take_standard_streams() -> tuple[int, int]:
-    """File descriptors for frames: what standard input and output were. What is printed goes to standard error now.
-
-    Raises:
-        EditorError: they are a terminal, or files.
-    """
-    if not all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in (os.fstat(0).st_mode, os.fstat(1).st_mode)):
-        raise EditorError(_NO_PIPES)
-    incoming, outgoing = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return incoming, outgoing
-
-
 class StdioEditor:
     """Made by :func:`attach`."""
 
@@ -103,7 +86,7 @@ class StdioEditor:
         self._files: tuple[OpenFile, ...] = ()
         self._unsaved: frozenset[str] = frozenset()
         self._late: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def identity(self) -> EditorIdentity:
@@ -148,15 +131,12 @@ class StdioEditor:
         return self._events.read()
 
     async def workspace_folders(self) -> tuple[str, ...]:
-        """The plugin's; when it has none the folder in which the companion was started."""
+        """The plugin's, as far as it has told them; when it has none the folder in which the companion was started."""
         self._require_alive()
-        session = self._session
-        if session.folders_changed:
-            session.folders_changed = False
-            with contextlib.suppress(EditorError):
-                answer = await self._ask("workspace", "workspace/workspaceFolders", None, seconds=SNAPSHOT_SECONDS)
-                session.folders = self._decoded(editor_wire.decode_folders, answer)
-        return session.folders or (str(Path.cwd()),)
+        if self._session.folders_changed:
+            self._session.folders_changed = False
+            await asyncio.wait({self._later(self._take_folders())}, timeout=SNAPSHOT_SECONDS)
+        return self._session.folders or (str(Path.cwd()),)
 
     async def open_files(self) -> tuple[OpenFile, ...]:
         """The plugin's; while it does not answer, those that were known last."""
@@ -359,6 +339,19 @@ class StdioEditor:
             self._session.note(f"the plugin answered wrongly: {error}")
             raise EditorError(f"the plugin of {self._identity.display_name} answered wrongly: {error}") from error
 
+    async def _take_folders(self) -> None:
+        """Also late: an editor is busiest when a project is opened in it."""
+        session = self._session
+        try:
+            answer = await self._ask("workspace", "workspace/workspaceFolders", None, seconds=LATE_SNAPSHOT_SECONDS)
+        except _NoAnswerError:
+            session.folders_changed = True
+            return
+        folders = self._decoded(editor_wire.decode_folders, answer)
+        if folders != session.folders:
+            session.folders = folders
+            self._events.put(WorkspaceChanged())
+
     async def _take_snapshot(self) -> None:
         answer = await self._ask("open files", "editor/openFiles", {}, seconds=LATE_SNAPSHOT_SECONDS)
         files = self._decoded(editor_wire.decode_files, answer)
@@ -377,10 +370,11 @@ class StdioEditor:
                 return await self.text(path)
         return await asyncio.to_thread(_text_on_disk, path)
 
-    def _later(self, work: Coroutine[None, None, object]) -> None:
+    def _later(self, work: Coroutine[None, None, object]) -> asyncio.Task[None]:
         task = asyncio.create_task(_without_errors(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 async def _without_errors(work: Coroutine[None, None, object]) -> None:
