@@ -34,6 +34,12 @@ def test_a_companion_for_an_editor_that_starts_its_own_names_the_plugin(editor: 
     assert f"isthmus plugin {editor}" in answer.output
 
 
+def test_a_companion_for_an_editor_with_extensions_names_the_bridge() -> None:
+    refused = CliRunner().invoke(companion, ["--editor", "vscode"])
+    assert refused.exit_code == 2
+    assert "`isthmus bridge`" in refused.output
+
+
 def test_neovim_is_known_by_its_name(tmp_path: Path) -> None:
     answer = CliRunner().invoke(companion, ["--editor", "neovim", "--address", str(tmp_path / "nobody")])
     assert "no Neovim to attach to" in str(answer.exception)

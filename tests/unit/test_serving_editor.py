@@ -31,3 +31,4 @@ async def test_the_name_of_an_ide_does_nothing_to_the_terminal(
     line = "".join(printed)
     assert "(Evil\u241b[2J\u240aIDE, bridged, " in line
     assert line.count("\n") == 1
+    assert capsys.readouterr().err == "isthmus: Isthmus (headless) has quit, and the companion with it\n"

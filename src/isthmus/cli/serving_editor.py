@@ -20,11 +20,18 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
         CompanionError: it could not start.
     """
     from isthmus.ide.host import CompanionHost
+    from isthmus.terminal.sanitize import visible_line
 
     host = CompanionHost(editor, options)
     loop = asyncio.get_running_loop()
+    received: list[int] = []
+
+    def stop(number: int) -> None:
+        received.append(number)
+        host.stop()
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, host.stop)
+        loop.add_signal_handler(number, stop, number)
 
     def say(ready: "Ready") -> None:
         _say_ready(ready, editor, name, as_json=as_json)
@@ -32,6 +39,9 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
             _tell_of_another(editor)
 
     await host.run(say)
+    if not received and options.watch is None and name != "stdio":
+        quit_line = visible_line(f"isthmus: {editor.identity.display_name} has quit, and the companion with it")
+        print(quit_line, file=sys.stderr)
 
 
 def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) -> None:
