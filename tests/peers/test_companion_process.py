@@ -297,7 +297,7 @@ def test_a_neovim_that_cannot_be_found_or_reached_is_a_clear_error(workspace: Pa
 
 def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path, surroundings: Surroundings) -> None:
     (surroundings.temporary / "gemini").write_text("in the way", encoding="utf-8")
-    done = isthmus("companion", "--editor", "headless", folder=workspace)
+    done = isthmus("companion", "--editor", "headless", "--protocol", "gemini", folder=workspace)
     assert done.returncode == 1
     assert str(surroundings.temporary / "gemini") in done.stderr
     assert "Traceback" not in done.stderr
