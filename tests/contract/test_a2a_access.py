@@ -144,14 +144,16 @@ async def test_a_client_that_sends_a_large_body_to_its_end_reads_why_it_is_refus
 async def test_a_request_whose_head_does_not_come_is_not_waited_for(
     before: bytes, begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
+    if not before:
+        monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
     async with serving(MemoryAgent()) as server:
         port = int(server.url.rstrip("/").rsplit(":", 1)[1])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
-            if before:
+            if before:  # which may take its time
                 writer.write(before)
                 await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 30)
+                monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
             writer.write(begun)
             assert await asyncio.wait_for(reader.read(), 30) == b""
         finally:
@@ -161,12 +163,15 @@ async def test_a_request_whose_head_does_not_come_is_not_waited_for(
 async def test_a_stream_may_last_longer_than_the_head_of_a_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.5)
     gate = asyncio.Event()
     async with serving(MemoryAgent(lambda _: (Wait(gate), TextContent("t", "late")))) as server:
-        asyncio.get_running_loop().call_later(0.3, gate.set)
-        events = await server.stream("message/stream", prompt("wait", tmp_path))
-        assert events[-1].state == "completed"
+        await server.http.get(server.url + "healthz")  # the connection is there, and its next head comes at once
+        async with server.opened("message/stream", prompt("wait", tmp_path)) as items:
+            await anext(items)
+            asyncio.get_running_loop().call_later(1, gate.set)
+            rest = [item async for item in items]
+        assert rest[-1].state == "completed"
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:

@@ -192,7 +192,7 @@ async def test_a_receiver_that_hangs_or_resets_holds_up_neither_the_task_nor_oth
         raise ConnectionResetError
 
     with WireServer(hang) as hanging, WireServer(reset) as resetting, WireServer(lambda _: FINE) as good:
-        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, deadline=5)) as served:
+        async with pushing(tmp_path, EchoAgent(), PushSender(ALLOWED, deadline=60)) as served:
             tasks: list[str] = []
             for number in range(12):
                 turn = await served.engine.prompt(PromptMessage(f"task {number}"))
@@ -226,16 +226,18 @@ async def test_a_receiver_that_hangs_is_left_at_the_deadline_and_tried_again(tmp
 
 
 async def test_what_was_not_told_before_the_end_of_a_process_is_told_by_the_next(tmp_path: Path) -> None:
-    with WireServer(lambda _: Answer.json({}, 503)) as failing:
+    answers = {"now": Answer.json({}, 503)}
+    with WireServer(lambda _: answers["now"]) as server:
         async with pushing(tmp_path, AskingAgent()) as served:
             task = await served.prompted()
-            await served.pushes.set(task.task_id, PushTarget(failing.base_url), "0.3", None, after=1)
-            await eventually_async(lambda: len(failing.requests) >= 2)
-        port = failing.port
-    with WireServer(lambda _: FINE, port) as server:
+            await served.pushes.set(task.task_id, PushTarget(server.base_url), "0.3", None, after=1)
+            await eventually_async(lambda: len(server.requests) >= 2)
+        answers["now"] = FINE
         async with pushing(tmp_path, AskingAgent()) as served:
-            await told(server, "working", "input-required")
+            await eventually_async(lambda: states(server)[-1] == "input-required")
             assert (await served.engine.get(task.task_id)).pending
+    each_once = {request.headers["idempotency-key"]: request for request in server.requests}
+    assert [request.json["status"]["state"] for request in each_once.values()] == ["working", "input-required"]
 
 
 async def test_what_another_process_was_sending_when_it_died_is_sent_again(tmp_path: Path) -> None:

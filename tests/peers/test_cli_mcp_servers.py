@@ -19,6 +19,7 @@ import pytest
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
+from support.ports import free_port
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually, eventually_async
 
@@ -33,9 +34,7 @@ def home() -> Path:
 @contextmanager
 def http_server() -> Generator[str]:
     """The URL of an MCP server with one tool."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     command = [sys.executable, str(SUPPORT / "http_mcp_server.py"), str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

@@ -72,6 +72,8 @@ async def test_the_clients_editor_gives_context_and_reviews_the_edit(tmp_path: P
             assert str(path) in told
             assert "openDiff" not in json.dumps(wire.model_requests[0].json["tools"])
             assert await attached(workspace) == 1
+            shown = await asyncio.to_thread(partial(isthmus, "ide", "diffs", "--wait", "50", folder=workspace))
+            assert "+two" in shown.stdout
             accepted = await asyncio.to_thread(
                 partial(isthmus, "ide", "accept", "a.py", "--content", "-", folder=workspace, text="mine\n")
             )
@@ -106,7 +108,7 @@ async def test_an_answer_of_another_client_closes_the_view_in_the_clients_editor
         async with served(tmp_path, workspace, replies, "--allow-client-mcp") as (_, agent, _wire):
             turn = await agent.prompt(PromptMessage("edit it", settings=settings(workspace, companion)))
             await events_of(turn)
-            shown = await asyncio.to_thread(partial(isthmus, "ide", "diffs", "--wait", "20", folder=workspace))
+            shown = await asyncio.to_thread(partial(isthmus, "ide", "diffs", "--wait", "50", folder=workspace))
             assert "+two" in shown.stdout
             (call,) = (await agent.get(turn.task_id)).pending
             confirmation = ToolCallConfirmation(call.tool_call_id, "proceed_once")

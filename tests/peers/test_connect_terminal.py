@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.isthmus_program import ISTHMUS
+from support.ports import free_port
 from support.pty_program import PtyProgram, pty_program
 from support.serve_program import ServeProgram, serve_program
 
@@ -51,18 +52,20 @@ def connected(
         yield program
 
 
-def port_of(served: ServeProgram) -> tuple[str, str]:
-    return "--port", served.url.rstrip("/").rsplit(":", 1)[1]
+def fixed_port() -> tuple[str, str]:
+    """A port that the server still finds free when it comes back."""
+    return "--port", str(free_port())
 
 
 async def test_a_question_outlives_the_server_and_is_answered_when_it_is_back(tmp_path: Path, workspace: Path) -> None:
-    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+    port = fixed_port()
+    async with serve_program(tmp_path, workspace, *port, script=SCRIPT) as served:
         with connected(served, workspace) as terminal:
             terminal.wait_for("Connected to", SECONDS).press("greet me\r").wait_for("Allow once", SECONDS)
             served.process.send_signal(signal.SIGKILL)
             await asyncio.wait_for(served.process.wait(), SECONDS)
             terminal.press("1").wait_for("nothing answers at", SECONDS)
-            async with serve_program(tmp_path, workspace, *port_of(served), script=SCRIPT):
+            async with serve_program(tmp_path, workspace, *port, script=SCRIPT):
                 terminal.press("1").wait_for("I wrote the greeting.", SECONDS)
                 assert (workspace / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
                 assert terminal.screen.count("I wrote the greeting.") == 1
@@ -71,14 +74,14 @@ async def test_a_question_outlives_the_server_and_is_answered_when_it_is_back(tm
 
 
 async def test_a_turn_whose_server_is_killed_goes_on_in_the_same_terminal(tmp_path: Path, workspace: Path) -> None:
-    options = ("--allowed-tools", "run_shell_command")
+    options = ("--allowed-tools", "run_shell_command", *fixed_port())
     async with serve_program(tmp_path, workspace, *options, script=SCRIPT) as served:
         with connected(served, workspace) as terminal:
             terminal.wait_for("Connected to", SECONDS).press("build it\r").wait_for("begun", SECONDS)
             served.process.send_signal(signal.SIGKILL)
             await asyncio.wait_for(served.process.wait(), SECONDS)
             (workspace / "go").touch()
-            async with serve_program(tmp_path, workspace, *options, *port_of(served), script=SCRIPT):
+            async with serve_program(tmp_path, workspace, *options, script=SCRIPT):
                 # A side effect that was interrupted is reported, and not repeated.
                 terminal.wait_for("interrupted", SECONDS).wait_for("The build is done.", SECONDS)
                 assert terminal.screen.count("The build is done.") == 1

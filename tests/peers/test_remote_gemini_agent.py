@@ -133,7 +133,8 @@ async def test_the_server_of_gemini_cli_is_driven_like_our_own(peer: Peer) -> No
     updates = [event for event in found if isinstance(event, ToolCallUpdate) and event.is_ephemeral]
     lives = [update.tool_call.live_content for update in updates]
     assert lives
-    assert (lives[-1] or "").splitlines() == ["one", "two"]
+    # It tells of output once a second at most: of the last line only where it came late enough.
+    assert (lives[-1] or "").splitlines() in (["one"], ["one", "two"])
     assert found[-1] == StateChange(TaskState.COMPLETED)
     with pytest.raises(InvalidRequest, match="no open question"):
         await peer.answer(turn, call, "proceed_once")

@@ -91,6 +91,11 @@ def custom(workspace: Path, name: str, prompt: str) -> None:
     path.write_text(f"prompt = '''{prompt}'''\n", encoding="utf-8")
 
 
+def text_of(path: Path) -> str:
+    """What a command has written so far."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
 def fine() -> Callable[[object], Reply]:
     return lambda _: Reply.of(Say("fine"))
 
@@ -118,7 +123,7 @@ def test_a_shell_command_that_was_under_way_is_not_run_again_and_the_command_fai
         with serving(tmp_path, workspace, wire) as server:
             response = server.execute("look")
             server.allow(response["execution_id"])
-            eventually(lambda: (workspace / "count").exists(), 30)
+            eventually(lambda: text_of(workspace / "count") == "x\n")
             server.kill()
         with serving(tmp_path, workspace, wire) as server:
             server.ends_in(response["execution_id"], "failed")

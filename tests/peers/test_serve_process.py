@@ -113,7 +113,7 @@ async def test_a_running_command_is_reported_after_kill_9_and_not_run_again(tmp_
             async for delivery in turn.deliveries:
                 if isinstance(delivery.event, ToolCallUpdate) and delivery.event.tool_call.status.name == "EXECUTING":
                     break
-            await eventually_async(trace.exists)
+            await eventually_async(lambda: trace.exists() and trace.read_text(encoding="utf-8") == "ran\n")
             process.send_signal(signal.SIGKILL)
             process.wait(30)
             await agent.aclose()

@@ -78,7 +78,7 @@ class Scene:
                 if line.startswith("data:"):
                     self._take(json.loads(line[5:]))
 
-    async def silent(self, sending: Awaitable[None], seconds: float = 5) -> None:
+    async def silent(self, sending: Awaitable[None], seconds: float = 60) -> None:
         """A request whose stream is not ended within ``seconds``; the client then leaves."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):

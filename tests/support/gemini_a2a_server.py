@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import httpx2
 
 from support.gemini_wire import GeminiWire
 from support.plain_http import plain_client
+from support.ports import free_port
 from support.programs import node_package, require
 from support.waiting import eventually_async
 
@@ -60,7 +60,7 @@ async def gemini_a2a_server(
     home = folder / "home"
     (home / ".gemini").mkdir(parents=True, exist_ok=True)
     (home / ".gemini" / "settings.json").write_text(json.dumps({**_SETTINGS, **(settings or {})}), encoding="utf-8")
-    port = _free_port()
+    port = free_port()
     variables = {
         "PATH": os.pathsep.join([str(require("node").parent), os.environ["PATH"]]),
         "HOME": str(home),
@@ -106,9 +106,3 @@ async def gemini_a2a_server(
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

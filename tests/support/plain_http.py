@@ -13,6 +13,6 @@ SECONDS = 60
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def plain_client(**options: Any) -> httpx2.AsyncClient:
-    """A client with these options of httpx2, without proxies."""
-    return httpx2.AsyncClient(trust_env=False, timeout=SECONDS, verify=_NO_TLS, **options)
+def plain_client(*, verify: ssl.SSLContext = _NO_TLS, **options: Any) -> httpx2.AsyncClient:
+    """A client with these options of httpx2, without proxies; with ``verify`` of a server that does speak TLS."""
+    return httpx2.AsyncClient(trust_env=False, timeout=SECONDS, verify=verify, **options)

@@ -182,16 +182,27 @@ class WireServer:
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.ensure_future(_Connection(reader, writer, self._respond, self.requests).run())
             connections.add(task)
-            task.add_done_callback(connections.discard)
+
+            def ended(_: "asyncio.Task[None]") -> None:
+                connections.discard(task)
+                writer.close()  # also of one that was ended before it began
+
+            task.add_done_callback(ended)
 
         server = await asyncio.start_server(accept, "127.0.0.1", self._port)
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
+        # What is being accepted becomes a connection first: asyncio would leave it to the garbage collector.
+        self._loop.remove_reader(server.sockets[0])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
         server.close()
-        for task in tuple(connections):
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        while connections:
+            for task in tuple(connections):
+                task.cancel()
+            await asyncio.gather(*connections, return_exceptions=True)
+        await asyncio.sleep(0)
 
 
 class _Connection:

@@ -1,0 +1,27 @@
+"""Ports that a test chooses before somebody listens there.
+
+The system gives the ports of its ephemeral range to whoever connects or asks for any free port: one that was free a
+moment ago is soon somebody else's, in tests that run side by side. Below that range nobody is given one unasked.
+"""
+
+import os
+import random
+import socket
+
+_LOWEST, _HIGHEST = 20_000, 32_000
+"""Below the ephemeral ranges of Linux (32768 on) and of macOS and Windows (49152 on)."""
+_chance = random.Random(os.urandom(8))  # noqa: S311 - not a secret; test processes are to differ
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 at which nobody listens, and that the system gives to nobody."""
+    for _ in range(100):
+        port = _chance.randint(_LOWEST, _HIGHEST)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError(f"no port between {_LOWEST} and {_HIGHEST} is free")
