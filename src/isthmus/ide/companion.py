@@ -100,6 +100,8 @@ class Companion:
         """The folders that were given, else the editor's."""
         folders = self.options.folders or await self.editor.workspace_folders()
         if folders != self._hidden.folders:  # agents ask often, and to resolve folders takes longer than the answer
+            if self._hidden.folders:  # an editor that was busy when it moved tells it late
+                self._workspace_changed()
             self._hidden.folders = folders
             if self._linters is not None:
                 self._linters.folders = folders

@@ -398,3 +398,19 @@ async def test_a_file_that_the_person_mentions_is_shown_selected_and_told_to_all
 
 def _finding(path: str) -> Diagnostic:
     return Diagnostic(path, Range(Position(0, 0), Position(0, 1)), Severity.ERROR, "wrong")
+
+
+async def test_folders_that_a_busy_editor_tells_late_are_announced(
+    editor: HeadlessEditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves: list[tuple[str, ...]] = []
+    companion = Companion(editor, workspace_changed=lambda: moves.append(folders))
+    folders = ("/one",)
+
+    async def told() -> tuple[str, ...]:
+        return folders
+
+    monkeypatch.setattr(editor, "workspace_folders", told)
+    for folders in (("/one",), ("/one",), ("/two",), ("/two",)):
+        assert await companion.workspace_folders() == folders
+    assert moves == [("/two",)]
