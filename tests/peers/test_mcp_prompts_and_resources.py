@@ -16,6 +16,7 @@ from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Tool
 from support.contents_desk import asked, contents_server
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, node_server, write_servers
+from support.mcp_tools import are_connected
 from support.programs import NODE_PEERS, node_package, require
 from support.pty_program import PtyProgram, pty_program
 from support.serve_program import serve_program
@@ -155,6 +156,7 @@ async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
     write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls"), "everything": everything()})
     async with serve_program(tmp_path, workspace, script=ECHO) as server, server.client() as agent:
         scope = CommandScope(settings={"workspace_path": str(workspace)})
+        await are_connected(agent, workspace, "nodeServer", "everything")
         tree = {command.name: command for command in await agent.commands(scope)}
         assert [(item.name, item.is_required) for item in tree["poem-writer"].arguments] == [
             ("title", True),
@@ -192,6 +194,7 @@ async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_t
         "- text: 'You said: {{prompt}}'", "- call: {name: run_shell_command, arguments: {command: ls}}"
     )
     async with serve_program(tmp_path, workspace, script=script) as server, server.client() as agent:
+        await are_connected(agent, workspace, "notes")
         message = PromptMessage("See @notes:notes://today", settings={"workspace_path": str(workspace)})
         turn = await agent.prompt(message)
         events = await events_of(turn)
@@ -213,6 +216,7 @@ async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_per
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})
     async with serve_program(tmp_path, workspace, script=READING) as server, server.client() as agent:
+        await are_connected(agent, workspace, "everything")
         turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
         events = await events_of(turn)
         assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)

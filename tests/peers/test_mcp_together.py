@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
@@ -26,6 +25,8 @@ from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, node_server, write_servers
+from support.mcp_tools import are_connected
+from support.plain_http import plain_client
 from support.programs import require
 from support.pty_program import pty_program
 from support.scripted_wire import Call, Reply, Say
@@ -157,6 +158,7 @@ async def a_turn_with_all_servers_over_0_3(at: Together) -> None:
         Reply.of(Say("All of them answered.")),
     )
     agent = await RemoteAgent.connect(at.server.url, at.server.token, protocol="0.3")
+    await are_connected(agent, at.workspace, "everything", "sse", "http", "files", "memory", "git", "time", "fetch")
     turn = await prompted(agent, at.workspace, "use all of them")
     events = await events_of(turn)
     assert events[-1] == StateChange(TaskState.INPUT_REQUIRED), events[-3:]
@@ -267,7 +269,7 @@ async def coder_agent(server: ServeProgram, part: Mapping[str, Any], **more: Any
     headers = {"Authorization": f"Bearer {server.token}"}
     found: list[dict[str, Any]] = []
     async with (
-        httpx2.AsyncClient(timeout=60, trust_env=False) as client,
+        plain_client() as client,
         client.stream("POST", server.url, json=request, headers=headers) as response,
     ):
         async for line in response.aiter_lines():
@@ -287,7 +289,7 @@ async def a_cancelled_call_is_cancelled_at_the_server(at: Together) -> None:
     async def is_fetching() -> bool:
         return any(request.path == "/slow" for request in at.site.requests)
 
-    await eventually_async(is_fetching, 30)
+    await eventually_async(is_fetching)
     await agent.cancel(turn.snapshot.task_id)
     events = await running
     assert calls_of(events)["fetch"].status is ToolCallStatus.CANCELLED
@@ -297,7 +299,7 @@ async def a_cancelled_call_is_cancelled_at_the_server(at: Together) -> None:
         return request.disconnected.is_set()
 
     # The fetch server was told: it gave up its own request, and lives on.
-    await eventually_async(has_left, 30)
+    await eventually_async(has_left)
     await agent.aclose()
 
 
@@ -319,12 +321,17 @@ def test_a_person_is_asked_in_the_terminal_and_reads_a_summary_that_does_nothing
         environment["GOOGLE_GEMINI_BASE_URL"] = wire.base_url
         command = [*ISTHMUS, "-m", "gemini:gemini-3-pro-preview", "--no-ide", "--data-dir", str(tmp_path / "data")]
         with pty_program(command, folder=workspace, environment=environment, columns=120, rows=50) as terminal:
-            terminal.wait_for(PROMPT, 40).press("show me\r").wait_for("4. ", 40)
+            terminal.wait_for(PROMPT, 60)
+            for _ in range(8):
+                with contextlib.suppress(AssertionError):
+                    terminal.press("/mcp\r").wait_for(r"everything \(CONNECTED\)", 10).wait_for(PROMPT, 60)
+                    break
+            terminal.press("show me\r").wait_for("4. ", 60)
             question = terminal.screen
             assert "get-tiny-image" in question
             assert "everything" in question
             # This server's tools, from now on.
-            terminal.press("3").wait_for(r"I have seen the picture\.", 40)
+            terminal.press("3").wait_for(r"I have seen the picture\.", 60)
             screen, title = terminal.screen, terminal.title
     assert re.search(r"text \(2 lines\) \+ image/png \(\d+ (KB|bytes)\)", screen), screen
     assert "Echo: red" in screen
