@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject, from_json
+from isthmus.ide.discovery.discovery_file import announces
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import make_private_directory, write_private
 
@@ -102,9 +103,8 @@ def _sweep(life: Life) -> None:
     kept = [life.server(name) or {} for name in life.servers]
     tokens = [server["token"] for server in kept if isinstance(server.get("token"), str)]
     for path in map(Path, life.discovery_files):
-        with suppress(OSError, ValueError, RecursionError):
-            value: object = json.loads(path.read_text(encoding="utf-8"))
-            if isinstance(value, dict) and cast(JsonObject, value).get("authToken") in tokens:
+        if any(announces(path, token) for token in tokens):
+            with suppress(OSError):
                 path.unlink()
 
 
@@ -112,5 +112,5 @@ def _read(path: Path) -> tuple[Life | None, float]:
     try:
         seen = path.stat().st_mtime
         return from_json(Life, json.loads(path.read_text(encoding="utf-8"))), seen
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None, 0.0

@@ -44,6 +44,15 @@ def test_a_former_life_is_taken_over_once_and_its_files_are_removed(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("dead")
+def test_nothing_is_waited_for_where_somebody_put_a_pipe_in_place_of_a_discovery_file(tmp_path: Path) -> None:
+    discovery = _left(tmp_path)
+    discovery.unlink()
+    os.mkfifo(discovery)
+    assert _file(tmp_path / "lives").take_over() is not None
+    assert discovery.exists()
+
+
+@pytest.mark.usefixtures("dead")
 def test_who_dies_before_it_wrote_anything_leaves_the_life_before_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

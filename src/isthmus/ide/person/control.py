@@ -71,6 +71,7 @@ class ControlServer:
             self._own_folder = tempfile.mkdtemp(prefix=_OWN_FOLDER, dir="/tmp")
             self._socket = Path(self._own_folder) / "s"
         make_private_directory(self._socket.parent)
+        require_own_directory(self._socket.parent)  # a short one in /tmp may be somebody else's by now
         with suppress(FileNotFoundError):
             self._socket.unlink()
         self._server = await asyncio.start_unix_server(self._serve, self._socket, limit=MAXIMUM_LINE_BYTES)
