@@ -5,12 +5,15 @@ nothing that the first does not), and of the texts of one view only the newest. 
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 from isthmus.ide.editor import DiagnosticsChanged, DiffEdited, EditorEvent, FileMentioned
 
 MAXIMUM_WAITING = 1000
 """Events; beyond it mentions and changed diagnostics are dropped, of which alone there can be any number."""
+
+_log = logging.getLogger(__name__)
 
 
 class EventQueue:
@@ -20,6 +23,8 @@ class EventQueue:
         self._events: dict[EditorEvent, None] = {}
         self._ready = asyncio.Event()
         self._ended = False
+        self._is_full = False
+        """Whether something was lost since the queue was empty."""
 
     def put(self, event: EditorEvent) -> None:
         """Add an event, unless an equal one is waiting, the queue has ended, or too much waits that may be lost."""
@@ -30,6 +35,9 @@ class EventQueue:
                 if waiting.review_id == event.review_id:
                     del self._events[waiting]
         if len(self._events) >= MAXIMUM_WAITING and isinstance(event, (DiagnosticsChanged, FileMentioned)):
+            if not self._is_full:
+                _log.warning("an editor tells more than can be heard: mentions and diagnostics are lost for now")
+            self._is_full = True
             return
         self._events.setdefault(event)
         self._ready.set()
@@ -46,6 +54,7 @@ class EventQueue:
             while self._events:
                 event = next(iter(self._events))
                 del self._events[event]
+                self._is_full = self._is_full and bool(self._events)
                 yield event
             if self._ended:
                 return

@@ -142,10 +142,13 @@ def test_a_mention_has_lines_only_if_there_are_some(mention: FileMentioned, line
     assert message["params"] == {"filePath": "/w/a.py", **lines}
 
 
-def test_of_a_client_that_does_not_read_the_newest_mentions_are_kept() -> None:
+def test_of_a_client_that_does_not_read_the_newest_mentions_are_kept(caplog: pytest.LogCaptureFixture) -> None:
     session = _session()
     for line in range(KEPT_MENTIONS + 5):
         session.mentioned(FileMentioned("/w/a.py", line))
+    assert [record.getMessage() for record in caplog.records] == [
+        "an agent that reads nothing never hears of /w/a.py"
+    ] * 5
     messages = _taken(session)
     assert [message["params"]["lineStart"] for message in messages] == list(range(5, KEPT_MENTIONS + 5))
 

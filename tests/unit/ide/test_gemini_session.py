@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.gemini import wire
-from isthmus.ide.gemini.session import EventLog, Session, SessionTable
+from isthmus.ide.gemini.session import MAXIMUM_SESSIONS, EventLog, Session, SessionTable
 from isthmus.ide.mcp.mcp_peer import ClientInfo
 
 _CLIENT = ClientInfo("client", "1", "2025-06-18")
@@ -34,7 +34,7 @@ def test_a_stream_starts_after_the_event_that_the_client_names_or_after_the_last
 
 
 def test_what_was_sent_is_forgotten_when_it_is_large_and_what_was_not_sent_stays(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("isthmus.ide.gemini.session.KEPT_BYTES", 10)
     monkeypatch.setattr("isthmus.ide.gemini.session.UNSENT_BYTES", 100)
@@ -45,8 +45,14 @@ def test_what_was_sent_is_forgotten_when_it_is_large_and_what_was_not_sent_stays
     log.sent = 5
     log.append(b"y" * 8)
     assert [number for number, _ in log.after(0)] == [6]
+    assert not caplog.records
+    log.append(b"w" * 99, "/a.py")
     log.append(b"z" * 200)
-    assert [number for number, _ in log.after(0)] == [7]
+    assert [number for number, _ in log.after(0)] == [8]
+    assert [record.getMessage() for record in caplog.records] == [
+        "an agent that reads nothing never hears of : too much waits for it",
+        "an agent that reads nothing never hears of /a.py: too much waits for it",
+    ]
 
 
 def test_many_small_events_are_kept_up_to_a_number() -> None:
@@ -81,6 +87,12 @@ def test_a_former_session_comes_back_when_it_is_asked_for_and_stays_gone_when_it
     assert table.get("old") is None
     assert table.get("unknown") is None
     assert table.get(None) is None
+
+
+def test_those_who_never_come_back_are_not_kept_from_life_to_life() -> None:
+    former = {f"old {number}": _CLIENT for number in range(MAXIMUM_SESSIONS + 5)}
+    table = SessionTable("e", former, lambda: 0.0)
+    assert list(table.clients()) == list(former)[5:]
 
 
 def test_what_is_kept_for_a_next_life_are_the_initialized_and_the_not_yet_restored() -> None:

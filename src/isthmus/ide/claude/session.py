@@ -5,6 +5,7 @@ side (its terminal question stays usable). Nothing is queued twice: of selection
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from isthmus.ide.editor import FileMentioned
 from isthmus.ide.mcp.json_rpc_message import encode, notification
 from isthmus.ide.mcp.mcp_peer import McpPeer, Notified, Tool
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.text import printable
 
 CAPABILITIES = {"tools": {"listChanged": True}}
 KEPT_MENTIONS = 100
@@ -22,6 +24,8 @@ KEPT_MENTIONS = 100
 KEPT_DECISIONS = 200
 """Of reviews that nobody waits for, such as those of cancelled calls."""
 TITLES = {"claude-code": "Claude Code"}
+
+_log = logging.getLogger(__name__)
 
 
 class Session:
@@ -94,6 +98,8 @@ class Session:
 
     def mentioned(self, mention: FileMentioned) -> None:
         """Queue a mention; it is sent once the CLI listens."""
+        if len(self._mentions) == KEPT_MENTIONS:
+            _log.warning("an agent that reads nothing never hears of %s", printable(self._mentions[0].path))
         self._mentions.append(mention)
         self.wake.set()
 

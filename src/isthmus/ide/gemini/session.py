@@ -5,8 +5,9 @@ client is taken up again under its old id. Only the newest context is kept, olde
 """
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from isthmus.ide.gemini import wire
 from isthmus.ide.mcp.json_rpc_message import encode
 from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, Tool
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.text import printable
 
 MAXIMUM_SESSIONS = 64
 KEPT_EVENTS = 256
@@ -29,6 +31,8 @@ IDLE_SECONDS = 600.0
 """A session without a stream and without requests is forgotten after this."""
 LOST_STREAM_SECONDS = 30.0
 """A client that lost its stream comes back within seconds; after this its views are closed."""
+
+_log = logging.getLogger(__name__)
 
 
 class EventLog:
@@ -55,7 +59,10 @@ class EventLog:
             self._forget()
 
     def _forget(self) -> None:
-        self._size -= len(self._kept.popleft()[1])
+        number, data, subject = self._kept.popleft()
+        self._size -= len(data)
+        if number > self.sent:
+            _log.warning("an agent that reads nothing never hears of %s: too much waits for it", printable(subject))
 
     def drop(self, subject: str) -> None:
         """Forget the events of a subject, sent or not."""
@@ -108,6 +115,8 @@ class Session:
         """The stream that is attached now; a new one takes the place of the old one."""
         self.seen = now
         self.stream_lost: float | None = None
+        self.left: dict[str, str] = {}
+        """Proposals by file that wait since the companion's former life, which was killed: to be shown again."""
         self._id = session_id
         self._context: bytes | None = None
 
@@ -151,6 +160,7 @@ class Session:
     def asked_again(self, file_path: str) -> None:
         """Forget the decisions of older reviews: clients tell reviews by their paths and would take one for the new."""
         self.log.drop(file_path)
+        self.left.pop(file_path, None)
 
     def decided(self, review: DiffReview) -> str | None:
         """Queue the decision; the text, if any, is to be shown to the person."""
@@ -168,7 +178,10 @@ def _encoded(context: IdeContext) -> bytes:
 
 
 class SessionTable:
-    """The sessions by id. ``restorable`` holds those of the companion's former life; they come back when asked for."""
+    """The sessions by id. ``restorable`` holds those of the companion's former life; they come back when asked for.
+
+    ``left`` are the proposals that waited there, by session and file.
+    """
 
     def __init__(
         self,
@@ -176,8 +189,10 @@ class SessionTable:
         restorable: dict[str, ClientInfo],
         clock: Callable[[], float],
         tools: Sequence[Tool] = wire.TOOLS,
+        left: Mapping[str, dict[str, str]] | None = None,
     ) -> None:
         self._tools = tools
+        self._left = left or {}
         self._epoch = epoch
         self._restorable = restorable
         self._clock = clock
@@ -205,6 +220,7 @@ class SessionTable:
         session = self._sessions.get(session_id)
         if session is None and (client := self._restorable.pop(session_id, None)) is not None:
             session = Session(session_id, self._epoch, self._clock(), client, self._tools)
+            session.left.update(self._left.get(session_id, {}))
             self._sessions[session_id] = session
         if session is not None:
             session.seen = self._clock()
@@ -221,7 +237,14 @@ class SessionTable:
     def clients(self) -> dict[str, ClientInfo]:
         """What to keep for a next life: every session that has been initialized, by id."""
         live = {session.id: session.peer.client for session in self._sessions.values() if session.peer.client}
-        return self._restorable | live
+        newest = list((self._restorable | live).items())[-MAXIMUM_SESSIONS:]  # some never come back
+        return dict(newest)
+
+    def left(self) -> dict[str, dict[str, str]]:
+        """The proposals of the former life that were not shown again yet, by session and file."""
+        return {
+            key: self._sessions[key].left if key in self._sessions else dict(found) for key, found in self._left.items()
+        }
 
     def attach_stream(self, session: Session) -> object:
         """A stream opens; the key by which it recognises that another one took its place."""
