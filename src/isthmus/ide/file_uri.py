@@ -32,5 +32,16 @@ def path_of_uri(uri: str) -> str | None:
     path = uri[len(_SCHEME) :].removeprefix("localhost")
     if not path.startswith("/"):
         return None
+    if not is_file_name(path):
+        return None
     decoded = os.fsdecode(unquote_to_bytes(path.encode("utf-8", "surrogateescape")))
     return None if "\0" in decoded else decoded
+
+
+def is_file_name(path: str) -> bool:
+    """Whether a file can be called so: JSON can carry surrogates, and NUL, that no name on disk has."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in path

@@ -16,7 +16,7 @@ def process_is_alive(pid: int) -> bool:
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # files may name any number
         return False
     except PermissionError:
         return True

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide.claude.finding import FoundIdes, find_ides
+from isthmus.ide.processes import process_is_alive
 from support.surroundings import Surroundings
 
 
@@ -113,6 +114,7 @@ def test_the_ide_that_we_run_in_comes_before_living_closer_and_newer_ones(folder
         ("[]", "expected a JSON object"),
         ('{"workspaceFolders": "/w"}', "workspaceFolders"),
         ('{"workspaceFolders": [".", 5]}', "workspaceFolders"),
+        (r'{"workspaceFolders": ["/\ud800", "/\u0000"]}', "workspaceFolders"),
         ('{"workspaceFolders": ["/w"], "transport": "sse"}', "transport"),
         ('{"workspaceFolders": ["/"], "authToken": "two\\nlines"}', "authToken"),
         ('{"workspaceFolders": ["/"], "authToken": 5}', "authToken"),
@@ -138,3 +140,9 @@ def test_what_is_no_file_of_ours_is_not_read(folder: Path, workspace: Path, monk
     assert len(reasons) == 2
     assert any("another user" in reason for reason in reasons)
     assert any("regular file" in reason for reason in reasons)
+
+
+def test_a_process_id_beyond_all_that_systems_have_is_nobody(folder: Path, workspace: Path) -> None:
+    announce(folder, 1, workspace, pid=2**70)
+    announce(folder, 2, workspace, pid=os.getpid())
+    assert ports(find(workspace, is_alive=process_is_alive)) == [2, 1]

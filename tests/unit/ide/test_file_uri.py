@@ -31,6 +31,7 @@ def test_what_is_special_is_percent_encoded() -> None:
         ("/a.py", None),
         ("untitled:Untitled-1", None),
         ("file:///a%00.py", None),
+        ("file:///a\ud800.py", None),
         ("", None),
     ],
 )

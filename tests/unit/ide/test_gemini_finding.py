@@ -129,6 +129,7 @@ def test_the_folder_is_where_node_has_its_temporary_files(workspace: Path, tmp_p
         (b'{"port": 1, "workspacePath": ["/"]}', "workspacePath"),
         (b'{"port": 1, "workspacePath": "/", "authToken": "two\\nlines"}', "authToken"),
         (b'{"port": 1, "workspacePath": "/", "authToken": 5}', "authToken"),
+        (rb'{"port": 1, "workspacePath": "/\ud800:/\u0000"}', "do not contain"),
         (b" " * 70_000, "bytes"),
     ],
 )

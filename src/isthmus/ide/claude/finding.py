@@ -16,6 +16,7 @@ from isthmus.codec import JsonObject
 from isthmus.ide.discovery.discovery_file import (
     RejectedFile,
     UnusableFileError,
+    folders_of,
     mismatch,
     number,
     port_number,
@@ -130,9 +131,7 @@ def _ide(path: Path, value: JsonObject, modified_at: float) -> ClaudeIde:
     if (transport := value.get("transport", "ws")) != "ws":
         raise UnusableFileError(f"expected transport 'ws', received {str(transport)[:50]!r}")
     listed = value.get("workspaceFolders")
-    folders = (
-        [text for text in cast("list[object]", listed) if isinstance(text, str)] if isinstance(listed, list) else []
-    )
+    folders = folders_of(cast("list[object]", listed) if isinstance(listed, list) else ())
     # A relative one would mean our own working directory.
     absolute = tuple(folder for folder in folders if Path(folder).is_absolute())
     if not absolute:

@@ -6,7 +6,6 @@ left out. What a companion tells of its own accord is in :mod:`notifications`; e
 """
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -17,7 +16,7 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.editor import Diagnostic, Severity
-from isthmus.ide.file_uri import file_uri, path_of_uri
+from isthmus.ide.file_uri import file_uri, is_file_name, path_of_uri
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
 
@@ -89,7 +88,7 @@ class Arguments:
         if given is None:
             return None
         path = path_of_uri(given) if "://" in given or given.startswith("untitled:") else given
-        if not path or "\0" in path or not _is_file_name(path):
+        if not path or not is_file_name(path):
             raise ArgumentError(f"{self.tool}: expected {name} as the path of a file, received {given[:200]!r}")
         return path
 
@@ -99,15 +98,6 @@ class Arguments:
         if path is None:
             raise ArgumentError(f"{self.tool}: expected {name} as the path of a file, received nothing")
         return path
-
-
-def _is_file_name(path: str) -> bool:
-    """JSON can carry surrogates that no name on disk has."""
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _TYPES: Final[Mapping[str, tuple[type, str]]] = MappingProxyType(

@@ -7,12 +7,14 @@ Blocking file access. What the object means is in ``gemini/finding`` and ``claud
 import json
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.ide.file_uri import is_file_name
 
 MAXIMUM_FILE_BYTES = 64 * 1024
 
@@ -72,6 +74,11 @@ def port_number(value: object) -> int | None:
     """A number that can be a TCP port; None for anything else."""
     port = number(value)
     return port if port is not None and 0 < port < 65536 else None
+
+
+def folders_of(values: Iterable[object]) -> tuple[str, ...]:
+    """Those of the values that can be workspace folders: text that a folder on disk can be called."""
+    return tuple(value for value in values if isinstance(value, str) and value and is_file_name(value))
 
 
 def mismatch(root: str, folders: tuple[str, ...]) -> str | None:

@@ -16,6 +16,7 @@ from isthmus.codec import JsonObject
 from isthmus.ide.discovery.discovery_file import (
     RejectedFile,
     UnusableFileError,
+    folders_of,
     mismatch,
     number,
     port_number,
@@ -197,7 +198,7 @@ def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | 
         name,
         display_name if isinstance(display_name, str) and display_name else name,
         pid,
-        tuple(folder for folder in folders.split(os.pathsep) if folder),
+        folders_of(folders.split(os.pathsep)),
         str(path),
         has_identity=has_identity,
     )
@@ -208,7 +209,7 @@ def _from_environment(root: str, environment: Mapping[str, str]) -> Companion | 
     if port is None:
         return None
     source = "GEMINI_CLI_IDE_SERVER_PORT"
-    folders = tuple(f for f in environment.get("GEMINI_CLI_IDE_WORKSPACE_PATH", "").split(os.pathsep) if f)
+    folders = folders_of(environment.get("GEMINI_CLI_IDE_WORKSPACE_PATH", "").split(os.pathsep))
     if not folders:
         return RejectedFile(source, "expected GEMINI_CLI_IDE_WORKSPACE_PATH beside it, as there is no discovery file")
     if reason := mismatch(root, folders):

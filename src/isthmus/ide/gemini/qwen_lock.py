@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from isthmus.ide.discovery.discovery_file import RejectedFile, UnusableFileError, number, read_object
+from isthmus.ide.discovery.discovery_file import RejectedFile, UnusableFileError, folders_of, number, read_object
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import node_temporary_directory
 from isthmus.ide.gemini.finding import Companion, companion_of
@@ -103,9 +103,8 @@ def read_lock(path: Path) -> Companion | RejectedFile:
     companion = companion_of(path, value, number(value.get("ppid")))
     folders = value.get("workspacePath")
     if isinstance(companion, Companion) and isinstance(folders, str) and folders.lstrip().startswith("["):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             listed: object = json.loads(folders)
             if isinstance(listed, list):
-                texts = tuple(text for text in cast("list[object]", listed) if isinstance(text, str))
-                return replace(companion, folders=texts)
+                return replace(companion, folders=folders_of(cast("list[object]", listed)))
     return companion
