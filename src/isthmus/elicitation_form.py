@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from isthmus.development_tool import ConfirmationOption
 from isthmus.errors import IsthmusError
+from isthmus.json_schema import draft_2020_12
 from isthmus.jsonc import JsoncError, parse
 from isthmus.text_formats import FORMATS, has_format
 
@@ -380,9 +381,7 @@ def _by_value(field: FormField, answer: Any) -> Any:
 
 
 def _misfit(field: FormField, value: object) -> str | None:
-    from jsonschema import Draft202012Validator
-
-    validator: Any = Draft202012Validator(dict(field.schema))
+    validator: Any = draft_2020_12()(dict(field.schema))
     found = next(iter(validator.iter_errors(value)), None)
     if found is not None:
         return _line(str(found.message))

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeAlias, cast
 
+from isthmus.json_schema import draft_2020_12
+
 MAXIMUM_VALUES = 5_000
 """Values in a structured content that is looked at; a larger one is taken as it is."""
 MAXIMUM_STEPS = 50_000
@@ -66,12 +68,13 @@ def is_small(value: object) -> bool:
 @cache
 def _validators() -> Any:
     """The library's class of validators, without what is not looked at, and with its steps counted."""
-    from jsonschema import Draft202012Validator, validators
+    draft = draft_2020_12()
+    from jsonschema import validators
 
-    known = cast("Mapping[str, Check]", Draft202012Validator.VALIDATORS)
+    known = cast("Mapping[str, Check]", draft.VALIDATORS)
     counted = {keyword: _counted(check) for keyword, check in known.items()}
     ignored = {"pattern": _passes, "patternProperties": _passes}
-    return cast("Any", validators).extend(Draft202012Validator, {**counted, **ignored})
+    return cast("Any", validators).extend(draft, {**counted, **ignored})
 
 
 def _counted(check: Check) -> Check:

@@ -1,0 +1,22 @@
+"""The validator of JSON Schema, in a process of its own: what is imported with it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import sys
+from isthmus.json_schema import draft_2020_12
+validator = draft_2020_12()({"type": "integer"})
+assert validator.is_valid(1) and not validator.is_valid("1")
+assert "rfc3987_syntax" not in sys.modules
+import rfc3987_syntax
+"""
+
+
+def test_the_grammar_of_a_format_is_not_imported_and_stays_importable(tmp_path: Path) -> None:
+    (tmp_path / "rfc3987_syntax.py").write_text("raise RuntimeError('it takes a second')", encoding="utf-8")
+    program = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{PROGRAM}"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8", check=False)
+    assert ran.stderr.splitlines()[-1] == "RuntimeError: it takes a second", ran.stderr
+    assert "line 9, in <module>" in ran.stderr
