@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim import attach
 from isthmus.ide.clients.client_base import Deadlines
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.context import Cursor
 from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.host import CompanionHost, Ready
-from isthmus.ide.reviews.review import Accepted, Closed, Rejected
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion import RunningCompanion, running_companion
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.waiting import eventually_async
@@ -230,3 +231,27 @@ async def test_a_restarted_companion_shows_the_waiting_review_again(workspace: P
         second.editor.accept_diff(await shown(second))
         assert await asyncio.wait_for(reviewing, 30) == Accepted("proposed\n")
         await peer.aclose()
+
+
+async def test_leaving_an_ide_that_hangs_while_it_shows_a_review_again_takes_no_longer_than_closing_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_file(workspace)
+    hangs, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def hang(editor: HeadlessEditor, review: DiffReview) -> None:
+        hangs.set()
+        await goes_on.wait()
+
+    async with running_companion(workspace) as first:
+        peer = GeminiPeer(workspace, os.environ, deadlines=replace(PATIENT, open_diff=3600, close_diff=0.1))
+        await peer.connect()
+        reviewing = asyncio.create_task(peer.open_diff(path, "proposed\n"))
+        await shown(first)
+    monkeypatch.setattr(HeadlessEditor, "open_diff", hang)
+    async with running_companion(workspace):
+        await asyncio.wait_for(hangs.wait(), 60)
+        await asyncio.wait_for(peer.aclose(), 60)
+        with pytest.raises(IdeError, match="was closed"):
+            await reviewing
+        goes_on.set()

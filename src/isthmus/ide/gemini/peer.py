@@ -177,7 +177,10 @@ class GeminiPeer(ClientBase):
                 await asyncio.wait(closing)
         self._fail_reviews("the connection to the IDE was closed")
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            _, hanging = await asyncio.wait(self._tasks, timeout=self._deadlines.close_diff)
+            for task in hanging:
+                task.cancel()
+            await asyncio.gather(*hanging, return_exceptions=True)
         self._connected.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
