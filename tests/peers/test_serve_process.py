@@ -160,6 +160,15 @@ async def test_after_sigterm_the_server_is_gone_with_status_0_and_its_questions_
             await agent.aclose()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_properly_from_the_moment_it_says_that_it_is_ready(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with serving(tmp_path, "-m", "demo") as (process, _):
+        process.send_signal(number)
+        assert process.wait(60) == 0
+
+
 def test_the_token_file_and_the_data_folder_are_for_their_owner_alone(tmp_path: Path) -> None:
     with serving(tmp_path, "-m", "demo"):
         assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600

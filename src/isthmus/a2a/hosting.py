@@ -183,10 +183,13 @@ async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> No
     listener = bind(host, port)
     hosted = HostedApplication(agent, replace(hosting, hosts=(*hosting.hosts, host)))
     try:
-        server = Server(await hosted.open(), listener)
-        sys.stdout.write(f"A2A server ready at {server.url}\n")
-        sys.stdout.flush()
-        sys.stderr.write(f"Token: {hosting.place() / TOKEN_FILE}\n")
+
+        def say_ready() -> None:
+            sys.stdout.write(f"A2A server ready at {server.url}\n")
+            sys.stdout.flush()
+            sys.stderr.write(f"Token: {hosting.place() / TOKEN_FILE}\n")
+
+        server = Server(await hosted.open(), listener, on_ready=say_ready)
         await server.run_until_stopped()
     finally:
         await hosted.aclose()

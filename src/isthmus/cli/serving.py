@@ -104,10 +104,13 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 push=push,
                 wires=wires,
             )
-            server = Server(app, listener, certificate=certificate)
-            output.write(f"A2A server ready at {server.url}\n")
-            output.flush()
-            _say_how(setup, token_path, has_users=users is not None)
+
+            def say_ready() -> None:
+                output.write(f"A2A server ready at {server.url}\n")
+                output.flush()
+                _say_how(setup, token_path, has_users=users is not None)
+
+            server = Server(app, listener, certificate=certificate, on_ready=say_ready)
             await server.run_until_stopped()
     finally:
         listener.close()

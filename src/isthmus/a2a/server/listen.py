@@ -12,7 +12,7 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -113,7 +113,7 @@ class Server(uvicorn.Server):
     """Serves one application on one bound socket until a signal, or :meth:`stop`.
 
     ``grace`` is how many seconds connections have to end then; their streams are ended at once. With a ``certificate``
-    it speaks TLS and nothing else.
+    it speaks TLS and nothing else. ``on_ready`` is called when it serves, and a signal ends it properly.
     """
 
     def __init__(
@@ -123,10 +123,12 @@ class Server(uvicorn.Server):
         *,
         grace: float = 5,
         certificate: Certificate | None = None,
+        on_ready: Callable[[], None] | None = None,
     ) -> None:
         self._application = application
         self._listener = listener
         self._stopping = asyncio.Event()
+        self._on_ready = on_ready
         self._grace = max(1, grace)
         self._certificate = certificate
         self._stamp = () if certificate is None else certificate.stamp()
@@ -151,6 +153,12 @@ class Server(uvicorn.Server):
     async def run_until_stopped(self) -> None:
         """Serve; returns after the last connection has ended."""
         await self.serve(sockets=[self._listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, then say so: who is told may end it at once."""
+        await super().startup(sockets)
+        if self._on_ready is not None:
+            self._on_ready()
 
     def stop(self) -> None:
         """Make :meth:`run_until_stopped` end; may be called from any task."""
