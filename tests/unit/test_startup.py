@@ -59,6 +59,17 @@ assert not status, status
 {REPORT}
 """
 
+HELP = """
+import gc, json
+import isthmus.__main__
+sys = isthmus.__main__.sys
+sys.argv = ["isthmus", "serve", "--help"]
+try:
+    isthmus.__main__.main()
+except SystemExit:
+    print(json.dumps(gc.get_freeze_count() > 0))
+"""
+
 
 def run_python(source: str) -> list[str]:
     """The lines that `source` prints in an interpreter of its own."""
@@ -80,6 +91,10 @@ def test_the_version_is_printed_without_importing_anything_heavy() -> None:
     lines = run_python(VERSION)
     assert isthmus.__version__ in lines[0]
     assert imported_packages(lines[-1]) & HEAVY == set()
+
+
+def test_nothing_is_looked_through_for_garbage_once_more_before_the_end() -> None:
+    assert run_python(HELP)[-1] == "true"
 
 
 def test_a_server_that_has_just_started_has_imported_nothing_that_only_some_requests_need(tmp_path: Path) -> None:
