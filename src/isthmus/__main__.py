@@ -17,7 +17,7 @@ def main() -> None:
         status = run(sys.argv[1:])
     except KeyboardInterrupt:
         status = 130  # Ctrl-C while the program was still being loaded
-    # What is left goes with the process: to look through all modules for garbage first takes longer than many a command.
+    # What is left goes with the process: looking through all modules for garbage takes longer than many a command.
     gc.freeze()
     sys.exit(status)
 
