@@ -299,3 +299,39 @@ async def test_no_token_gets_into_the_log(workspace: Path, caplog: pytest.LogCap
                 pass
         await cli.begin_turn()
         assert str(cli.lock.token) not in caplog.text
+
+
+async def test_a_call_under_the_id_of_one_that_was_cancelled_a_moment_ago_is_answered(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing, go_on = asyncio.Event(), asyncio.Event()
+
+    async with running_companion(workspace) as companion, _client(_lock(workspace)) as connection:
+        await _initialize(connection)
+        close = companion.editor.close_diff
+
+        async def slowly(review_id: str) -> str | None:
+            closing.set()
+            await go_on.wait()
+            return await close(review_id)
+
+        async def propose(name: str) -> None:
+            path = str(workspace / name)
+            arguments = {"old_file_path": path, "new_file_path": path, "new_file_contents": "new\n", "tab_name": name}
+            call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
+            await connection.send(json.dumps(call | {"params": {"name": "openDiff", "arguments": arguments}}))
+            await eventually_async(
+                lambda: any(review.tab_name == name for review in companion.editor.open_reviews), what="a view"
+            )
+
+        await propose("a.py")
+        monkeypatch.setattr(companion.editor, "close_diff", slowly)
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+        await connection.send(json.dumps(cancelled))
+        await asyncio.wait_for(closing.wait(), 30)
+        await propose("b.py")
+        go_on.set()
+        await eventually_async(lambda: len(companion.editor.open_reviews) == 1, what="the first view is closed")
+        companion.editor.accept_diff(companion.editor.open_reviews[0].id)
+        answer = await _answer(connection)
+        assert (answer["id"], answer["result"]["content"][0]["text"]) == (7, "FILE_SAVED")

@@ -143,8 +143,10 @@ class AttachedClient:
             _log.exception("%s failed", call.name)
             result = mcp_peer.ToolResult.error(f"{call.name} failed inside the companion; its log says why")
         finally:
-            del self._calls[call.request_id]
-            message = self.session.peer.finish(call.request_id, result)
+            message = None
+            if self._calls.get(call.request_id) is task:  # else it was cancelled, and its id is another call's by now
+                del self._calls[call.request_id]
+                message = self.session.peer.finish(call.request_id, result)
         if message is not None:
             await self._send(json_rpc_message.encode(message))
         read_on.cancel()
