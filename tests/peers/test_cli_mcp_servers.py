@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
+from support.plain_http import plain_client
 from support.ports import free_port
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually, eventually_async
@@ -277,7 +277,7 @@ def test_a_login_to_a_server_that_is_not_there_says_what_it_met(home: Path, work
 @pytest.mark.anyio
 @pytest.mark.parametrize("way", ["redirected", "pasted"])
 async def test_a_person_logs_in_at_a_terminal_and_out_again(way: str, home: Path, workspace: Path) -> None:
-    async with oauth_mcp_server() as server, httpx2.AsyncClient() as browser:
+    async with oauth_mcp_server() as server, plain_client() as browser:
         write_servers(home, {"notes": {"httpUrl": server.url}})
         listed = await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)
         assert (

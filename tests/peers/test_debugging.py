@@ -55,5 +55,5 @@ def test_beside_a_prompt_the_log_stands_above_what_is_typed(workspace: Path) -> 
     environment = {**os.environ, "TERM": "xterm-256color"}
     command = [*ISTHMUS, "-m", "demo", "--debug"]
     with pty_program(command, folder=workspace, environment=environment, columns=150, rows=60) as terminal:
-        terminal.wait_for(r"MCP STDERR \(talkative\): WARNING: the token \*\*\* is old", 40)
-        terminal.wait_for(r"(?m)^\u203a ?$", 40).press("/mcp\r").wait_for(r"talkative \(CONNECT(ED|ING)\)", 40)
+        terminal.wait_for(r"MCP STDERR \(talkative\): WARNING: the token \*\*\* is old", 60)
+        terminal.wait_for(r"(?m)^\u203a ?$", 60).press("/mcp\r").wait_for(r"talkative \(CONNECT(ED|ING)\)", 60)

@@ -6,6 +6,7 @@ import re
 import signal
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -290,7 +291,7 @@ def test_plain_input_serves_where_stdin_is_no_terminal(tmp_path: Path, record: P
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(source)},
-        timeout=30,
+        timeout=100,
     )
     assert result.returncode == 0, result.stderr
     assert "\u203a do it" in result.stdout
@@ -301,5 +302,10 @@ def test_plain_input_serves_where_stdin_is_no_terminal(tmp_path: Path, record: P
 
 def test_a_command_is_completed_on_tab_and_runs() -> None:
     with front_terminal("edit") as terminal:
-        terminal.wait_for(PROMPT).press("/sa\t").wait_for(r"(?m)^\u203a /say").press(" it\r").wait_for(CHOICES)
+        terminal.wait_for(PROMPT).press("/sa")
+        for _ in range(8):
+            with suppress(AssertionError):  # a busy machine may be too late with what it suggests
+                terminal.press("\t").wait_for(r"(?m)^\u203a /say", 5)
+                break
+        terminal.press(" it\r").wait_for(CHOICES)
         terminal.press("1").wait_for("All done").wait_for(PROMPT)

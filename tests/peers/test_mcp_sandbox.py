@@ -11,6 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
+from isthmus.mcp_host import connection
+from isthmus.mcp_host.transports import stdio
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
 from support.curious_servers import Asked, curious, surrounding
@@ -118,7 +120,7 @@ async def test_servers_of_npm_and_pypi_work_in_the_sandbox(home: Path, workspace
         files_of, git_of = Asked(host, workspace, "files"), Asked(host, workspace, "git")
         assert "content of a" in await files_of("read_text_file", path=str(workspace / "a.txt"))
         assert "Successfully wrote" in await files_of("write_file", path=str(workspace / "b.txt"), content="b")
-        await status_when(host, ToolScope(workspace), "memory", ServerState.CONNECTED, 40)
+        await status_when(host, ToolScope(workspace), "memory", ServerState.CONNECTED)
         create = (await host.tools(ToolScope(workspace))).tools["create_entities"]
         entity: dict[str, object] = {"name": "a", "entityType": "b", "observations": []}
         refused = await failure_of(create, tool_context(workspace), entities=[entity])
@@ -162,7 +164,11 @@ async def test_a_server_that_cannot_be_in_the_sandbox_says_what_to_do(
     assert problem in str(status.problem)
 
 
-async def test_closing_lets_a_server_end_as_it_should_and_leaves_nothing(home: Path, workspace: Path) -> None:
+async def test_closing_lets_a_server_end_as_it_should_and_leaves_nothing(
+    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CLOSE_SECONDS", 60.0)
+    monkeypatch.setattr(stdio, "CLOSE_SECONDS", (60.0, 1.0))
     mark = f"{os.getpid()}.125"
     async with hosting(home, {"curious": curious()}, environment=surrounding(home)) as host:
         await Asked(host, workspace)("leave_behind", mark=mark)
@@ -220,7 +226,7 @@ async def test_without_bubblewrap_it_is_said_loudly_that_there_is_no_sandbox(
     async with hosting(home, servers, environment=environment) as host:
         scope = ToolScope(workspace)
         await host.tools(scope)
-        loose = await status_when(host, scope, "curious", ServerState.CONNECTED, 40)
+        loose = await status_when(host, scope, "curious", ServerState.CONNECTED)
         strict = await status_when(host, scope, "strict", ServerState.DISCONNECTED)
     assert any(line.startswith("Sandbox: NONE, though it is configured: bubblewrap") for line in loose.summary)
     assert "apt install bubblewrap" in "\n".join(loose.summary)

@@ -48,13 +48,13 @@ async def test_the_editors_word_on_trust_counts_before_the_file_and_when_it_chan
             async def has_tools(expected: bool) -> bool:
                 return (list((await host.tools(scope)).tools) == ["ok"]) is expected
 
-            def has_said(trusted: bool) -> bool:
+            async def has_said(trusted: bool) -> bool:
+                await tell(window, trusted)  # an editor that is slow to connect is told again
                 return editors.trust(workspace) is trusted
 
             assert await has_tools(by_file), "the editor says nothing"
             for said in (True, False):
-                await tell(window, said)
-                await eventually_async(partial(has_said, said))
+                await eventually_async(partial(has_said, said), 60)
                 assert await has_tools(said)
             (status,) = await host.servers(scope)
             assert "trust it in your editor" in (status.problem or "")

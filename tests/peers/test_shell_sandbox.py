@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from isthmus.sandbox.policy import OpenPath
+from isthmus.tools import process_group
 from isthmus.tools.base import Approved, LiveContent
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.run_shell_command import RunShellCommand
@@ -220,7 +221,10 @@ async def test_what_a_command_leaves_running_ends_with_it(home: Path, workspace:
     eventually(lambda: not running(mark))
 
 
-async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(home: Path, workspace: Path) -> None:
+async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(
+    home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_group, "GRACE_SECONDS", 60.0)
     mark = f"{os.getpid()}.25"
     command = f"trap 'echo ended > ended; exit' TERM; setsid sleep {mark} & echo started; while :; do sleep 0.05; done"
     seen = asyncio.Event()
@@ -235,7 +239,7 @@ async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(home:
                     seen.set()
 
     task = asyncio.create_task(watch())
-    await asyncio.wait_for(seen.wait(), 30)
+    await asyncio.wait_for(seen.wait(), 60)
     await eventually_async(lambda: running(mark))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -272,7 +276,7 @@ def test_nothing_survives_a_kill_of_the_agent(home: Path, workspace: Path) -> No
     environment = {**os.environ, "PYTHONPATH": str(tests)}
     with subprocess.Popen([sys.executable, "-c", PROGRAM, str(home), str(workspace), mark], env=environment) as agent:
         try:
-            eventually(lambda: len(running(mark)) >= 2, 30)
+            eventually(lambda: len(running(mark)) >= 2, 60)
         finally:
             os.kill(agent.pid, signal.SIGKILL)
     eventually(lambda: not running(mark))

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from isthmus.a2a import RemoteAgent
@@ -14,6 +13,7 @@ from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
 from support.example_program import ExampleProgram, example_program
 from support.openai_wire import OpenAIWire
+from support.plain_http import plain_client
 from support.scripted_wire import Call, Reply, Say
 from support.turns import all_of
 
@@ -37,7 +37,7 @@ def openai(wire: OpenAIWire) -> Mapping[str, str]:
 
 
 async def rpc(program: ExampleProgram, method: str, params: Mapping[str, Any], **headers: str) -> Any:
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {program.token}", **headers}) as http:
+    async with plain_client(headers={"Authorization": f"Bearer {program.token}", **headers}) as http:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return (await http.post(program.url, json=body)).json()
 

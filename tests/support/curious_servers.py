@@ -36,7 +36,7 @@ class Asked:
     async def __call__(self, tool: str, **arguments: Any) -> str:
         """What the model gets of a call that has to succeed, without the marks around it."""
         scope = ToolScope(self._workspace)
-        await status_when(self._host, scope, self._server, ServerState.CONNECTED, 40)
+        await status_when(self._host, scope, self._server, ServerState.CONNECTED)
         tools = (await self._host.tools(scope)).tools
         result = await success_of(tools[tool], tool_context(self._workspace), **arguments)
         return result.for_model.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")

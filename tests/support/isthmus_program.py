@@ -21,7 +21,7 @@ def isthmus(*arguments: str, folder: Path, text: str | None = None) -> "subproce
     """Run a command to its end."""
     return subprocess.run(
         [*ISTHMUS, *arguments],
-        cwd=folder, input=text, capture_output=True, text=True, encoding="utf-8", check=False, timeout=60,
+        cwd=folder, input=text, capture_output=True, text=True, encoding="utf-8", check=False, timeout=100,
     )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class PtyProgram:
     def wait_for_exit(self, seconds: float = 30) -> int:
         """The exit code, or minus the signal that ended it; all that it wrote has been read then."""
         status = self.process.wait(seconds)
-        self._reader.join(END_SECONDS)
+        self._reader.join(seconds)
         return status
 
     def end(self) -> None:
