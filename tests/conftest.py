@@ -9,9 +9,7 @@ import faulthandler
 import functools
 import inspect
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ import hypothesis
 import pytest
 
 from support import programs
-from support.surroundings import FOREIGN_NAMES, FOREIGN_PREFIXES, Surroundings
+from support.surroundings import Surroundings, own_surroundings
 
 
 def pytest_report_header() -> str:
@@ -92,34 +90,8 @@ def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
     """Isolate the test from the machine; the folders are gone after it."""
     # pytest's own folder is made at its first use: that must not happen inside the TMPDIR of one test.
     tmp_path_factory.getbasetemp()
-    root = Path(tempfile.mkdtemp(prefix="is-", dir=_short_temporary_folder())).resolve()
-    places = Surroundings(home=root / "home", temporary=root / "tmp", runtime=root / "run")
-    for folder in (places.home, places.temporary, places.runtime):
-        folder.mkdir(mode=0o700)
-    for name in tuple(os.environ):
-        if name.startswith(FOREIGN_PREFIXES) or name.upper() in FOREIGN_NAMES:
-            monkeypatch.delenv(name)
-    isolated = {
-        "HOME": places.home,
-        "USERPROFILE": places.home,
-        "TMPDIR": places.temporary,
-        "TEMP": places.temporary,
-        "TMP": places.temporary,
-        "XDG_CACHE_HOME": places.home / ".cache",
-        "XDG_CONFIG_HOME": places.home / ".config",
-        "XDG_DATA_HOME": places.home / ".local" / "share",
-        "XDG_STATE_HOME": places.home / ".local" / "state",
-        "XDG_RUNTIME_DIR": places.runtime,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "LC_ALL": "C.UTF-8",
-        "TERM": "xterm-256color",
-    }
-    for name, value in isolated.items():
-        monkeypatch.setenv(name, str(value))
-    # The module remembers the folder that it found first.
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    yield places
-    shutil.rmtree(root, ignore_errors=True)
+    with own_surroundings(monkeypatch) as places:
+        yield places
 
 
 @pytest.fixture
@@ -128,8 +100,3 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path.resolve() / "workspace"
     folder.mkdir()
     return folder
-
-
-def _short_temporary_folder() -> str | None:
-    """A folder with a short path for temporary files; None leaves the choice to the system."""
-    return "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None

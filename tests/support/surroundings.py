@@ -1,10 +1,17 @@
 """What a test sees of the machine it runs on: folders of its own, and an environment without anybody's keys or editors.
 
-Only the facts; the autouse fixture of tests/conftest.py puts them in place.
+The autouse fixture of tests/conftest.py puts it in place for each test; what several tests share has its own.
 """
 
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 FOREIGN_PREFIXES = (
     "A2A_",
@@ -66,3 +73,43 @@ class Surroundings:
     home: Path
     temporary: Path
     runtime: Path
+
+
+@contextlib.contextmanager
+def own_surroundings(patch: pytest.MonkeyPatch) -> Generator[Surroundings]:
+    """Folders that are gone afterwards. `patch` makes the environment theirs, until it is undone."""
+    root = Path(tempfile.mkdtemp(prefix="is-", dir=_short_temporary_folder())).resolve()
+    places = Surroundings(home=root / "home", temporary=root / "tmp", runtime=root / "run")
+    for folder in (places.home, places.temporary, places.runtime):
+        folder.mkdir(mode=0o700)
+    for name in tuple(os.environ):
+        if name.startswith(FOREIGN_PREFIXES) or name.upper() in FOREIGN_NAMES:
+            patch.delenv(name)
+    isolated = {
+        "HOME": places.home,
+        "USERPROFILE": places.home,
+        "TMPDIR": places.temporary,
+        "TEMP": places.temporary,
+        "TMP": places.temporary,
+        "XDG_CACHE_HOME": places.home / ".cache",
+        "XDG_CONFIG_HOME": places.home / ".config",
+        "XDG_DATA_HOME": places.home / ".local" / "share",
+        "XDG_STATE_HOME": places.home / ".local" / "state",
+        "XDG_RUNTIME_DIR": places.runtime,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
+    }
+    for name, value in isolated.items():
+        patch.setenv(name, str(value))
+    # The module remembers the folder that it found first.
+    patch.setattr(tempfile, "tempdir", None)
+    try:
+        yield places
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _short_temporary_folder() -> str | None:
+    """A folder with a short path for temporary files; None leaves the choice to the system."""
+    return "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None

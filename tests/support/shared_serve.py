@@ -1,0 +1,54 @@
+"""``isthmus serve`` for all tests of a file that leave it as it is: each start takes a second or two of the processor.
+
+Workspaces are folders in its ``root``, which the person trusts: their servers, sessions and answers are their own.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.a2a import RemoteAgent
+from support.mcp_hosting import write_servers
+from support.serve_program import ServeProgram, serve_program
+from support.surroundings import own_surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class SharedServe:
+    """The server, and a client of it."""
+
+    program: ServeProgram
+    agent: RemoteAgent
+    folder: Path
+    """Where its data is."""
+    root: Path
+
+    def workspace(self, name: str) -> Path:
+        """A folder to work in, made when it is first asked for."""
+        folder = self.root / name
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+@asynccontextmanager
+async def shared_serve(
+    folder: Path, script: str, *arguments: str, servers: Mapping[str, Any] | None = None
+) -> AsyncGenerator[SharedServe]:
+    """Start it in surroundings of its own; ``servers`` are the person's MCP servers."""
+    folder = folder.resolve()
+    root = folder / "workspaces"
+    root.mkdir()
+    async with AsyncExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            places = stack.enter_context(own_surroundings(patch))
+            write_servers(places.home, servers or {})
+            rules = json.dumps({str(root): "TRUST_FOLDER"})
+            (places.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
+            program = await stack.enter_async_context(serve_program(folder, root, *arguments, script=script))
+        agent = await stack.enter_async_context(program.client())
+        yield SharedServe(program, agent, folder, root)
