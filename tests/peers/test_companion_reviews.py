@@ -67,11 +67,32 @@ async def test_an_agent_asks_again_after_a_restart_in_its_old_session_and_is_ans
             await asyncio.to_thread(companion.end, number)
             with companion_program(workspace, "--allow-agent-accept"):
                 async with agent.stream() as stream:
-                    assert "no diff waits" in await _ide(workspace, "diffs")
+                    await stream.next()
+                    waits = "a.py" if number == signal.SIGKILL else "no diff waits"  # without an end it is shown again
+                    assert waits in await _ide(workspace, "diffs", *(("--wait", "60") if waits == "a.py" else ()))
                     await _propose(agent, file)
                     await _ide(workspace, "accept", "a.py")
                     assert await _accepted(stream) == "new\n"
     assert file.read_text(encoding="utf-8") == "old\n"
+
+
+async def test_an_edit_that_waits_when_the_companion_is_killed_is_shown_again_unless_its_agent_has_answered_it(
+    workspace: Path, file: Path
+) -> None:
+    other = file.with_name("b.py")
+    with companion_program(workspace, "--allow-agent-accept") as companion:
+        async with _agent(companion) as agent:
+            await agent.initialize()
+            await _propose(agent, file)
+            await _propose(agent, other)
+            await asyncio.to_thread(companion.end, signal.SIGKILL)
+            with companion_program(workspace, "--allow-agent-accept"):
+                await agent.request("tools/call", {"name": "closeDiff", "arguments": {"filePath": str(other)}})
+                async with agent.stream() as stream:
+                    await _ide(workspace, "diffs", "--wait", "60")
+                    await _ide(workspace, "accept", "a.py")
+                    assert await _accepted(stream) == "new\n"
+                    assert "no diff waits" in await _ide(workspace, "diffs")
 
 
 async def test_what_was_typed_in_neovim_is_kept_when_the_companion_is_stopped_and_the_next_one_says_where(

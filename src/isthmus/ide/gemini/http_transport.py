@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from isthmus.ide.companion import Companion
+from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
 from isthmus.ide.gemini.session import Session, SessionTable
 from isthmus.ide.gemini.tools import call_tool
@@ -30,7 +31,7 @@ RESTART_MILLISECONDS = 5_000
 
 
 class McpEndpoint:
-    """The ASGI application. ``sessions_changed`` is called when a client came or went."""
+    """The ASGI application. ``sessions_changed`` is called when a client came, went, called, or was told something."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class McpEndpoint:
         self._gate = gate
         self._sessions_changed = sessions_changed
         self._calls: dict[tuple[str, json_rpc_message.RequestId], asyncio.Task[mcp_peer.ToolResult]] = {}
+        self._showing: set[asyncio.Task[None]] = set()
         self._closing = False
 
     def close(self) -> None:
@@ -77,6 +79,9 @@ class McpEndpoint:
             if head.accept is not None and not _accepts(head.accept, "text/event-stream"):
                 return _error(406, "Not Acceptable: a GET opens an event stream; expected accept: text/event-stream")
             self._companion.attach(session)
+            for path, proposed in session.left.items():
+                self._show_again(session, path, proposed)
+            session.left.clear()
             headers = {"cache-control": "no-cache, no-transform", "mcp-session-id": session.id}
             stream = self._stream(session, head.last_event_id)
             return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -134,6 +139,7 @@ class McpEndpoint:
                 return _json(400 if malformed else 200, json_rpc_message.encode(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
+                session.left.pop(str(received.arguments.get("filePath")), None)  # answered in the agent's terminal
                 key = (session.id, request_id)
                 task = self._calls[key] = asyncio.create_task(
                     call_tool(self._companion, session, session.client_name, received)
@@ -146,6 +152,7 @@ class McpEndpoint:
                     result = mcp_peer.ToolResult()
                 finally:
                     self._calls.pop(key, None)
+                    self._sessions_changed()
                 message = session.peer.finish(request_id, result)
                 return Response(status_code=202) if message is None else _json(200, json_rpc_message.encode(message))
             case mcp_peer.CancelCall(request_id):
@@ -156,6 +163,17 @@ class McpEndpoint:
                 return Response(status_code=202)
             case _:
                 assert_never(received)
+
+    def _show_again(self, session: Session, path: str, proposed: str) -> None:
+        """Show a proposal that waits since the former life."""
+
+        async def show() -> None:
+            with contextlib.suppress(EditorError):
+                await self._companion.open_diff(session, path, proposed)
+
+        task = asyncio.create_task(show())
+        self._showing.add(task)
+        task.add_done_callback(self._showing.discard)
 
     async def _stream(self, session: Session, last_event_id: str | None) -> AsyncGenerator[bytes, None]:
         log = session.log
@@ -169,6 +187,7 @@ class McpEndpoint:
                 for position, data in log.after(position):  # noqa: B020 - the position moves on with each event
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
                     log.sent = max(log.sent, position)
+                self._sessions_changed()  # after a decision: one that nobody has heard of is still to be asked
                 if self._closing:
                     yield b"retry: %d\n\n" % RESTART_MILLISECONDS
                     return

@@ -26,14 +26,18 @@ from isthmus.ide.mcp.mcp_peer import ClientInfo
 if TYPE_CHECKING:
     from pathlib import Path
 
+KEPT_CHARACTERS = 1024 * 1024
+"""Of a proposal that is shown again after the companion was killed; a longer one is lost."""
+
 
 class GeminiServer:
-    """``clients_changed`` is called when a client came or went: what :meth:`life` says is another then."""
+    """``clients_changed`` is called when what :meth:`life` says is another: of clients, or of what waits for them."""
 
     def __init__(self, companion: Companion, clients_changed: Callable[[], None]) -> None:
         self._companion = companion
         self._clients_changed = clients_changed
         self._identity = companion.editor.identity
+        self._kept: JsonObject = {}
 
     @property
     def name(self) -> str:
@@ -55,15 +59,15 @@ class GeminiServer:
         again = loopback.bound_again(former)
         self._listener, self._token = again or (loopback.bound(0), secrets.token_urlsafe(32))
         self._port = int(self._listener.getsockname()[1])
-        restorable = _clients(former) if again else {}
+        restorable, left = (_clients(former), _left(former)) if again else ({}, {})
         # It tells the event ids of this life from those of the one before.
         epoch = f"{time.time_ns() // 1_000_000:x}"
-        self._sessions = SessionTable(epoch, restorable, time.monotonic, offered_tools(self._companion))
+        self._sessions = SessionTable(epoch, restorable, time.monotonic, offered_tools(self._companion), left)
         self._discovery = DiscoveryFile(self._identity, self.port)
         self._qwen_lock = QwenLockFile(self._identity, self.port)
         self._announced: list[Path] = []
         gate = Gate(self._token, self.port)
-        endpoint = McpEndpoint(self._companion, self._sessions, gate, self._clients_changed)
+        endpoint = McpEndpoint(self._companion, self._sessions, gate, self._note)
         self._server = Server(endpoint, self._listener)
         return again is not None
 
@@ -96,12 +100,17 @@ class GeminiServer:
         return agent_variables(self.port, self._token, folders, self._identity.pid, in_container=is_in_container())
 
     def life(self) -> JsonObject:
-        """Port, token, and the sessions by id."""
+        """Port, token, and the sessions by id; and what waits of them, by session and file."""
         clients = {
             key: {"name": client.name, "version": client.version, "protocol_version": client.protocol_version}
             for key, client in self._sessions.clients().items()
         }
-        return {"port": self.port, "token": self._token, "sessions": clients}
+        waiting = {key: dict(found) for key, found in self._sessions.left().items() if key in clients}
+        for review in self._companion.reviews.all():
+            if review.owner in clients and len(review.proposed) <= KEPT_CHARACTERS:
+                waiting.setdefault(review.owner, {})[review.file_path] = review.proposed
+        self._kept = {"port": self.port, "token": self._token, "sessions": clients, "reviews": waiting}
+        return self._kept
 
     async def housekeep(self) -> None:
         """See the port."""
@@ -110,6 +119,12 @@ class GeminiServer:
         for session in self._sessions.expired():
             self._sessions.remove(session.id)
             await self._companion.detach(session.id)
+        self._note()
+
+    def _note(self) -> None:
+        """Have the next life know what is another since this was said last."""
+        before = self._kept
+        if self.life() != before:
             self._clients_changed()
 
     def withdraw(self) -> None:
@@ -130,3 +145,10 @@ def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
         with suppress(DecodeError):
             found[session_id] = from_json(ClientInfo, value)
     return found
+
+
+def _left(former: JsonObject | None) -> dict[str, dict[str, str]]:
+    """The proposals that waited in the life before, by session and file; unreadable ones are left out."""
+    with suppress(DecodeError):
+        return from_json(dict[str, dict[str, str]], (former or {}).get("reviews", {}))
+    return {}
