@@ -1,12 +1,13 @@
 """The real Gemini CLI in IDE mode, with ``isthmus companion`` as its IDE."""
 
+import asyncio
 import signal
 from pathlib import Path
 
 import pytest
 
 from support.editor_tree import below_editor
-from support.gemini_cli import SECONDS, gemini_cli
+from support.gemini_cli import SECONDS, GeminiCli, gemini_cli
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.programs import NODE_PEERS
@@ -14,7 +15,7 @@ from support.scripted_wire import Call
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 BEFORE = "one\ntwo\nthree\n"
 PROPOSED = "one\nTWO\nthree\n"
@@ -44,138 +45,149 @@ def files(workspace: Path) -> tuple[Path, Path]:
     return paths
 
 
-@pytest.mark.requirement("GEM-006", "GEM-016", "GEM-024", "GEM-048")
-async def test_the_cli_finds_the_companion_and_tells_its_model_what_the_person_selected(
+@pytest.mark.requirement("GEM-006", "GEM-016", "GEM-061", "GEM-066")
+async def test_the_cli_finds_the_companion_and_its_edits_are_answered_in_another_terminal_before_and_after_a_restart(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
-    a, b = files
-    (workspace / "sub").mkdir()
-    with companion_program(workspace, "--open", "a.py:2:3"):
-        async with gemini_cli(workspace / "sub") as cli:
-            assert "Connected to Isthmus (headless)" in await cli.status()
-            active = {"path": str(a), "cursor": {"line": 2, "character": 3}}
-            assert await cli.ask("first") == {"activeFile": active}
-            await person("select", "b.py:1:2-2:3", folder=workspace)
-            await cli.sees_files(2)
-            changes = {
-                "filesOpened": [str(b)],
-                "activeFileChanged": {
-                    "path": str(b),
-                    "cursor": {"line": 2, "character": 3},
-                    "selectedText": "ne\ntw",
-                },
-            }
-            assert await cli.ask("second") == {"changes": changes}
-
-
-@pytest.mark.requirement("GEM-061", "GEM-065", "GEM-066", "GEM-081")
-async def test_edits_of_the_cli_are_accepted_changed_and_rejected_from_another_terminal(
-    workspace: Path, files: tuple[Path, Path]
-) -> None:
-    a, b = files
-    with companion_program(workspace, "--open", "a.py"):
+    (workspace / "c.py").touch()
+    with companion_program(workspace, "--open", "a.py:2:3") as companion:
         async with gemini_cli(workspace) as cli:
-            await cli.propose(write_file(a), "Accepted, I see.")
-            (shown,) = (await person("diffs", folder=workspace))["diffs"]
-            assert (shown["file"], shown["new_content"]) == (str(a), PROPOSED)
-            await person("accept", "a.py", folder=workspace)
-            await cli.shows("Accepted, I see.")
-            assert a.read_text(encoding="utf-8") == PROPOSED
-
-            await cli.propose(replace(b), "Changed, I see.")
-            await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
-            await cli.shows("Changed, I see.")
-            assert b.read_text(encoding="utf-8") == "reviewed\n"
-            assert "modified the `new_string` content to be: reviewed\n" in cli.tool_response()["output"]
-
-            await cli.propose(write_file(a, "worse\n"))
-            await person("reject", "a.py", folder=workspace)
-            await cli.shows("Rejected")
-            assert a.read_text(encoding="utf-8") == PROPOSED
-            assert (await person("diffs", folder=workspace))["diffs"] == []
+            assert "Connected to Isthmus (headless)" in await cli.status()
+            await _selections_reach_the_model(cli, workspace, files)
+            await _edits_are_accepted_changed_and_rejected(cli, workspace, files)
+            await asyncio.to_thread(companion.end, signal.SIGTERM)
+            with companion_program(workspace, *("--open", "a.py", "--open", "b.py", "--open", "c.py")) as again:
+                assert again.ready["port"] == companion.ready["port"]
+                await cli.sees_files(3)
+                assert "Connected to Isthmus (headless)" in await cli.status()
+                await cli.propose(write_file(files[0], "again\n"), "Accepted again, I see.")
+                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed again\n")
+                await cli.shows("Accepted again, I see.")
+                assert files[0].read_text(encoding="utf-8") == "reviewed again\n"
 
 
-@pytest.mark.requirement("GEM-034", "GEM-037", "GEM-038", "GEM-047")
-async def test_the_cli_tells_its_model_where_the_person_is_in_neovim_and_what_they_selected(
+async def _selections_reach_the_model(cli: GeminiCli, workspace: Path, files: tuple[Path, Path]) -> None:
+    a, b = files
+    active = {"path": str(a), "cursor": {"line": 2, "character": 3}}
+    assert await cli.ask("first") == {"activeFile": active}
+    await person("select", "b.py:1:2-2:3", folder=workspace)
+    await cli.sees_files(2)
+    changes = {
+        "filesOpened": [str(b)],
+        "activeFileChanged": {
+            "path": str(b),
+            "cursor": {"line": 2, "character": 3},
+            "selectedText": "ne\ntw",
+        },
+    }
+    assert await cli.ask("second") == {"changes": changes}
+
+
+async def _edits_are_accepted_changed_and_rejected(cli: GeminiCli, workspace: Path, files: tuple[Path, Path]) -> None:
+    a, b = files
+    await cli.propose(write_file(a), "Accepted, I see.")
+    (shown,) = (await person("diffs", folder=workspace))["diffs"]
+    assert (shown["file"], shown["new_content"]) == (str(a), PROPOSED)
+    await person("accept", "a.py", folder=workspace)
+    await cli.shows("Accepted, I see.")
+    assert a.read_text(encoding="utf-8") == PROPOSED
+
+    await cli.propose(replace(b), "Changed, I see.")
+    await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
+    await cli.shows("Changed, I see.")
+    assert b.read_text(encoding="utf-8") == "reviewed\n"
+    assert "modified the `new_string` content to be: reviewed\n" in cli.tool_response()["output"]
+
+    await cli.propose(write_file(a, "worse\n"))
+    await person("reject", "a.py", folder=workspace)
+    await cli.shows("Rejected")
+    assert a.read_text(encoding="utf-8") == PROPOSED
+    assert (await person("diffs", folder=workspace))["diffs"] == []
+
+
+@pytest.mark.requirement("GEM-037", "GEM-063", "GEM-074", "GEM-082")
+async def test_the_cli_is_told_where_the_person_is_in_neovim_and_its_edits_are_answered_there_or_in_the_cli(
     workspace: Path, files: tuple[Path, Path]
+) -> None:
+    async with running_neovim(workspace, str(files[0])) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
+            async with gemini_cli(workspace) as cli:
+                assert "Connected to Neovim" in await cli.status()
+                await _what_the_person_does_reaches_the_model(cli, neovim, workspace, files)
+                await _edits_are_accepted_changed_and_rejected_in_neovim(cli, neovim, files)
+                await _an_answer_in_the_cli_closes_the_view_and_keeps_what_was_typed_there(cli, neovim, files)
+
+
+async def _what_the_person_does_reaches_the_model(
+    cli: GeminiCli, neovim: RunningNeovim, workspace: Path, files: tuple[Path, Path]
 ) -> None:
     a, b = files
     c = workspace / "c.py"
     c.touch()
-    async with running_neovim(workspace, str(a)) as neovim:
-        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
-            async with gemini_cli(workspace) as cli:
-                assert "Connected to Neovim" in await cli.status()
-                await neovim.type("jl")
-                # The cursor cannot be seen in the CLI, a file that is opened after it can.
-                await person("open", "--background", "b.py", folder=workspace)
-                await cli.sees_files(2)
-                assert await cli.ask("first") == {
-                    "activeFile": {"path": str(a), "cursor": {"line": 2, "character": 2}},
-                    "otherOpenFiles": [str(b)],
-                }
-                await neovim.type("viw")
-                await person("open", "--background", "c.py", folder=workspace)
-                await cli.sees_files(3)
-                changes = (await cli.ask("second"))["changes"]
-                assert changes["selectionChanged"] == {"path": str(a), "selectedText": "two"}
-                assert changes["filesOpened"] == [str(c)]
+    await neovim.type("jl")
+    # The cursor cannot be seen in the CLI, a file that is opened after it can.
+    await person("open", "--background", "b.py", folder=workspace)
+    await cli.sees_files(2)
+    assert await cli.ask("first") == {
+        "activeFile": {"path": str(a), "cursor": {"line": 2, "character": 2}},
+        "otherOpenFiles": [str(b)],
+    }
+    await neovim.type("viw")
+    await person("open", "--background", "c.py", folder=workspace)
+    await cli.sees_files(3)
+    changes = (await cli.ask("second"))["changes"]
+    assert changes["selectionChanged"] == {"path": str(a), "selectedText": "two"}
+    assert changes["filesOpened"] == [str(c)]
+    await neovim.type("<Esc>")
 
 
-@pytest.mark.requirement("GEM-063", "GEM-078", "GEM-080", "GEM-082")
-async def test_edits_of_the_cli_are_accepted_changed_and_rejected_in_neovim(
-    workspace: Path, files: tuple[Path, Path]
+async def _edits_are_accepted_changed_and_rejected_in_neovim(
+    cli: GeminiCli, neovim: RunningNeovim, files: tuple[Path, Path]
 ) -> None:
     a, b = files
-    async with running_neovim(workspace, str(a)) as neovim:
-        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
-            async with gemini_cli(workspace) as cli:
-                await cli.propose(write_file(a), "Accepted, I see.")
-                await proposal_is_shown(neovim)
-                await neovim.type(":w<CR>")
-                await cli.shows("Accepted, I see.")
-                assert a.read_text(encoding="utf-8") == PROPOSED
-                await view_is_closed(neovim)
+    await cli.propose(write_file(a), "Accepted, I see.")
+    await proposal_is_shown(neovim)
+    await neovim.type(":w<CR>")
+    await cli.shows("Accepted, I see.")
+    assert a.read_text(encoding="utf-8") == PROPOSED
+    await view_is_closed(neovim)
 
-                await cli.propose(replace(b), "Changed, I see.")
-                await proposal_is_shown(neovim)
-                await neovim.type("Goreviewed<Esc>:w<CR>")
-                await cli.shows("Changed, I see.")
-                assert b.read_text(encoding="utf-8") == PROPOSED + "reviewed\n"
-                assert f"content to be: {PROPOSED}reviewed\n" in cli.tool_response()["output"]
-                await view_is_closed(neovim)
+    await cli.propose(replace(b), "Changed, I see.")
+    await proposal_is_shown(neovim)
+    await neovim.type("Goreviewed<Esc>:w<CR>")
+    await cli.shows("Changed, I see.")
+    assert b.read_text(encoding="utf-8") == PROPOSED + "reviewed\n"
+    assert f"content to be: {PROPOSED}reviewed\n" in cli.tool_response()["output"]
+    await view_is_closed(neovim)
 
-                await cli.propose(write_file(a, "worse\n"))
-                await proposal_is_shown(neovim, "worse\n")
-                await neovim.type(":q<CR>")
-                await cli.shows("Rejected")
-                assert a.read_text(encoding="utf-8") == PROPOSED
-                await view_is_closed(neovim)
+    await cli.propose(write_file(a, "worse\n"))
+    await proposal_is_shown(neovim, "worse\n")
+    await neovim.type(":q<CR>")
+    await cli.shows("Rejected")
+    assert a.read_text(encoding="utf-8") == PROPOSED
+    await view_is_closed(neovim)
 
 
-@pytest.mark.requirement("GEM-072", "GEM-073", "GEM-074", "GEM-075")
-async def test_an_answer_in_the_cli_closes_the_view_in_neovim_and_keeps_what_was_typed_there(
-    workspace: Path, files: tuple[Path, Path]
+async def _an_answer_in_the_cli_closes_the_view_and_keeps_what_was_typed_there(
+    cli: GeminiCli, neovim: RunningNeovim, files: tuple[Path, Path]
 ) -> None:
     a, b = files
-    async with running_neovim(workspace, str(a)) as neovim:
-        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
-            async with gemini_cli(workspace) as cli:
-                await cli.propose(write_file(a), "Allowed, I see.")
-                await proposal_is_shown(neovim)
-                await neovim.type("Gotyped, not written")
-                await cli.choose("Allow once")
-                await cli.shows("Allowed, I see.")
-                assert a.read_text(encoding="utf-8") == PROPOSED + "typed, not written\n"
-                await view_is_closed(neovim)
-                assert await neovim.mode() == "n"
+    before = b.read_text(encoding="utf-8")
+    await cli.propose(write_file(a, "allowed\n"), "Allowed, I see.")
+    await proposal_is_shown(neovim, "allowed\n")
+    await neovim.type("Gotyped, not written")
+    await cli.choose("Allow once")
+    await cli.shows("Allowed, I see.")
+    assert a.read_text(encoding="utf-8") == "allowed\ntyped, not written\n"
+    await view_is_closed(neovim)
+    assert await neovim.mode() == "n"
 
-                await cli.propose(replace(b))
-                await proposal_is_shown(neovim)
-                await cli.choose("No, suggest changes")
-                await cli.shows("Rejected")
-                assert b.read_text(encoding="utf-8") == BEFORE
-                await view_is_closed(neovim)
+    await cli.propose(replace(b, "TWO", "2"))
+    await proposal_is_shown(neovim, before.replace("TWO", "2"))
+    await cli.choose("No, suggest changes")
+    await eventually_async(lambda: cli.terminal.screen.count("Rejected") > 1, SECONDS, what="rejected once more")
+    assert b.read_text(encoding="utf-8") == before
+    await view_is_closed(neovim)
 
 
 @pytest.mark.requirement("GEM-029", "GEM-084", "GEM-086", "GEM-087")
@@ -199,58 +211,46 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
         await eventually_async(lambda: not discovery_file.exists(), SECONDS, what="the companion has ended")
 
 
-async def test_a_companion_that_is_restarted_is_found_again_by_a_cli_that_goes_on(
-    workspace: Path, files: tuple[Path, Path]
-) -> None:
-    a, _ = files
-    with companion_program(workspace, "--open", "a.py") as companion:
-        async with gemini_cli(workspace) as cli:
-            assert companion.end(signal.SIGTERM) == 0
-            with companion_program(workspace, "--open", "a.py", "--open", "b.py") as again:
-                assert again.ready["port"] == companion.ready["port"]
-                await cli.sees_files(2)
-                assert "Connected to Isthmus (headless)" in await cli.status()
-                await cli.propose(write_file(a), "Accepted, I see.")
-                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
-                await cli.shows("Accepted, I see.")
-                assert a.read_text(encoding="utf-8") == "reviewed\n"
-
-
 @pytest.mark.requirement("GEM-007", "GEM-019")
-async def test_the_cli_takes_the_companion_of_the_editor_that_it_runs_below(
+async def test_the_cli_takes_the_companion_of_the_editor_it_runs_below_and_asks_in_its_terminal_alone_without_diffs(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
     a, _ = files
-    with companion_program(workspace, "--open", "a.py") as editors, companion_program(workspace, "--open", "b.py"):
+    with (
+        companion_program(workspace, "--open", "a.py", "--no-diff") as editors,
+        companion_program(workspace, "--open", "b.py"),
+    ):
         async with gemini_cli(workspace, *below_editor(editors.discovery_file)) as cli:
             assert (await cli.ask("first"))["activeFile"]["path"] == str(a)
+            await cli.propose(write_file(a), "Allowed, I see.")
+            await cli.choose("Allow once")
+            await cli.shows("Allowed, I see.")
+            assert a.read_text(encoding="utf-8") == PROPOSED
+            port = ("--port", str(editors.ready["port"]))
+            assert (await person("diffs", *port, folder=workspace))["diffs"] == []
 
 
 @pytest.mark.requirement("GEM-030")
-@pytest.mark.parametrize("named", [0, 1], ids=["the-older", "the-newer"])
-async def test_of_two_companions_of_the_workspace_the_cli_takes_the_one_that_its_terminal_names(
-    workspace: Path, files: tuple[Path, Path], named: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by", ["doctor", "the terminal"])
+async def test_of_two_companions_the_cli_takes_the_one_that_its_terminal_names_else_the_one_that_doctor_names(
+    workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
+    # Their editors are no processes above it.
     monkeypatch.setenv("REMOTE_CONTAINERS", "true")
-    older, newer = (companion_program(workspace, "--open", file.name) for file in files)
-    with older as first, newer as second:
-        port = (first, second)[named].ready["port"]
-        monkeypatch.setenv("GEMINI_CLI_IDE_SERVER_PORT", str(port))
-        assert would_choose("Gemini CLI", workspace) == port
-        async with gemini_cli(workspace, environment={"GEMINI_CLI_IDE_SERVER_PORT": str(port)}) as cli:
-            assert (await cli.ask("first"))["activeFile"]["path"] == str(files[named])
-
-
-async def test_of_two_companions_whose_editors_are_no_processes_above_it_the_cli_takes_the_one_that_doctor_names(
-    workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REMOTE_CONTAINERS", "true")
+    folder = workspace / "sub"
+    folder.mkdir()
     first, second = (companion_program(workspace, "--open", file.name) for file in files)
     with first as one, second as other:
         by_port = {companion.ready["port"]: file for companion, file in zip((one, other), files, strict=True)}
-        chosen = would_choose("Gemini CLI", workspace)
+        chosen = would_choose("Gemini CLI", folder)
         assert chosen is not None
-        async with gemini_cli(workspace) as cli:
+        environment: dict[str, str] = {}
+        if by == "the terminal":
+            (chosen,) = by_port.keys() - {chosen}
+            environment = {"GEMINI_CLI_IDE_SERVER_PORT": str(chosen)}
+            monkeypatch.setenv("GEMINI_CLI_IDE_SERVER_PORT", str(chosen))
+            assert would_choose("Gemini CLI", folder) == chosen
+        async with gemini_cli(folder, environment=environment) as cli:
             assert (await cli.ask("first"))["activeFile"]["path"] == str(by_port[chosen])
 
 
@@ -289,17 +289,3 @@ async def test_the_cli_in_a_container_reaches_the_companion_under_the_name_of_it
             await person("accept", "a.py", folder=workspace)
             await cli.shows("Accepted, I see.")
             assert a.read_text(encoding="utf-8") == PROPOSED
-
-
-async def test_the_cli_asks_in_its_terminal_alone_where_the_person_wants_no_diffs(
-    workspace: Path, files: tuple[Path, Path]
-) -> None:
-    a, _ = files
-    with companion_program(workspace, "--open", "a.py", "--no-diff"):
-        async with gemini_cli(workspace) as cli:
-            assert (await cli.ask("first"))["activeFile"]["path"] == str(a)
-            await cli.propose(write_file(a), "Allowed, I see.")
-            await cli.choose("Allow once")
-            await cli.shows("Allowed, I see.")
-            assert a.read_text(encoding="utf-8") == PROPOSED
-            assert (await person("diffs", folder=workspace))["diffs"] == []

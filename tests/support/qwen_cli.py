@@ -106,6 +106,8 @@ async def qwen_code(
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": model.base_url,
             "OPENAI_MODEL": "scripted",
+            # Else it starts itself a second time, with more memory.
+            "QWEN_CODE_NO_RELAUNCH": "true",
             **(environment or {}),
         }
         command = [*before, require("node"), program]
