@@ -175,14 +175,14 @@ def test_of_several_none_is_deleted_when_one_is_working_unless_forced(
 @pytest.mark.anyio
 async def test_a_task_that_another_process_runs_is_cancelled_there_before_it_is_deleted(tmp_path: Path) -> None:
     agent = WaitingAgent()
-    async with engine_on(tmp_path, agent, lease_seconds=0.3) as engine:
+    async with engine_on(tmp_path, agent, lease_seconds=4) as engine:
         turn = await engine.prompt(PromptMessage("work"))
         await agent.started.wait()
         program = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "isthmus", "tasks", "delete", "--force", turn.task_id, "--data-dir", str(tmp_path)),
             stdout=subprocess.PIPE,
         )
-        out, _ = await asyncio.wait_for(program.communicate(), 30)
+        out, _ = await asyncio.wait_for(program.communicate(), 60)
         assert out.decode() == f"Deleted {turn.task_id}.\n"
         assert agent.stopped.is_set()
         assert await engine.tasks() == []

@@ -19,7 +19,7 @@ def program(arguments: Sequence[str], **options: Any) -> subprocess.CompletedPro
         [sys.executable, "-m", "support.front_program", *arguments],
         capture_output=True,
         encoding="utf-8",
-        timeout=30,
+        timeout=100,
         env={**os.environ, "PYTHONPATH": str(TESTS)},
         **options,
     )
@@ -73,7 +73,7 @@ def test_head_may_close_the_pipe() -> None:
         ["bash", "-c", f'{command}; echo "${{PIPESTATUS[0]}}" >&2'],
         capture_output=True,
         encoding="utf-8",
-        timeout=30,
+        timeout=100,
         env={**os.environ, "PYTHONPATH": str(TESTS)},
     )
     assert result.stdout == "{"

@@ -35,7 +35,7 @@ COMMANDS = (
 
 def bash(command: str, folder: Path) -> str:
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, encoding="utf-8", timeout=20, check=False
+        ["bash", "-c", command], cwd=folder, capture_output=True, encoding="utf-8", timeout=100, check=False
     )
     return done.stdout
 
@@ -80,5 +80,5 @@ def test_a_command_without_the_place_is_as_it_was() -> None:
 @given(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=30))
 def test_any_text_is_one_argument_in_double_quotes(text: str) -> None:
     shown = with_text('printf %s "a {{args}} b" {{args}}', PLACE, text)
-    done = subprocess.run(["bash", "-c", shown], capture_output=True, timeout=20, check=True)
+    done = subprocess.run(["bash", "-c", shown], capture_output=True, timeout=100, check=True)
     assert done.stdout == f"a {text} b{text}".encode()

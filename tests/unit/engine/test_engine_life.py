@@ -106,7 +106,8 @@ async def test_a_task_of_a_workspace_that_is_not_allowed_is_not_seen_nor_touched
 
 async def test_a_task_that_another_process_runs_is_cancelled_there(tmp_path: Path) -> None:
     agent = WaitingAgent()
-    options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=0.4)
+    # Long enough that a busy machine does not let it run out: the other one would go on with the task.
+    options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=4)
     owner = Engine(agent, await SqliteJournal.open(tmp_path / "journal.sqlite"), options)
     await owner.start()
     async with engine_on(tmp_path, EchoAgent()) as other:
