@@ -122,9 +122,18 @@ Thus an agent's edit never catches what you type."
   "Refuse a request with a text for the agent: FORMAT with ARGUMENTS."
   (signal 'isthmus-error (list (apply #'format format arguments))))
 
+(defconst isthmus--reordering "[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]"
+  "Matches a character that reorders the text around it on the screen.")
+
+(defun isthmus--visible (text)
+  "TEXT with the characters that reorder it shown as escapes.
+Else the name of a file could look like another one's."
+  (replace-regexp-in-string
+   isthmus--reordering (lambda (found) (format "\\u%04x" (aref found 0))) text t t))
+
 (defun isthmus--say (format &rest arguments)
   "Tell the person FORMAT with ARGUMENTS."
-  (message "Isthmus: %s" (apply #'format-message format arguments)))
+  (message "Isthmus: %s" (isthmus--visible (apply #'format-message format arguments))))
 
 ;;;; JSON-RPC over the companion's standard input and output
 
@@ -1158,7 +1167,7 @@ TARGET is the buffer in which that is open, or nil."
   "Show the characters that reorder text in this buffer, not what they do.
 What is read has to be what is accepted."
   (goto-char (point-min))
-  (while (re-search-forward "[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]" nil t)
+  (while (re-search-forward isthmus--reordering nil t)
     (add-text-properties (1- (point)) (point)
                          `(display ,(propertize (format "\\u%04x" (char-before)) 'face 'escape-glyph)
                            rear-nonsticky (display)))))
@@ -1170,7 +1179,7 @@ What is read has to be what is accepted."
 (defun isthmus--on-open-diff (params _id)
   "Answer editor/openDiff with PARAMS."
   (let* ((path (isthmus--path (plist-get params :uri)))
-         (name (file-name-nondirectory path))
+         (name (isthmus--visible (file-name-nondirectory path)))
          (title (plist-get params :title))
          (on-disk (isthmus--read-file path))
          (target (isthmus--buffer-of path)))
@@ -1206,7 +1215,7 @@ What is read has to be what is accepted."
 (defun isthmus--dress (review header)
   "Make the current buffer a side of REVIEW, with HEADER above it."
   (setq isthmus--review review
-        header-line-format (list (string-replace "%" "%%" header)))
+        header-line-format (list (string-replace "%" "%%" (isthmus--visible header))))
   (isthmus-review-mode 1))
 
 ;; Showing
@@ -1565,7 +1574,7 @@ What the person typed stays in its buffer, everything else goes."
     (when (isthmus--edited-text review)
       (with-current-buffer (isthmus-review-proposal review)
         (rename-buffer (generate-new-buffer-name
-                        (format "*kept: %s*" (file-name-nondirectory (isthmus-review-path review)))))
+                        (format "*kept: %s*" (isthmus--visible (file-name-nondirectory (isthmus-review-path review))))))
         (setq isthmus--review nil
               buffer-offer-save t
               header-line-format " Nobody waits for this any more; C-x C-w keeps your text")

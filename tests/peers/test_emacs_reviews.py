@@ -176,6 +176,16 @@ async def test_what_reorders_text_is_seen_and_accepted_as_it_is(
     assert await heard.decision() == DiffAccepted("r1", proposed.replace('"\n', '"!\n'))
 
 
+async def test_the_name_of_a_file_is_seen_as_it_is(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
+    review = _review(workspace / "a\u202etxt.py", "new\n")
+    await person.editor.open_diff(review)
+    await person.emacs.shows("*proposed: a\\u202etxt.py*")
+    assert not any("\u202e" in name for name in await person.emacs.buffers())
+    await person.accept(review)
+    assert await heard.decision() == DiffAccepted("r1", "new\n")
+    await person.emacs.shows("accepted a\\u202etxt.py")
+
+
 async def test_a_large_file_is_reviewed(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
     lines = [f"line {number} with some text in it\n" for number in range(150_000)]
     path = _file(workspace, data="".join(lines).encode())
