@@ -216,6 +216,17 @@ async def test_what_is_hidden_in_a_proposal_is_seen_and_stays_in_the_text_to_acc
     assert await asking is False
 
 
+async def test_what_is_hidden_in_what_else_changes_of_a_cell_is_seen(
+    desk: Desk, visitor: Visitor, workspace: Path
+) -> None:
+    path = workspace / "a.ipynb"
+    path.write_text(_notebook(_cell("one", ["x = 1"])), encoding="utf-8")
+    review = desk.open(path, _notebook(_cell("one", ["x = 1"], metadata={"tags": ["\u202eelif"]})))
+    page = (await visitor.review(review)).text
+    assert "\\u202eelif" in page
+    assert "\u202e" not in page
+
+
 async def test_a_link_works_once_and_a_visit_only_in_the_browser_that_opened_it(desk: Desk, workspace: Path) -> None:
     link = desk.server.link()
     async with visiting(link) as visitor:

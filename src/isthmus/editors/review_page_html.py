@@ -117,7 +117,7 @@ def _cells(changes: NotebookChanges) -> Iterator[str]:
     for change in changes.all:
         title = _shown(heading(changes, change))
         old, new = changes.cells(change)
-        said = "".join(f"<p><small>{escape(remark)}</small></p>" for remark in remarks(old, new))
+        said = "".join(f"<p><small>{_shown(remark)}</small></p>" for remark in remarks(old, new))
         table = (
             "" if change.kind is ChangeKind.NOTEBOOK else _table(old.source if old else "", new.source if new else "")
         )
