@@ -1,5 +1,6 @@
 """The real Qwen Code in IDE mode, with ``isthmus companion`` as its IDE."""
 
+import asyncio
 import json
 import os
 import signal
@@ -10,11 +11,11 @@ import pytest
 from support.coding_cli import SECONDS
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import running_neovim, view_is_closed
-from support.qwen_cli import qwen_code
+from support.qwen_cli import QwenCode, qwen_code
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 BEFORE = "one\ntwo\nthree\n"
 PROPOSED = "one\nTWO\nthree\n"
@@ -28,62 +29,72 @@ def files(workspace: Path) -> tuple[Path, Path]:
     return paths
 
 
-async def test_qwen_code_finds_the_companion_and_tells_its_model_what_the_person_selected(
+async def test_qwen_code_finds_the_companion_and_its_edits_are_answered_in_another_terminal_before_and_after_a_restart(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
-    a, b = files
-    (workspace / "sub").mkdir()
-    with companion_program(workspace, "--open", "a.py:2:3"):
-        async with qwen_code(workspace / "sub") as cli:
-            await cli.sees_file("a.py")
-            assert "Connected to Isthmus (headless)" in await cli.status()
-            assert await cli.ask("first") == f"Active file:\n  Path: {a}\n  Cursor: line 2, character 3"
-            (agent,) = (await person("status", folder=workspace))["agents"]
-            assert agent["title"] == "Qwen Code"
-            await person("select", "b.py:1:2-2:3", folder=workspace)
-            await cli.sees_file("b.py")
-            assert (await cli.ask("second")).splitlines() == [
-                "Files opened:",
-                f"  - {b}",
-                "",
-                "Active file changed:",
-                f"  Path: {b}",
-                "  Cursor: line 2, character 3",
-                "  Selected text:",
-                "```",
-                "ne",
-                "tw",
-                "```",
-            ]
-
-
-async def test_edits_of_qwen_code_are_accepted_changed_and_rejected_from_another_terminal(
-    workspace: Path, files: tuple[Path, Path]
-) -> None:
-    a, b = files
-    with companion_program(workspace, "--open", "a.py"):
+    a, _ = files
+    (workspace / "c.py").touch()
+    with companion_program(workspace, "--open", "a.py:2:3") as companion:
         async with qwen_code(workspace) as cli:
             await cli.sees_file("a.py")
-            await cli.rewrite(a, PROPOSED, "Accepted, I see.")
-            (shown,) = (await person("diffs", "--wait", "30", folder=workspace))["diffs"]
-            assert (shown["file"], shown["new_content"], shown["agent"]) == (str(a), PROPOSED, "Qwen Code")
-            await person("accept", "a.py", folder=workspace)
-            await cli.shows("Accepted, I see.")
-            assert a.read_text(encoding="utf-8") == PROPOSED
+            assert "Connected to Isthmus (headless)" in await cli.status()
+            await _selections_reach_the_model(cli, workspace, files)
+            await _edits_are_accepted_changed_and_rejected(cli, workspace, files)
+            assert await asyncio.to_thread(companion.end, signal.SIGTERM) == 0
+            with companion_program(workspace, "--open", "a.py", "--open", "c.py") as again:
+                assert again.ready["port"] == companion.ready["port"]
+                await cli.sees_file("c.py")
+                await cli.rewrite(a, "again\n", "Accepted again, I see.")
+                await person("diffs", "--wait", "30", folder=workspace)
+                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed again\n")
+                await cli.shows("Accepted again, I see.")
+                assert a.read_text(encoding="utf-8") == "reviewed again\n"
 
-            await cli.rewrite(b, PROPOSED, "Changed, I see.")
-            await person("diffs", "--wait", "30", folder=workspace)
-            await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
-            await cli.shows("Changed, I see.")
-            assert b.read_text(encoding="utf-8") == "reviewed\n"
-            assert "User modified the `content` to be: reviewed\n" in cli.tool_response()
 
-            await cli.rewrite(a, "worse\n")
-            await person("diffs", "--wait", "30", folder=workspace)
-            await person("reject", "a.py", folder=workspace)
-            await cli.is_idle()
-            assert a.read_text(encoding="utf-8") == PROPOSED
-            assert (await person("diffs", folder=workspace))["diffs"] == []
+async def _selections_reach_the_model(cli: QwenCode, workspace: Path, files: tuple[Path, Path]) -> None:
+    a, b = files
+    assert await cli.ask("first") == f"Active file:\n  Path: {a}\n  Cursor: line 2, character 3"
+    (agent,) = (await person("status", folder=workspace))["agents"]
+    assert agent["title"] == "Qwen Code"
+    await person("select", "b.py:1:2-2:3", folder=workspace)
+    await cli.sees_file("b.py")
+    assert (await cli.ask("second")).splitlines() == [
+        "Files opened:",
+        f"  - {b}",
+        "",
+        "Active file changed:",
+        f"  Path: {b}",
+        "  Cursor: line 2, character 3",
+        "  Selected text:",
+        "```",
+        "ne",
+        "tw",
+        "```",
+    ]
+
+
+async def _edits_are_accepted_changed_and_rejected(cli: QwenCode, workspace: Path, files: tuple[Path, Path]) -> None:
+    a, b = files
+    await cli.rewrite(a, PROPOSED, "Accepted, I see.")
+    (shown,) = (await person("diffs", "--wait", "30", folder=workspace))["diffs"]
+    assert (shown["file"], shown["new_content"], shown["agent"]) == (str(a), PROPOSED, "Qwen Code")
+    await person("accept", "a.py", folder=workspace)
+    await cli.shows("Accepted, I see.")
+    assert a.read_text(encoding="utf-8") == PROPOSED
+
+    await cli.rewrite(b, PROPOSED, "Changed, I see.")
+    await person("diffs", "--wait", "30", folder=workspace)
+    await person("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
+    await cli.shows("Changed, I see.")
+    assert b.read_text(encoding="utf-8") == "reviewed\n"
+    assert "User modified the `content` to be: reviewed\n" in cli.tool_response()
+
+    await cli.rewrite(a, "worse\n")
+    await person("diffs", "--wait", "30", folder=workspace)
+    await person("reject", "a.py", folder=workspace)
+    await cli.is_idle()
+    assert a.read_text(encoding="utf-8") == PROPOSED
+    assert (await person("diffs", folder=workspace))["diffs"] == []
 
 
 async def test_an_answer_in_qwen_code_closes_the_view_in_neovim_and_what_was_typed_there_is_kept(
@@ -128,56 +139,28 @@ async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
         await eventually_async(lambda: not lock.exists(), SECONDS, what="the companion has ended")
 
 
-async def test_a_companion_that_is_restarted_is_found_again_by_qwen_code_that_goes_on(
-    workspace: Path, files: tuple[Path, Path]
-) -> None:
-    a, _ = files
-    with companion_program(workspace, "--open", "a.py") as companion:
-        async with qwen_code(workspace) as cli:
-            await cli.sees_file("a.py")
-            assert companion.end(signal.SIGTERM) == 0
-            with companion_program(workspace, "--open", "a.py", "--open", "b.py") as again:
-                assert again.ready["port"] == companion.ready["port"]
-                await cli.sees_file("b.py")
-                await cli.rewrite(a, PROPOSED, "Accepted, I see.")
-                await person("diffs", "--wait", "30", folder=workspace)
-                await person("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
-                await cli.shows("Accepted, I see.")
-                assert a.read_text(encoding="utf-8") == "reviewed\n"
-
-
-async def test_of_two_companions_qwen_code_takes_the_one_that_its_terminal_names_else_the_newer(
-    workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+async def test_of_the_locks_qwen_code_takes_the_one_that_its_terminal_names_else_the_newest_where_somebody_listens(
+    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = files
+    (workspace / "sub").mkdir()
     older, newer = (companion_program(workspace, "--open", file.name) for file in files)
-    with older as first, newer as second:
-        assert would_choose("Qwen Code", workspace) == second.ready["port"]
-        async with qwen_code(workspace) as cli:
-            await cli.sees_file("b.py")
-            assert str(b) in await cli.ask("first")
-        port = str(first.ready["port"])
-        monkeypatch.setenv("QWEN_CODE_IDE_SERVER_PORT", port)
-        assert would_choose("Qwen Code", workspace) == first.ready["port"]
-        async with qwen_code(workspace, environment={"QWEN_CODE_IDE_SERVER_PORT": port}) as cli:
-            await cli.sees_file("a.py")
-            assert str(a) in await cli.ask("first")
-
-
-async def test_qwen_code_removes_the_lock_of_a_dead_companion_and_passes_over_one_where_nobody_listens(
-    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
-) -> None:
-    a, _ = files
-    with companion_program(workspace, "--open", "a.py") as living, companion_program(workspace) as killed:
+    with older as first, newer as second, companion_program(workspace) as killed:
         locks = surroundings.home / ".qwen" / "ide"
         dead = locks / f"{killed.ready['port']}.lock"
         killed.end(signal.SIGKILL)
         content = json.loads(dead.read_text(encoding="utf-8"))
         silent = locks / "1.lock"
         silent.write_text(json.dumps(content | {"port": 1, "ppid": os.getpid()}), encoding="utf-8")
-        assert would_choose("Qwen Code", workspace) == living.ready["port"]
-        async with qwen_code(workspace) as cli:
-            await cli.sees_file("a.py")
-            assert str(a) in await cli.ask("first")
+        assert would_choose("Qwen Code", workspace) == second.ready["port"]
+        async with qwen_code(workspace / "sub") as cli:
+            await cli.sees_file("b.py")
+            assert str(b) in await cli.ask("first")
         assert not dead.exists()
         assert silent.exists()
+        port = str(first.ready["port"])
+        monkeypatch.setenv("QWEN_CODE_IDE_SERVER_PORT", port)
+        assert would_choose("Qwen Code", workspace) == first.ready["port"]
+        async with qwen_code(workspace, environment={"QWEN_CODE_IDE_SERVER_PORT": port}) as cli:
+            await cli.sees_file("a.py")
+            assert str(a) in await cli.ask("first")
