@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +20,10 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
-from support.gemini_a2a_server import gemini_a2a_server
+from support.gemini_a2a_server import GeminiA2aServer, gemini_a2a_server
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Failure, Reply, Say, Think
+from support.surroundings import own_surroundings
 from support.turns import view_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -68,15 +70,28 @@ def statuses(found: Sequence[AgentEvent]) -> list[ToolCallStatus]:
     return [update.tool_call.status for update in updates]
 
 
+@pytest.fixture(scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[GeminiA2aServer]:
+    """For all tests: each has tasks of its own."""
+    folder = tmp_path_factory.mktemp("server").resolve()
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    async with AsyncExitStack() as stack:
+        wire = stack.enter_context(GeminiWire())
+        with pytest.MonkeyPatch.context() as patch:
+            stack.enter_context(own_surroundings(patch))
+            server = await stack.enter_async_context(gemini_a2a_server(folder, workspace, wire))
+        yield server
+
+
 @pytest.fixture
-async def peer(tmp_path: Path, workspace: Path) -> AsyncGenerator[Peer]:
-    with GeminiWire() as wire:
-        async with gemini_a2a_server(tmp_path, workspace, wire) as server:
-            agent = await RemoteAgent.connect(server.url)
-            try:
-                yield Peer(agent, wire, workspace)
-            finally:
-                await agent.aclose()
+async def peer(server: GeminiA2aServer) -> AsyncGenerator[Peer]:
+    agent = await RemoteAgent.connect(server.url)
+    try:
+        yield Peer(agent, server.wire, server.workspace)
+    finally:
+        await agent.aclose()
+        server.wire.forget()
 
 
 async def test_the_server_of_gemini_cli_is_driven_like_our_own(peer: Peer) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -13,6 +14,7 @@ from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from support.cutting_proxy import cutting_proxy
 from support.node_agent import node_agent
+from support.surroundings import own_surroundings
 from support.turns import view_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -26,19 +28,32 @@ KINDS = (
 STREAMING = tuple(kind for kind in KINDS if not kind[2])
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: " ".join((*kind[:2], *kind[2])))
-async def remote(request: pytest.FixtureRequest) -> AsyncGenerator[RemoteAgent]:
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: " ".join((*kind[:2], *kind[2])))
+async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
+    """Of an agent of each kind, for all tests of it."""
     version, binding, flags = request.param
-    async with node_agent(version, binding, *flags) as url:
-        agent = await RemoteAgent.connect(url)
-        assert (agent.protocol, agent.manner, agent.name) == (version, Manner.PLAIN, "Greeter")
-        yield agent
-        await agent.aclose()
+    async with AsyncExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            stack.enter_context(own_surroundings(patch))
+            url = await stack.enter_async_context(node_agent(version, binding, *flags))
+        yield url
+
+
+@pytest.fixture
+async def remote(url: str) -> AsyncGenerator[RemoteAgent]:
+    agent = await RemoteAgent.connect(url)
+    assert (agent.manner, agent.name) == (Manner.PLAIN, "Greeter")
+    yield agent
+    await agent.aclose()
 
 
 def texts(view: TaskView) -> list[str]:
     """What the agent said, each text once."""
     return [message.text for message in view.messages.values()]
+
+
+async def test_it_is_spoken_to_in_its_version(remote: RemoteAgent, request: pytest.FixtureRequest) -> None:
+    assert remote.protocol == request.node.callspec.params["url"][0]
 
 
 async def test_texts_artifacts_messages_and_failures_come_as_they_are(remote: RemoteAgent) -> None:
@@ -69,7 +84,7 @@ async def test_a_question_in_words_is_answered_and_a_task_is_cancelled(remote: R
         assert turn.task_id in [task.task_id for task in await remote.tasks()]
 
 
-@pytest.mark.parametrize("remote", STREAMING, indirect=True, ids=lambda kind: " ".join(kind[:2]))
+@pytest.mark.parametrize("url", STREAMING, indirect=True, scope="module", ids=lambda kind: " ".join(kind[:2]))
 async def test_nothing_is_lost_or_told_twice_wherever_the_connection_is_cut(remote: RemoteAgent) -> None:
     seed = random.randrange(2**32)  # noqa: S311 - to be repeated
     print(f"seed {seed}")

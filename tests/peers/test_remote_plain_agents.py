@@ -1,8 +1,8 @@
 """RemoteAgent against plain agents on the official SDK of A2A 1.0, over both bindings, with streams and without."""
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from support.cutting_proxy import cutting_proxy
 from support.programs import PYTHON_PEERS, python_peer
+from support.surroundings import own_surroundings
 from support.turns import view_of
 
 pytestmark = pytest.mark.anyio
@@ -22,29 +23,39 @@ pytestmark = pytest.mark.anyio
 KINDS = (("JSONRPC", True), ("HTTP+JSON", True), ("JSONRPC", False))
 
 
-@pytest.fixture(params=KINDS, ids=["jsonrpc", "rest", "without streams"])
-async def remote(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[RemoteAgent]:
-    binding, streaming = request.param
+@asynccontextmanager
+async def plain_agent(binding: str, *flags: str) -> AsyncGenerator[str]:
+    """The URL of the agent."""
+    command = (str(python_peer()), str(PYTHON_PEERS / "serve_a2a_1.py"), binding, *flags)
     process = await asyncio.create_subprocess_exec(
-        str(python_peer()),
-        str(PYTHON_PEERS / "serve_a2a_1.py"),
-        binding,
-        *([] if streaming else ["--no-streaming"]),
-        cwd=tmp_path,
-        env={**os.environ},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
+        *command, cwd=Path.home(), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdout is not None
-        url = (await asyncio.wait_for(process.stdout.readline(), 60)).decode().strip()
-        agent = await RemoteAgent.connect(url)
-        assert (agent.protocol, agent.manner, agent.name) == ("1.0", Manner.PLAIN, "Greeter")
-        yield agent
-        await agent.aclose()
+        yield (await asyncio.wait_for(process.stdout.readline(), 60)).decode().strip()
     finally:
         process.kill()
         await process.wait()
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=["jsonrpc", "rest", "without streams"])
+async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
+    """Of an agent of each kind, for all tests of it."""
+    binding, streaming = request.param
+    async with AsyncExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            stack.enter_context(own_surroundings(patch))
+            agent = plain_agent(binding, *([] if streaming else ["--no-streaming"]))
+            url = await stack.enter_async_context(agent)
+        yield url
+
+
+@pytest.fixture
+async def remote(url: str) -> AsyncGenerator[RemoteAgent]:
+    agent = await RemoteAgent.connect(url)
+    assert (agent.protocol, agent.manner, agent.name) == ("1.0", Manner.PLAIN, "Greeter")
+    yield agent
+    await agent.aclose()
 
 
 def texts(view: TaskView) -> list[str]:
@@ -88,7 +99,7 @@ async def test_failures_cancels_and_what_is_not_there(remote: RemoteAgent) -> No
     assert (execution.status, execution.turn) == (CommandExecutionStatus.FAILED_TO_START, None)
 
 
-@pytest.mark.parametrize("remote", KINDS[:2], indirect=True)
+@pytest.mark.parametrize("url", KINDS[:2], indirect=True, scope="module", ids=["jsonrpc", "rest"])
 async def test_after_a_broken_connection_nothing_is_told_twice_and_the_gap_is_said(remote: RemoteAgent) -> None:
     async with cutting_proxy(remote.url) as proxy:
         agent = await RemoteAgent.connect(proxy.url, patience=Patience(6, 0.05), protocol="1.0")

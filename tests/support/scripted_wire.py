@@ -162,6 +162,11 @@ class ScriptedWire:
         with self._lock:
             self._queue.extend(replies)
 
+    def forget(self) -> None:
+        """What was not asked for yet is not said any more."""
+        with self._lock:
+            self._queue.clear()
+
     def asks_model(self, request: WireRequest) -> bool:
         """Whether a request asks for an answer of the model."""
         raise NotImplementedError
