@@ -43,6 +43,9 @@ from isthmus.tools.failure import ToolFailure
 AGENT = "Isthmus"
 """Whose tasks the journal holds."""
 
+UNATTENDED_PATIENCE = 20.0
+"""Seconds that a turn waits for MCP servers that are still connecting, where nobody sees it wait and can ask again."""
+
 
 @dataclass(frozen=True, slots=True)
 class McpUse:

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from isthmus.cli.browser import open_browser
 from isthmus.cli.event_loop import run as run_loop
-from isthmus.cli.local_agent import McpUse, local_agent, rule_for
+from isthmus.cli.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent, rule_for
 from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt
 from isthmus.cli.sandbox import say_warnings
 from isthmus.cli.trust import ask, tell
@@ -53,10 +53,6 @@ def whole_prompt(prompt: str | None) -> str:
     return whole
 
 
-HEADLESS_PATIENCE = 20.0
-"""Seconds that a turn without a person waits for MCP servers that are still connecting."""
-
-
 class WaitingNotice:
     """Says on ``output`` which MCP servers a turn waits for, each list of them once, where a person looks at it."""
 
@@ -70,7 +66,7 @@ class WaitingNotice:
             return
         self._told = tuple(servers)
         names = visible_line(", ".join(servers))
-        most = f"{HEADLESS_PATIENCE:.0f} s at the most"
+        most = f"{UNATTENDED_PATIENCE:.0f} s at the most"
         self._output.write(f"isthmus: waiting for MCP servers to connect, {most}: {names}\n")
         self._output.flush()
 
@@ -91,7 +87,7 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
 
     # Nobody is there to ask again: the one turn waits for the servers that it may want.
     use = McpUse(
-        patience=HEADLESS_PATIENCE,
+        patience=UNATTENDED_PATIENCE,
         on_unknown_trust=tell(sys.stderr),
         on_wait=WaitingNotice(sys.stderr),
         is_for_one_turn=True,

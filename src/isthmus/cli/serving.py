@@ -62,7 +62,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.agent.approval import ApprovalMode
     from isthmus.agent.session_policy import SettingsRule
-    from isthmus.cli.local_agent import McpUse, local_agent
+    from isthmus.cli.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
 
     certificate = Certificate(*settings.certificate) if settings.certificate is not None else None
@@ -83,7 +83,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         rule = WorkspaceRule(default=setup.workspace if settings.workspace is not None else None, roots=roots)
         wires = AllWires(strict_extension=settings.strict_extension)
         settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))
-        mcp_use = McpUse(why_not=None if settings.allow_client_mcp else push_rule.why_not)
+        mcp_use = McpUse(UNATTENDED_PATIENCE, None if settings.allow_client_mcp else push_rule.why_not)
         async with (
             local_agent(setup, rule, takes_over=True, mcp_use=mcp_use, settings_rule=settings_rule) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
