@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -104,6 +104,23 @@ async def test_it_knows_whether_its_lock_file_is_there(workspace: Path) -> None:
         server.announce([str(workspace), "/other"])
         assert json.loads(Path(path).read_text(encoding="utf-8"))["workspaceFolders"] == [str(workspace), "/other"]
     assert not Path(path).exists()
+
+
+async def test_a_connection_that_never_says_who_it_is_does_not_hold_up_the_end(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.ide.claude.server.HANDSHAKE_SECONDS", 600.0)
+    _, server = _server(workspace)
+    async with _serving(server, workspace), claude_cli(workspace):
+        strangers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        strangers[0][1].write(b"GET / HTTP/1.1\r\n")
+        await strangers[0][1].drain()
+    for reader, writer in strangers:
+        with suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 30) == b""
+        writer.close()
+        with suppress(ConnectionResetError):
+            await writer.wait_closed()
 
 
 async def test_ports_are_random_and_within_the_range(workspace: Path) -> None:

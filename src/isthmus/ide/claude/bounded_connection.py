@@ -5,8 +5,10 @@ Cut off when there are too many of them, and when the client does not read what 
 
 import asyncio
 import logging
+from typing import Any
 
 from websockets.asyncio.server import ServerConnection, broadcast
+from websockets.protocol import State
 
 MAXIMUM_CONNECTIONS = 256
 """Also of those that have not yet said who they are."""
@@ -18,12 +20,27 @@ _log = logging.getLogger(__name__)
 
 
 class BoundedConnection(ServerConnection):
-    """One connection of the server."""
+    """One connection of a server, which is among its ``living`` ones from beginning to end."""
+
+    def __init__(self, living: "set[BoundedConnection]", *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._living = living
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A connection came in."""
         super().connection_made(transport)
+        self._living.add(self)
         if len(self.server.handler_tasks) > MAXIMUM_CONNECTIONS:
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        self._living.discard(self)
+        super().connection_lost(exc)
+
+    def cut_off_stranger(self) -> None:
+        """End it if it has not yet said who it is: a server that closes would wait for that."""
+        if self.protocol.state is State.CONNECTING:
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:

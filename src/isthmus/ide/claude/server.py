@@ -8,7 +8,8 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 from isthmus.codec import JsonObject
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
     from isthmus.ide.claude.attached_client import AttachedClient
+    from isthmus.ide.claude.bounded_connection import BoundedConnection
 
 LOWEST_PORT, HIGHEST_PORT = 10_000, 65_535
 PORT_ATTEMPTS = 100
@@ -83,10 +85,11 @@ class ClaudeServer:
 
         from isthmus.ide.claude import bounded_connection
 
+        living: set[BoundedConnection] = set()
         server = await serve(
             self._attach,
             sock=self._listener,
-            create_connection=bounded_connection.BoundedConnection,
+            create_connection=cast("type[ServerConnection]", partial(bounded_connection.BoundedConnection, living)),
             process_request=self._check,
             select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
             compression=None,
@@ -103,6 +106,9 @@ class ClaudeServer:
         await self._stopping.wait()
         await asyncio.gather(*(client.finish_calls() for client in self._clients), return_exceptions=True)
         server.close()
+        await asyncio.sleep(0)  # it accepts nothing more
+        for connection in tuple(living):
+            connection.cut_off_stranger()
         await server.wait_closed()
 
     async def listening(self) -> None:
