@@ -11,6 +11,7 @@ from isthmus.errors import IsthmusError
 from support.claude_cli import CallError, claude_cli, locks
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
 from support.claude_servers import MonetServer, NeovimServer, SublimeServer
+from support.companion import attached_agent
 from support.editing import make_file
 from support.gemini_cli import gemini_cli
 from support.isthmus_program import bridge_program, companion_program, isthmus, person
@@ -18,18 +19,15 @@ from support.scripted_wire import Call
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 BEFORE = "one\ntwo\nthree\n"
 PROPOSED = "one\nTWO\nthree\n"
 
 
-@pytest.mark.parametrize("kind", [NeovimServer, SublimeServer, MonetServer], ids=lambda kind: kind.server_name)
-async def test_gemini_cli_works_in_an_editor_that_has_only_a_claude_extension(
-    kind: type[ClaudeServer], workspace: Path
-) -> None:
+async def test_gemini_cli_works_in_an_editor_that_has_only_a_claude_extension(workspace: Path) -> None:
     path = make_file(workspace, "a.py", BEFORE)
-    async with claude_server(kind, workspace) as ide:
+    async with claude_server(NeovimServer, workspace) as ide:
         ide.open.append(path)
         async with bridge_program(workspace):
             await ide.select(path, "two", (1, 0), (1, 3))
@@ -46,25 +44,38 @@ async def test_gemini_cli_works_in_an_editor_that_has_only_a_claude_extension(
                 assert Path(path).read_text(encoding="utf-8") == "changed there\n"
                 assert "changed there" in cli.tool_response()["output"]
 
+                # An answer in the terminal closes the view.
+                await cli.propose(Call("write_file", {"file_path": path, "content": PROPOSED}), "Allowed, I see.")
+                await ide.view()
+                await cli.choose("Allow once")
+                await cli.shows("Allowed, I see.")
+                await eventually_async(lambda: not ide.views, what="the view is closed")
+                assert Path(path).read_text(encoding="utf-8") == PROPOSED
+
                 await cli.propose(Call("write_file", {"file_path": path, "content": "worse\n"}))
                 await ide.reject()
                 await cli.shows("Rejected")
-                assert Path(path).read_text(encoding="utf-8") == "changed there\n"
+                assert Path(path).read_text(encoding="utf-8") == PROPOSED
 
 
-async def test_what_is_answered_in_the_agents_terminal_closes_the_view_in_the_ide(workspace: Path) -> None:
+@pytest.mark.parametrize("kind", [SublimeServer, MonetServer], ids=lambda kind: kind.server_name)
+async def test_agents_of_gemini_clis_protocol_work_in_editors_with_other_claude_extensions(
+    kind: type[ClaudeServer], workspace: Path
+) -> None:
     path = make_file(workspace, "a.py", BEFORE)
-    async with claude_server(NeovimServer, workspace) as ide, bridge_program(workspace):
+    async with claude_server(kind, workspace) as ide:
         ide.open.append(path)
-        await ide.select(path)
-        async with gemini_cli(workspace) as cli:
-            await cli.sees_files(1)
-            await cli.propose(Call("write_file", {"file_path": path, "content": PROPOSED}), "Written, I see.")
-            await ide.view()
-            await cli.choose("Allow once")
-            await cli.shows("Written, I see.")
-            await eventually_async(lambda: not ide.views, what="the view is closed")
-            assert Path(path).read_text(encoding="utf-8") == PROPOSED
+        async with bridge_program(workspace) as bridge:
+            await ide.select(path, "two", (1, 0), (1, 3))
+            async with attached_agent(bridge.url, bridge.discovered["authToken"]) as agent:
+                await agent.sees(path=path, selectedText="two")
+                await agent.open_diff(Path(path), "worse\n")
+                await ide.reject()
+                assert await agent.notified("ide/diffRejected") == {"filePath": path}
+                await agent.open_diff(Path(path), PROPOSED)
+                await ide.accept("changed there\n")
+                accepted = await agent.notified("ide/diffAccepted")
+                assert accepted == {"filePath": path, "content": "changed there\n"}
 
 
 @pytest.mark.requirement("CLD-085")
