@@ -6,30 +6,38 @@ The official JavaScript client, used as that server's clients use it, is the thi
 import asyncio
 import json
 import os
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.coder_agent_client import Line, parts_of
-from support.coder_agent_scenes import real_server, recorded
+from support.coder_agent_scenes import Stage, our_server, real_server, recorded, shared
 from support.coder_agent_shape import brief, events
-from support.gemini_a2a_server import gemini_a2a_server
-from support.gemini_wire import GeminiWire
 from support.programs import NODE_PEERS, node_package, require
 from support.scripted_wire import Call, Reply, Say
-from support.serve_program import serve_program
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_transcripts_are_what_the_real_server_says(tmp_path: Path) -> None:
-    async with real_server(tmp_path) as play:
-        for name in ("text", "edit_once", "shell_once", "canceled", "refusals", "edit_cancel"):
-            lines, expected = await play(name), recorded(name)
-            assert events(lines) == events(expected), name
-            assert [line.get("error") for line in lines] == [line.get("error") for line in expected]
-            (tmp_path / "workspace" / "b.txt").unlink(missing_ok=True)
+@pytest.fixture(scope="module")
+async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stage]:
+    async with shared(real_server(tmp_path_factory.mktemp("real").resolve())) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+async def ours(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stage]:
+    async with shared(our_server(tmp_path_factory.mktemp("ours").resolve())) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("name", ["text", "edit_once", "shell_once", "canceled", "refusals", "edit_cancel"])
+async def test_the_transcripts_are_what_the_real_server_says(real: Stage, name: str) -> None:
+    lines, expected = await real.play(name), recorded(name)
+    assert events(lines) == events(expected)
+    assert [line.get("error") for line in lines] == [line.get("error") for line in expected]
 
 
 async def drive(url: str, workspace: Path, outcome: str, token: str = "") -> dict[str, Any]:
@@ -57,29 +65,22 @@ def call_of(seen: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("outcome", ["proceed_once", "proceed_always"])
-async def test_the_javascript_client_sees_the_same_of_both_servers(outcome: str, tmp_path: Path) -> None:
+async def test_the_javascript_client_sees_the_same_of_both_servers(outcome: str, real: Stage, ours: Stage) -> None:
     seen: list[dict[str, Any]] = []
-    for name in ("real", "ours"):
-        folder = tmp_path / name
-        workspace = folder / "workspace"
-        workspace.mkdir(parents=True)
-        call = Call("write_file", {"file_path": str(workspace / "b.txt"), "content": "new\n"})
-        with GeminiWire([Reply.of(Say("I write."), call), Reply.of(Say("Done."))]) as wire:
-            if name == "real":
-                async with gemini_a2a_server(folder, workspace, wire) as server:
-                    seen.append(await drive(server.url, workspace, outcome))
-            else:
-                environment = {"GEMINI_API_KEY": "unused", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
-                program = serve_program(folder, workspace, "-m", "gemini-2.5-pro", environment=environment)
-                async with program as ours:
-                    seen.append(await drive(ours.url, workspace, outcome, ours.token))
-        assert (workspace / "b.txt").read_text(encoding="utf-8") == "new\n"
-    real, ours = seen
+    for stage in (real, ours):
+        stage.clear()
+        path = stage.workspace / "b.txt"
+        call = Call("write_file", {"file_path": str(path), "content": "new\n"})
+        stage.model.add(Reply.of(Say("I write."), call), Reply.of(Say("Done.")))
+        seen.append(await drive(stage.url, stage.workspace, outcome, stage.token))
+        assert path.read_text(encoding="utf-8") == "new\n"
+    by_real, by_ours = seen
     for part in ("asked", "answered"):
-        mine = events(lines_of(ours[part], call_of(ours["asked"])))
-        theirs = events(lines_of(real[part], call_of(real["asked"])))
+        mine = events(lines_of(by_ours[part], call_of(by_ours["asked"])))
+        theirs = events(lines_of(by_real[part], call_of(by_real["asked"])))
         assert brief(mine) == brief(theirs)
         assert mine == theirs
-    assert ours["afterwards"]["status"]["state"] == real["afterwards"]["status"]["state"] == "input-required"
-    assert ours["afterwards"].keys() == real["afterwards"].keys()
-    assert [event["kind"] for event in ours["replayed"]] == [event["kind"] for event in real["replayed"]] == ["task"]
+    assert by_ours["afterwards"]["status"]["state"] == by_real["afterwards"]["status"]["state"] == "input-required"
+    assert by_ours["afterwards"].keys() == by_real["afterwards"].keys()
+    kinds = [event["kind"] for event in by_ours["replayed"]]
+    assert kinds == [event["kind"] for event in by_real["replayed"]] == ["task"]

@@ -12,9 +12,13 @@ import json
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import httpx2
+import pytest
 
 from support.coder_agent_client import Line, Scene
 from support.gemini_a2a_server import gemini_a2a_server
@@ -22,6 +26,7 @@ from support.gemini_wire import GeminiWire
 from support.plain_http import plain_client
 from support.scripted_wire import Call, Failure, Reply, Say, Think
 from support.serve_program import serve_program
+from support.surroundings import own_surroundings
 
 FOLDER = Path(__file__).resolve().parent.parent / "peers" / "transcripts" / "coder_agent"
 NOTES_SERVER = Path(__file__).resolve().parent / "notes_mcp_server.py"
@@ -246,28 +251,44 @@ def recorded(name: str) -> list[Line]:
     return [json.loads(line) for line in lines if not line.startswith("//")]
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A server that scenes are played to, one after the other; each gets a new task in its one workspace."""
+
+    url: str
+    token: str
+    http: httpx2.AsyncClient
+    model: GeminiWire
+    workspace: Path
+
+    async def play(self, name: str) -> list[Line]:
+        """The transcript. What the scene before has written, and what was not said in it, is gone."""
+        self.clear()
+        scene = Scene(self.url, self.http, self.model, self.workspace)
+        await SCENES[name](scene)
+        return scene.transcript()
+
+    def clear(self) -> None:
+        """Make it as it was."""
+        self.model.forget()
+        for file in self.workspace.glob("*.txt"):
+            file.unlink()
+
+
 @asynccontextmanager
-async def real_server(
-    folder: Path, *, script: Path | None = None
-) -> AsyncGenerator[Callable[[str], Awaitable[list[Line]]]]:
-    """Plays scenes to the real gemini-cli-a2a-server; each gets a new task in one workspace."""
+async def real_server(folder: Path, *, script: Path | None = None) -> AsyncGenerator[Stage]:
+    """The real gemini-cli-a2a-server."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     with GeminiWire() as wire:
         server = gemini_a2a_server(folder, workspace, wire, settings=MCP_SETTINGS, script=script)
         async with server as running, plain_client() as http:
-
-            async def play(name: str) -> list[Line]:
-                scene = Scene(running.url, http, wire, workspace)
-                await SCENES[name](scene)
-                return scene.transcript()
-
-            yield play
+            yield Stage(running.url, "", http, wire, workspace)
 
 
 @asynccontextmanager
-async def our_server(folder: Path) -> AsyncGenerator[Callable[[str], Awaitable[list[Line]]]]:
-    """Plays scenes to ``isthmus serve``, with the same model on the same wire."""
+async def our_server(folder: Path) -> AsyncGenerator[Stage]:
+    """``isthmus serve``, with the same model on the same wire."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     with GeminiWire() as wire:
@@ -281,21 +302,25 @@ async def our_server(folder: Path) -> AsyncGenerator[Callable[[str], Awaitable[l
         async with server as running:
             headers = {"Authorization": f"Bearer {running.token}"}
             async with plain_client(headers=headers) as http:
+                yield Stage(running.url, running.token, http, wire, workspace)
 
-                async def play(name: str) -> list[Line]:
-                    scene = Scene(running.url, http, wire, workspace)
-                    await SCENES[name](scene)
-                    return scene.transcript()
 
-                yield play
+@asynccontextmanager
+async def shared(server: AbstractAsyncContextManager[Stage]) -> AsyncGenerator[Stage]:
+    """One for all tests of a file, in surroundings of its own."""
+    async with AsyncExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            stack.enter_context(own_surroundings(patch))
+            stage = await stack.enter_async_context(server)
+        yield stage
 
 
 async def _record(names: Sequence[str], script: Path | None) -> None:
     for name in names:
         # A server for each: what a scene leaves behind (waiting calls, grants, memory) does not reach the next.
         with tempfile.TemporaryDirectory() as folder:
-            async with real_server(Path(folder), script=script) as play:
-                lines = [json.dumps(line, ensure_ascii=False) for line in await play(name)]
+            async with real_server(Path(folder), script=script) as stage:
+                lines = [json.dumps(line, ensure_ascii=False) for line in await stage.play(name)]
         (FOLDER / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
