@@ -200,3 +200,20 @@ async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_no
             file.touch()
             await companion.editor.open_file(str(file))
             assert (await stream.next())[1]["method"] == "ide/contextUpdate"
+
+
+async def test_a_body_that_never_ends_is_cut_off_with_the_companion_and_no_fault_of_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("isthmus.ide.gemini.http_server.GRACE_SECONDS", 0.05)
+    async with running_companion(workspace) as companion:
+        head = f"POST /mcp HTTP/1.1\nhost: 127.0.0.1:{companion.ready.port}\nauthorization: Bearer {companion.token}\n"
+        more = "expect: 100-continue\ncontent-type: application/json\ncontent-length: 100\n\n"
+        reader, writer = await asyncio.open_connection("127.0.0.1", companion.ready.port)
+        writer.write((head + more).replace("\n", "\r\n").encode())
+        async with asyncio.timeout(30):
+            assert await reader.readline() == b"HTTP/1.1 100 Continue\r\n"
+            await companion.end()
+            await reader.read()
+        writer.close()
+    assert "Exception" not in caplog.text

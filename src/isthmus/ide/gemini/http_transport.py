@@ -62,7 +62,12 @@ class McpEndpoint:
         if isinstance(head, Refusal):
             response = _json(head.status, json_rpc_message.encode(head.body), dict(head.headers))
         else:
-            response = await self._answer(head, Request(scope, receive))
+            try:
+                response = await self._answer(head, Request(scope, receive))
+            except asyncio.CancelledError:
+                if not self._closing:
+                    raise
+                response = _error(503, "Service Unavailable: the companion ends, and the request was not complete")
         await response(scope, receive, send)
 
     async def _answer(self, head: Head, request: Request) -> Response:
