@@ -1,8 +1,10 @@
 """Servers of our own that ask in the middle of a call: choices, pages, impatience, the revision of 2026, ends."""
 
+import contextlib
 import json
 import signal
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.mcp_hosting import write_servers
-from support.serve_program import ServeProgram, serve_program
+from support.serve_program import serve_program
+from support.shared_serve import SharedServe, shared_serve
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
@@ -22,33 +25,56 @@ pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).resolve().parent.parent / "support" / "asking_mcp_server.py"
 PAGE = "http://127.0.0.1:9/account"
+HIDDEN_PAGE = "https://bank.example@evil.example/"
+LOG = "asking.log"
+"""In the folder that the server works in, which is the workspace."""
 
 
-def script(tool: str, arguments: dict[str, Any] | None = None) -> str:
-    call = json.dumps({"name": tool, "arguments": arguments or {}})
-    return f"""
-name: asking
-scenarios:
-  - prompt: 'Resource'
-    replies: [{{text: 'a bird'}}]
-  - prompt: '.'
-    replies: [{{call: {call}}}, {{text: done}}]
-"""
+def scenario(prompt: str, tool: str, **arguments: Any) -> str:
+    call = json.dumps({"name": tool, "arguments": arguments})
+    return f"  - prompt: '^{prompt}$'\n    replies: [{{call: {call}}}, {{text: done}}]\n"
 
 
-def asking(tmp_path: Path, *arguments: str, **settings: Any) -> dict[str, Any]:
-    return {
-        "asking": {
-            "command": sys.executable,
-            "args": [str(SERVER), str(tmp_path / "log"), *arguments],
-            "trust": True,
-            **settings,
-        }
-    }
+SCRIPT = (
+    "name: asking\nscenarios:\n"
+    + scenario("agree", "agree")
+    + scenario("colour", "colour")
+    + scenario("impatient", "impatient")
+    + scenario("page", "page")
+    + scenario("hidden page", "page", url=HIDDEN_PAGE)
+    + scenario("needs page", "needs_page")
+    + scenario("needs page that completes", "needs_page", completes=True)
+    + scenario("ask first", "ask_first")
+    + "  - prompt: 'Resource'\n    replies: [{text: 'a bird'}]\n"
+)
 
 
-def logged(tmp_path: Path) -> list[str]:
-    return (tmp_path / "log").read_text(encoding="utf-8").split()
+def asking(*arguments: str) -> dict[str, Any]:
+    return {"asking": {"command": sys.executable, "args": [str(SERVER), LOG, *arguments], "trust": True}}
+
+
+def logged(workspace: Path) -> list[str]:
+    return (workspace / LOG).read_text(encoding="utf-8").split()
+
+
+@pytest.fixture(scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
+    async with shared_serve(tmp_path_factory.mktemp("serve"), SCRIPT, servers=asking()) as serve:
+        yield serve
+
+
+@pytest.fixture
+def place(shared: SharedServe) -> Path:
+    """A workspace for all tests that end their calls: the server is one for all of them, with a new log."""
+    folder = shared.workspace("together")
+    for name in (LOG, "asking.visited", "asking.late"):
+        (folder / name).unlink(missing_ok=True)
+    return folder
+
+
+@pytest.fixture
+def person(shared: SharedServe, place: Path) -> "Person":
+    return Person(shared.agent, place)
 
 
 class Person:
@@ -60,7 +86,7 @@ class Person:
         self.calls: dict[str, ToolCall] = {}
         self.task = ""
 
-    async def prompt(self, text: str = "go") -> StateChange:
+    async def prompt(self, text: str) -> StateChange:
         settings = {"workspace_path": str(self.workspace)}
         turn = await self.agent.prompt(PromptMessage(text, settings=settings))
         self.task = turn.snapshot.task_id
@@ -109,128 +135,92 @@ class Person:
         )
 
 
-async def person_of(server: ServeProgram, workspace: Path, **options: Any) -> Person:
-    return Person(await RemoteAgent.connect(server.url, server.token, **options), workspace)
-
-
 @pytest.mark.parametrize("protocol", ["0.3", "1.0"])
-@pytest.mark.parametrize(
-    ("tool", "options", "chosen", "said"),
-    [
+async def test_one_question_with_few_answers_is_asked_without_a_document(
+    shared: SharedServe, place: Path, protocol: str
+) -> None:
+    agent = await RemoteAgent.connect(shared.program.url, shared.program.token, protocol=protocol)
+    for tool, options, chosen, said in (
         ("agree", ["yes", "no", "decline", "cancel"], "no", "accept {'agree': False}"),
         ("colour", ["choice-1", "choice-2", "decline", "cancel"], "choice-1", "accept {'colour': 'r'}"),
-    ],
-)
-async def test_one_question_with_few_answers_is_asked_without_a_document(
-    surroundings: Surroundings,
-    tmp_path: Path,
-    workspace: Path,
-    tool: str,
-    options: list[str],
-    chosen: str,
-    said: str,
-    protocol: str,
-) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script(tool)) as server:
-        person = await person_of(server, workspace, protocol=protocol)
-        assert await person.prompt() == StateChange(TaskState.INPUT_REQUIRED)
+    ):
+        person = Person(agent, place)
+        assert await person.prompt(tool) == StateChange(TaskState.INPUT_REQUIRED)
         assert person.question.confirmation_request is not None
         assert [option.id for option in person.question.confirmation_request.options] == options
         assert "\x1b" not in person.shown
         assert await person.answer(chosen) == StateChange(TaskState.COMPLETED)
         assert said in person.said(tool)
-        await person.agent.aclose()
+    await agent.aclose()
 
 
-async def test_the_answer_may_come_from_another_client(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script("agree")) as server:
-        person = await person_of(server, workspace, protocol="0.3")
-        await person.prompt()
-        await person.agent.aclose()
-        other = await person_of(server, workspace, protocol="1.0")
-        snapshot = await other.agent.get(person.task)
-        (question,) = snapshot.pending
-        assert question.tool_name == "elicitation"
-        other.task, other.calls = person.task, {question.tool_call_id: question}
-        assert await other.answer("yes") == StateChange(TaskState.COMPLETED)
-        assert "accept {'agree': True}" in other.said("agree")
-        assert logged(tmp_path) == ["agree"]
-        await other.agent.aclose()
+async def test_the_answer_may_come_from_another_client(shared: SharedServe, place: Path) -> None:
+    url, token = shared.program.url, shared.program.token
+    person = Person(await RemoteAgent.connect(url, token, protocol="0.3"), place)
+    await person.prompt("agree")
+    await person.agent.aclose()
+    other = Person(await RemoteAgent.connect(url, token, protocol="1.0"), place)
+    snapshot = await other.agent.get(person.task)
+    (question,) = snapshot.pending
+    assert question.tool_name == "elicitation"
+    other.task, other.calls = person.task, {question.tool_call_id: question}
+    assert await other.answer("yes") == StateChange(TaskState.COMPLETED)
+    assert "accept {'agree': True}" in other.said("agree")
+    assert logged(place) == ["agree"]
+    await other.agent.aclose()
 
 
-async def test_cancelling_the_task_cancels_the_call_that_asks(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script("agree")) as server:
-        person = await person_of(server, workspace)
-        await person.prompt()
-        assert (await person.agent.cancel(person.task)).state is TaskState.CANCELED
-
-        async def is_cancelled() -> bool:
-            return "cancelled" in logged(tmp_path)
-
-        await eventually_async(is_cancelled, 20)
-        await person.take(await person.agent.follow(person.task, 0))
-        assert {call.status for call in person.calls.values()} == {ToolCallStatus.CANCELLED}
-        await person.agent.aclose()
+async def test_cancelling_the_task_cancels_the_call_that_asks(shared: SharedServe) -> None:
+    person = Person(shared.agent, shared.workspace("cancelled"))
+    await person.prompt("agree")
+    assert (await person.agent.cancel(person.task)).state is TaskState.CANCELED
+    await eventually_async(lambda: "cancelled" in logged(person.workspace))
+    await person.take(await person.agent.follow(person.task, 0))
+    assert {call.status for call in person.calls.values()} == {ToolCallStatus.CANCELLED}
 
 
-async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes_on(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script("impatient")) as server:
-        person = await person_of(server, workspace)
-        await person.prompt()
+async def test_a_question_that_the_server_takes_back_is_closed_and_the_turn_goes_on(person: Person) -> None:
+    assert await person.prompt("impatient") == StateChange(TaskState.INPUT_REQUIRED)
+    (person.workspace / "asking.late").touch()
+    await person.has_ended()
+    await person.take(await person.agent.follow(person.task, 0))
+    assert person.call("elicitation").status is ToolCallStatus.CANCELLED
+    assert person.said("impatient") == "too late"
 
-        async def has_ended() -> bool:
-            return (await person.agent.get(person.task)).state is TaskState.COMPLETED
 
-        await eventually_async(has_ended, 30)
-        await person.take(await person.agent.follow(person.task, 0))
-        assert person.call("elicitation").status is ToolCallStatus.CANCELLED
-        assert person.said("impatient") == "too late"
-        await person.agent.aclose()
+def askers(shared: SharedServe, workspace: Path) -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for child in psutil.Process(shared.program.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # gone meanwhile
+            if SERVER.name in " ".join(child.cmdline()[:2]) and child.cwd() == str(workspace):
+                found.append(child)
+    return found
 
 
 async def test_a_server_that_dies_while_its_question_is_open_ends_the_call_and_the_turn_goes_on(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    shared: SharedServe,
 ) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script("agree")) as server:
-        person = await person_of(server, workspace)
-        await person.prompt()
-        (asker,) = [
-            child
-            for child in psutil.Process(server.process.pid).children(recursive=True)
-            if SERVER.name in " ".join(child.cmdline()[:2])
-        ]
-        asker.kill()
-
-        await person.has_ended()
-        await person.take(await person.agent.follow(person.task, 0))
-        assert person.call("elicitation").status is ToolCallStatus.CANCELLED
-        assert person.call("agree").status is ToolCallStatus.FAILED
-        await person.agent.aclose()
-    assert logged(tmp_path).count("agree") == 1
+    person = Person(shared.agent, shared.workspace("killed"))
+    await person.prompt("agree")
+    [asker] = askers(shared, person.workspace)
+    asker.kill()
+    await person.has_ended()
+    await person.take(await person.agent.follow(person.task, 0))
+    assert person.call("elicitation").status is ToolCallStatus.CANCELLED
+    assert person.call("agree").status is ToolCallStatus.FAILED
+    assert logged(person.workspace).count("agree") == 1
 
 
 async def test_after_kill_9_the_next_server_closes_the_question_and_does_not_make_the_call_again(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script("agree")) as server:
-        person = await person_of(server, workspace)
-        await person.prompt()
+    write_servers(surroundings.home, asking())
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
+        person = Person(agent, workspace)
+        await person.prompt("agree")
         await server.end(signal.SIGKILL)
-        await person.agent.aclose()
-    async with serve_program(tmp_path, workspace, script=script("agree")) as server:
-        again = await person_of(server, workspace)
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
+        again = Person(agent, workspace)
         again.task, again.calls = person.task, person.calls
         await again.has_ended()  # though nobody answers
         assert await again.take(await again.agent.follow(again.task, 0)) == StateChange(TaskState.COMPLETED)
@@ -239,87 +229,57 @@ async def test_after_kill_9_the_next_server_closes_the_question_and_does_not_mak
         assert interrupted.error.type == "interrupted"
         assert again.call("elicitation").status is ToolCallStatus.CANCELLED
         assert "was not passed on" in again.said("elicitation")
-        await again.agent.aclose()
-    assert logged(tmp_path).count("agree") == 1
+    assert logged(workspace).count("agree") == 1
 
 
-@pytest.mark.parametrize(("option", "action"), [("accept", "accept"), ("decline", "decline"), ("cancel", "cancel")])
-async def test_a_person_is_shown_where_a_page_leads_before_it_is_visited(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, option: str, action: str
-) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script("page")) as server:
-        person = await person_of(server, workspace)
-        await person.prompt()
-        assert f"  {PAGE}\nIts host: 127.0.0.1:9\n" in person.shown
-        assert await person.answer(option) == StateChange(TaskState.COMPLETED)
-        assert person.said("page") == action
-        await person.agent.aclose()
+@pytest.mark.parametrize("option", ["accept", "decline", "cancel"])
+async def test_a_person_is_shown_where_a_page_leads_before_it_is_visited(person: Person, option: str) -> None:
+    await person.prompt("page")
+    assert f"  {PAGE}\nIts host: 127.0.0.1:9\n" in person.shown
+    assert await person.answer(option) == StateChange(TaskState.COMPLETED)
+    assert person.said("page") == option
 
 
-async def test_a_page_that_hides_where_it_leads_is_declined_and_noted(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    url = "https://bank.example@evil.example/"
-    async with serve_program(tmp_path, workspace, script=script("page", {"url": url})) as server:
-        person = await person_of(server, workspace)
-        assert await person.prompt() == StateChange(TaskState.COMPLETED)
-        assert person.said("page") == "decline"
-        await person.agent.aclose()
+async def test_a_page_that_hides_where_it_leads_is_declined_and_noted(person: Person) -> None:
+    assert await person.prompt("hidden page") == StateChange(TaskState.COMPLETED)
+    assert person.said("page") == "decline"
 
 
 @pytest.mark.parametrize("completes", [False, True])
 async def test_a_call_that_needs_a_page_is_made_again_when_the_person_or_the_server_is_done(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, completes: bool
+    person: Person, completes: bool
 ) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    text = script("needs_page", {"completes": completes})
-    async with serve_program(tmp_path, workspace, script=text) as server:
-        person = await person_of(server, workspace)
-        await person.prompt()
-        assert PAGE in person.shown
-        assert await person.answer("accept") == StateChange(TaskState.INPUT_REQUIRED)
-        assert "is called again when you are done" in person.shown
-        if completes:
-            (tmp_path / "log.visited").touch()
-
-            async def has_ended() -> bool:
-                return (await person.agent.get(person.task)).state is TaskState.COMPLETED
-
-            await eventually_async(has_ended, 30)
-            await person.take(await person.agent.follow(person.task, 0))
-        else:
-            assert await person.answer("accept") == StateChange(TaskState.COMPLETED)
-        assert person.said("needs_page") == "after the page"
-        assert logged(tmp_path) == ["needs_page"] * 2
-        await person.agent.aclose()
+    await person.prompt("needs page that completes" if completes else "needs page")
+    assert PAGE in person.shown
+    assert await person.answer("accept") == StateChange(TaskState.INPUT_REQUIRED)
+    assert "is called again when you are done" in person.shown
+    if completes:
+        (person.workspace / "asking.visited").touch()
+        await person.has_ended()
+        await person.take(await person.agent.follow(person.task, 0))
+    else:
+        assert await person.answer("accept") == StateChange(TaskState.COMPLETED)
+    assert person.said("needs_page") == "after the page"
+    assert logged(person.workspace) == ["needs_page"] * 2
 
 
-async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, asking(tmp_path))
-    async with serve_program(tmp_path, workspace, script=script("needs_page")) as server:
-        person = await person_of(server, workspace)
-        await person.prompt()
-        assert await person.answer("decline") == StateChange(TaskState.COMPLETED)
-        assert "needs a page that was not visited" in person.said("needs_page")
-        assert logged(tmp_path) == ["needs_page"]
-        await person.agent.aclose()
+async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(person: Person) -> None:
+    await person.prompt("needs page")
+    assert await person.answer("decline") == StateChange(TaskState.COMPLETED)
+    assert "needs a page that was not visited" in person.said("needs_page")
+    assert logged(person.workspace) == ["needs_page"]
 
 
 async def test_the_revision_of_2026_asks_for_all_at_once_and_is_answered_one_by_one(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, asking(tmp_path, "modern"))
-    async with serve_program(tmp_path, workspace, script=script("ask_first")) as server:
-        person = await person_of(server, workspace)
-        assert await person.prompt() == StateChange(TaskState.INPUT_REQUIRED)
+    write_servers(surroundings.home, asking("modern"))
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
+        person = Person(agent, workspace)
+        assert await person.prompt("ask first") == StateChange(TaskState.INPUT_REQUIRED)
         answers = {"elicitation": "yes", "sampling": "proceed_once"}
         first = person.question.tool_name
         assert await person.answer(answers.pop(first)) == StateChange(TaskState.INPUT_REQUIRED)
         assert await person.answer(answers.pop(person.question.tool_name)) == StateChange(TaskState.COMPLETED)
         assert person.said("ask_first") == f"accept {{'agree': True}} / a bird / {workspace.resolve().as_uri()}"
-        assert logged(tmp_path) == ["ask_first", "answered"]
-        await person.agent.aclose()
+        assert logged(workspace) == ["ask_first", "answered"]

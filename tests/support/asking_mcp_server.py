@@ -78,14 +78,15 @@ async def colour(context: Context[Any, Any]) -> str:
 
 @server.tool()
 async def impatient(context: Context[Any, Any]) -> str:
-    """Ask, and do not wait for the answer."""
+    """Ask, and wait for the answer no longer than until a file is there."""
     log("impatient")
-    try:
-        async with asyncio.timeout(1):
-            await context.session.elicit_form("Quick!", AGREE, context.request_context.request_id)
-    except TimeoutError:
-        return "too late"
-    return "in time"
+    session, request = context.session, context.request_context.request_id
+    asked = asyncio.create_task(session.elicit_form("Quick!", AGREE, request))
+    while not LOG.with_suffix(".late").exists():
+        await asyncio.sleep(0.05)
+    asked.cancel()
+    await asyncio.wait({asked})
+    return "too late" if asked.cancelled() else "in time"
 
 
 @server.tool()
