@@ -33,11 +33,15 @@ EARLY_INIT = """
 """
 """Else Emacs starts processes that compile what it loads to machine code, and that outlive it."""
 _RELAY = """#!/bin/sh
+trap '' HUP
 exec 3>{folder}/from-emacs
 cat <{folder}/to-emacs &
 exec cat >&3
 """
-"""Stands for the program isthmus: the companion's side of its pipes is in this process."""
+"""Stands for the program isthmus: the companion's side of its pipes is in this process.
+
+Emacs that quits hangs up on it after two seconds, which may be too early on a busy machine to have passed on the end.
+"""
 
 
 @dataclass(slots=True)
