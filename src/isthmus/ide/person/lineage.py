@@ -12,6 +12,8 @@ from collections.abc import Container
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from isthmus.ide.loopback import ADDRESS
+
 if TYPE_CHECKING:
     from psutil import Process
 
@@ -50,6 +52,9 @@ def _is_connected(process: "Process", ports: Container[int]) -> bool:
 
     with suppress(psutil.Error):
         for connection in process.net_connections(kind="tcp"):
-            if connection.raddr and connection.raddr.port in ports and connection.status == psutil.CONN_ESTABLISHED:
+            remote = connection.raddr
+            # A terminal that was logged into from elsewhere has any port there; IPv6 sockets say ::ffff:127.0.0.1.
+            is_ours = remote and remote.port in ports and remote.ip.endswith(ADDRESS)
+            if is_ours and connection.status == psutil.CONN_ESTABLISHED:
                 return True
     return False

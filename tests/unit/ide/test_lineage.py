@@ -1,0 +1,32 @@
+"""Who counts as an attached agent: whoever holds a connection to one of our ports, and nobody else."""
+
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from isthmus.ide.person.lineage import attached_agent_above
+
+
+@contextmanager
+def _connected() -> Generator[int]:
+    """A connection of this process to a port of the loopback interface, and the port."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        with socket.create_connection(listener.getsockname()):
+            yield listener.getsockname()[1]
+
+
+def test_who_is_connected_to_our_port_is_an_agent() -> None:
+    with _connected() as port:
+        assert f"(process {os.getpid()})" in str(attached_agent_above(os.getpid(), {port}))
+        assert attached_agent_above(os.getpid(), {port + 1}) is None
+
+
+def test_a_port_of_the_same_number_elsewhere_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.ide.person.lineage.ADDRESS", "192.0.2.1")  # so that 127.0.0.1 is elsewhere
+    with _connected() as port:
+        assert attached_agent_above(os.getpid(), {port}) is None
