@@ -10,6 +10,7 @@ import functools
 import inspect
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ def pytest_report_header() -> str:
 # How long an example takes says nothing on a loaded machine; pytest-timeout ends what hangs.
 hypothesis.settings.register_profile("isthmus", deadline=None)
 hypothesis.settings.load_profile("isthmus")
+
+
+# Where a machine forbids bytecode, each process of a run would compile and rewrite all modules of the tests anew.
+sys.dont_write_bytecode = False
 
 
 # A shell starts what it puts in the background with SIGINT ignored, and programs pass that on to those they start.

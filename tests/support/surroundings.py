@@ -60,6 +60,8 @@ FOREIGN_NAMES = frozenset(
         "TMUX",
         "VIMRUNTIME",
         "VISUAL",
+        # Without bytecode each of the many programs that tests start would compile the whole package anew.
+        "PYTHONDONTWRITEBYTECODE",
         # Seen by this process at its start already; programs that tests start behave as on a user's machine.
         "PYTHONWARNDEFAULTENCODING",
     }
