@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import uuid
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -31,15 +32,28 @@ from a2a.types import (
 
 from isthmus.a2a.extension import URI
 from support.programs import NODE_PEERS, node_package, require
-from support.serve_program import ServeProgram, serve_program
+from support.serve_program import EDIT_SCRIPT, ServeProgram, serve_program
+from support.shared_serve import SharedServe, shared_serve
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def program(tmp_path: Path, workspace: Path) -> AsyncGenerator[ServeProgram]:
-    async with serve_program(tmp_path, workspace) as running:
+@pytest.fixture(scope="module")
+async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
+    """For all tests that do not kill it."""
+    async with shared_serve(tmp_path_factory.mktemp("served"), EDIT_SCRIPT) as running:
         yield running
+
+
+@pytest.fixture
+def program(served: SharedServe) -> ServeProgram:
+    return served.program
+
+
+@pytest.fixture
+def workspace(served: SharedServe) -> Path:
+    """A folder of the test's own where the shared server works."""
+    return served.workspace(str(uuid.uuid4()))
 
 
 @pytest.fixture

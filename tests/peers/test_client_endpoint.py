@@ -5,7 +5,7 @@ import json
 import sqlite3
 import stat
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from support.gemini_wire import GeminiWire
 from support.isthmus_program import CompanionProgram, companion_program, isthmus
 from support.scripted_wire import Call, Replies, Reply, Say
 from support.serve_program import ServeProgram, serve_program
+from support.surroundings import own_surroundings
 from support.turns import events_of
 from support.waiting import eventually_async
 
@@ -130,6 +131,18 @@ async def test_without_the_owners_leave_no_address_of_this_machine_is_taken(tmp_
             assert await attached(workspace) == 0
 
 
+@pytest.fixture(scope="module")
+async def refusing(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple[RemoteAgent, Path]]:
+    """A client of a server to which nothing but what it refuses is sent, and the server's folder."""
+    folder = tmp_path_factory.mktemp("refusing").resolve()
+    async with AsyncExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            stack.enter_context(own_surroundings(patch))
+            _, agent, wire = await stack.enter_async_context(served(folder, folder, []))
+        yield agent, folder
+        assert not wire.model_requests
+
+
 @pytest.mark.parametrize(
     ("more", "key"),
     [
@@ -143,21 +156,22 @@ async def test_without_the_owners_leave_no_address_of_this_machine_is_taken(tmp_
 )
 @pytest.mark.requirement("A2A-023")
 async def test_settings_that_do_not_fit_are_refused_by_the_name_of_their_key(
-    tmp_path: Path, workspace: Path, more: dict[str, Any], key: str
+    refusing: tuple[RemoteAgent, Path], more: dict[str, Any], key: str
 ) -> None:
-    async with served(tmp_path, workspace, []) as (_, agent, _wire):
-        with pytest.raises(InvalidRequest, match=key):
-            await agent.prompt(PromptMessage("hi", settings={"workspace_path": str(workspace), **more}))
-        assert await agent.tasks() == []
+    agent, folder = refusing
+    with pytest.raises(InvalidRequest, match=key):
+        await agent.prompt(PromptMessage("hi", settings={"workspace_path": str(folder), **more}))
+    assert await agent.tasks() == []
 
 
-async def test_a_model_that_is_not_known_is_refused_and_those_that_are_named(tmp_path: Path, workspace: Path) -> None:
-    async with served(tmp_path, workspace, []) as (_, agent, wire):
-        named = {"workspace_path": str(workspace), "model": "no-such-model"}
-        with pytest.raises(InvalidRequest, match="gemini:NAME"):
-            await agent.prompt(PromptMessage("hi", settings=named))
-        assert await agent.tasks() == []
-        assert not wire.model_requests
+async def test_a_model_that_is_not_known_is_refused_and_those_that_are_named(
+    refusing: tuple[RemoteAgent, Path],
+) -> None:
+    agent, folder = refusing
+    named = {"workspace_path": str(folder), "model": "no-such-model"}
+    with pytest.raises(InvalidRequest, match="gemini:NAME"):
+        await agent.prompt(PromptMessage("hi", settings=named))
+    assert await agent.tasks() == []
 
 
 async def test_the_editors_token_is_in_no_file_that_others_can_read(tmp_path: Path, workspace: Path) -> None:
