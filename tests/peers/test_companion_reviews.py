@@ -135,5 +135,26 @@ async def test_after_a_crash_of_the_companion_neovim_has_one_view_of_what_is_ask
                         assert await _accepted(stream) == "newmine\n"
 
 
+async def test_what_was_typed_in_neovim_stays_there_when_the_companion_is_killed_and_is_closed_at_once(
+    workspace: Path, file: Path
+) -> None:
+    async with running_neovim(workspace) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
+            async with _agent(companion) as agent:
+                await agent.initialize()
+                await _propose(agent, file)
+                await neovim.type("Amine<Esc>")
+                await asyncio.to_thread(companion.end, signal.SIGKILL)
+
+        async def is_told() -> bool:
+            return "nobody waits for this any more" in await neovim.lua("return vim.wo.winbar")
+
+        await neovim.type(":w<CR>")  # whoever answers finds out
+        await eventually_async(is_told, what="the view says that nobody waits for it")
+        await neovim.type(":w kept.py<CR>:q<CR>")
+        await eventually_async(lambda: _tabs(neovim, 1), what="both sides are closed")
+        assert (workspace / "kept.py").read_text(encoding="utf-8") == "newmine\n"
+
+
 async def _tabs(neovim: RunningNeovim, count: int) -> bool:
     return await neovim.tabs() == count

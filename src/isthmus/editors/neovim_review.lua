@@ -445,6 +445,18 @@ function session.keep_reviews() -- nobody waits any more: what the person typed 
         end
       end
       vim.bo[review.proposed].modified = true
+      -- Beside a text that is closed is nothing to be seen. In no group, as that of the session is gone; and not of
+      -- the buffer, which loses its own when :w FILE gives it a name.
+      local watching
+      watching = api.nvim_create_autocmd({ "WinClosed", "BufWinLeave" }, {
+        callback = vim.schedule_wrap(function()
+          if #fn.win_findbuf(review.proposed) == 0 and pcall(api.nvim_del_autocmd, watching) then
+            each_window(review, function(window)
+              pcall(api.nvim_win_close, window, true)
+            end)
+          end
+        end),
+      })
       for _, window in ipairs(fn.win_findbuf(review.proposed)) do
         bar(window, "WarningMsg", "nobody waits for this any more", " %#Title#:w FILE%* keeps your text  ", review.options.label)
       end
