@@ -69,8 +69,13 @@ async def _bare_kernel(folder: Path) -> "AsyncGenerator[tuple[JupyterEditor, sub
         process.wait(30)
 
 
-@pytest.fixture(params=["server", "bare kernel"])
-async def editor(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[JupyterEditor]:
+@pytest.fixture(scope="module", params=["server", "bare kernel"])
+async def editor(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[JupyterEditor]:
+    """For tests that do not mind what ran in the kernel before."""
+    workspace = tmp_path_factory.mktemp("kernel") / "workspace"
+    workspace.mkdir()
     if request.param == "server":
         async with shared_jupyter(workspace) as server:
             await server.open(_notebook(workspace / "analysis.ipynb"))

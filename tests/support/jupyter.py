@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,12 +102,12 @@ class RunningJupyter:
         async with connect(url, additional_headers=headers, open_timeout=60, proxy=None, max_size=None) as socket:
             yield Browser(socket)
 
-    async def close_all(self) -> None:
-        """Close every notebook and end its kernel."""
-        for session in list(self.sessions.values()):
+    async def close_others(self, kept: Collection[str]) -> None:
+        """Close every notebook but these, and end its kernel."""
+        for name in self.sessions.keys() - set(kept):
+            session = self.sessions.pop(name)
             with suppress(AssertionError):
                 await self.request("DELETE", f"api/sessions/{session['id']}")
-        self.sessions.clear()
 
     def end(self) -> None:
         """Stop the server and its kernels."""
@@ -184,15 +184,16 @@ _shared: list[RunningJupyter] = []
 @asynccontextmanager
 async def shared_jupyter(folder: Path) -> AsyncGenerator[RunningJupyter]:
     """A server for many tests, as starting one takes seconds: it serves the folder in which pytest keeps those of all
-    tests. The notebooks of a test are closed after it; a server that the test ended is started anew for the next."""
+    tests. Notebooks opened meanwhile are closed afterwards; a server that a test ended is started anew for the next."""
     if _shared and _shared[0].process.poll() is not None:
         _shared.pop().end()
     if not _shared:
         _shared.append(await _start(folder.parent.parent))
         atexit.register(_shared[0].end)
+    before = tuple(_shared[0].sessions)
     yield _shared[0]
     if _shared[0].process.poll() is None:
-        await _shared[0].close_all()
+        await _shared[0].close_others(before)
 
 
 async def _start(root: Path, *arguments: str, **variables: str) -> RunningJupyter:
