@@ -15,6 +15,7 @@ from support.programs import node_package, require
 from support.pty_program import PtyProgram, pty_program
 from support.serve_program import serve_program
 from support.surroundings import Surroundings
+from support.waiting import eventually
 
 ASKING = Path(__file__).resolve().parent.parent / "support" / "asking_mcp_server.py"
 SCRIPT = """
@@ -25,7 +26,7 @@ scenarios:
   - prompt: 'agree'
     replies: [{call: {name: agree, arguments: {}}}, {text: All done.}]
 """
-SECONDS = 40
+SECONDS = 60
 PROMPT = r"(?m)^\u203a ?$"
 EDITOR = """
 import pathlib, sys
@@ -35,31 +36,50 @@ path.write_text(path.read_text().replace('"name": null', '"name": "Ada Lovelace"
 
 
 @pytest.fixture
-def environment(surroundings: Surroundings, tmp_path: Path) -> dict[str, str]:
-    everything = node_package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
-    servers = {
-        "everything": {"command": str(require("node")), "args": [str(everything), "stdio"], "trust": True},
-        "asking": {"command": sys.executable, "args": [str(ASKING), str(tmp_path / "log")], "trust": True},
-    }
-    write_servers(surroundings.home, servers)
+def environment(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "editor.py").write_text(EDITOR, encoding="utf-8")
     (tmp_path / "script.yaml").write_text(SCRIPT, encoding="utf-8")
     return {**os.environ, "TERM": "xterm-256color", "EDITOR": f"{sys.executable} {tmp_path / 'editor.py'}"}
 
 
-def test_a_form_is_filled_in_with_the_editor_and_a_choice_is_a_number(
-    environment: dict[str, str], tmp_path: Path, workspace: Path
-) -> None:
+@pytest.fixture
+def everything(surroundings: Surroundings) -> None:
+    program = node_package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
+    server = {"command": str(require("node")), "args": [str(program), "stdio"], "trust": True}
+    write_servers(surroundings.home, {"server": server})
+
+
+@pytest.fixture
+def asking(surroundings: Surroundings, tmp_path: Path) -> None:
+    server = {"command": sys.executable, "args": [str(ASKING), str(tmp_path / "log")], "trust": True}
+    write_servers(surroundings.home, {"server": server})
+
+
+def connected(terminal: PtyProgram) -> PtyProgram:
+    """Wait at the prompt until the server is there: the first turn waits for it for a few seconds only."""
+    terminal.wait_for(PROMPT, SECONDS)
+
+    def is_connected() -> bool:
+        before = terminal.received.count(b"Discovery State")
+        terminal.press("/mcp\r")
+        eventually(lambda: terminal.received.count(b"Discovery State") > before, SECONDS)
+        terminal.wait_for(PROMPT, SECONDS)
+        return "server (CONNECTED)" in terminal.screen
+
+    eventually(is_connected, SECONDS)
+    return terminal
+
+
+@pytest.mark.usefixtures("everything")
+def test_a_form_is_filled_in_with_the_editor(environment: dict[str, str], tmp_path: Path, workspace: Path) -> None:
     command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
-    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=120) as terminal:
-        terminal.wait_for(PROMPT, 40).press("form\r").wait_for(r"e\s+Edit first", 40)
+    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=200) as terminal:
+        connected(terminal).press("form\r").wait_for(r"e\s+Edit first", SECONDS)
         assert "// > Please provide inputs for the following fields:" in terminal.screen
         assert '"name": null' in terminal.screen
-        terminal.press("e").wait_for(r"e\s+Edit again", 40)
+        terminal.press("e").wait_for(r"e\s+Edit again", SECONDS)
         assert '"name": "Ada Lovelace"' in terminal.screen
-        terminal.press("1").wait_for(r"Name: Ada Lovelace", 40).wait_for(r"All done", 40)
-        terminal.wait_for(PROMPT, 40).press("agree\r").wait_for(r"> Do you agree\?", 40).wait_for(r"2\s+No", 40)
-        terminal.press("2").wait_for(r"accept \{'agree': False\}", 40)
+        terminal.press("1").wait_for(r"Name: Ada Lovelace", SECONDS).wait_for(r"All done", SECONDS)
     assert not list(workspace.glob("*.json"))
 
 
@@ -91,18 +111,22 @@ def fill_in(terminal: PtyProgram) -> None:
     terminal.wait_for(r"All done", SECONDS)
 
 
+@pytest.mark.usefixtures("everything")
 def test_a_form_is_filled_in_line_by_line(environment: dict[str, str], tmp_path: Path, workspace: Path) -> None:
     command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
-    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=120) as terminal:
-        fill_in(terminal.wait_for(PROMPT, SECONDS))
+    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=200) as terminal:
+        fill_in(connected(terminal))
 
 
-def test_who_leaves_at_a_question_and_comes_back_finds_it_closed_and_the_turn_goes_on(
+@pytest.mark.usefixtures("asking")
+def test_a_choice_is_a_number_and_who_leaves_at_one_finds_it_closed_and_the_turn_goes_on(
     environment: dict[str, str], tmp_path: Path, workspace: Path
 ) -> None:
     command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
-    options: dict[str, Any] = {"folder": workspace, "environment": environment, "columns": 150, "rows": 60}
+    options: dict[str, Any] = {"folder": workspace, "environment": environment, "columns": 150, "rows": 200}
     with pty_program(command, **options) as terminal:
+        connected(terminal).press("agree\r").wait_for(r"> Do you agree\?", SECONDS).wait_for(r"2\s+No", SECONDS)
+        terminal.press("2").wait_for(r"accept \{'agree': False\}", SECONDS).wait_for(r"All done", SECONDS)
         terminal.wait_for(PROMPT, SECONDS).press("agree\r").wait_for(r"2\s+No", SECONDS)
         terminal.press("\x04").wait_for("asks it again if the server still waits", SECONDS)
         assert terminal.wait_for_exit(SECONDS) == 0
@@ -112,6 +136,7 @@ def test_who_leaves_at_a_question_and_comes_back_finds_it_closed_and_the_turn_go
 
 
 @pytest.mark.anyio
+@pytest.mark.usefixtures("everything")
 async def test_a_form_is_filled_in_line_by_line_of_an_agent_that_is_elsewhere(
     environment: dict[str, str], tmp_path: Path, workspace: Path
 ) -> None:
