@@ -19,11 +19,11 @@ from chaos.truth import check
 
 pytestmark = pytest.mark.anyio
 
-KILLS = int(os.environ.get("CHAOS_KILLS", "6"))
+KILLS = int(os.environ.get("CHAOS_KILLS", "4"))
 SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
 PATIENCE = 1800 if "CHAOS_KILLS" in os.environ else 300
 """Seconds of a test, which takes a fraction of it where nothing else runs."""
-LIVES = 6
+LIVES = 6 if "CHAOS_KILLS" in os.environ else 4
 """Kills of one story at the most."""
 TASKS_AT_A_POINT = 2
 """Tasks of a story about one point: one of them gets a second message while it works."""

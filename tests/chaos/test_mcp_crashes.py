@@ -24,9 +24,10 @@ pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).with_name("mcp_server.py")
 IS_LONG = "CHAOS_KILLS" in os.environ
-KILLS = int(os.environ.get("CHAOS_KILLS", "4"))
+KILLS = int(os.environ.get("CHAOS_KILLS", "2"))
 SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
-LIVES = 4
+LIVES = 4 if IS_LONG else 2
+"""Kills of one story at the most."""
 TASKS = 4
 WORK = """
   - prompt: '\\Awork (?P<n>N)'

@@ -20,7 +20,7 @@ from support.wire_server import Answer, WireServer
 pytestmark = pytest.mark.anyio
 
 SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
-KILLS = 6 if "CHAOS_KILLS" in os.environ else 2
+KILLS = 6 if "CHAOS_KILLS" in os.environ else 1
 
 
 class Client:
