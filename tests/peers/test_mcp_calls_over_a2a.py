@@ -1,9 +1,10 @@
 """Calls of MCP tools in ``isthmus serve``: each answer, cancelling, kill -9, and what changes behind a question."""
 
+import asyncio
 import json
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.hostile_http_mcp_server import hostile_http
-from support.isthmus_program import isthmus
+from support.isthmus_program import isthmus, process_ends
 from support.mcp_hosting import HOSTILE, hostile, write_servers
+from support.remote_agents import remote_agent
 from support.serve_program import serve_program
+from support.shared_serve import SharedServe, shared_serve
 from support.surroundings import Surroundings
 from support.turns import events_of
 from support.waiting import eventually_async
@@ -33,12 +36,30 @@ scenarios:
       - call: {name: ok, arguments: {x: two}}
       - call: {name: b__ok, arguments: {x: three}}
       - text: done
+  - prompt: 'the reading one'
+    replies:
+      - call: {name: reads__ok, arguments: {x: one}}
+      - text: done
   - prompt: '.'
     replies:
       - call: {name: ok, arguments: {x: one}}
       - text: done
 """
 FINAL = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
+
+
+@pytest.fixture(scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
+    """With no server but those of each test's workspace."""
+    async with shared_serve(tmp_path_factory.mktemp("serve"), CALLS, "--allow-client-mcp") as serve:
+        yield serve
+
+
+def place_with(shared: SharedServe, name: str, servers: Mapping[str, Any]) -> Path:
+    """A workspace with servers of its own."""
+    folder = shared.workspace(name)
+    write_servers(folder, servers)
+    return folder
 
 
 async def ask(agent: RemoteAgent, workspace: Path, text: str = "go", **settings: Any) -> Turn:
@@ -88,25 +109,21 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_o
 
 
 async def test_what_a_server_wrote_before_it_died_is_told_to_the_person_and_to_no_other_user(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    shared: SharedServe,
 ) -> None:
-    write_servers(surroundings.home, {"a": hostile("dies-in-call")})
-    data = ("--data-dir", str(tmp_path / "data"))
-    made = isthmus("serve", "token", "add", "alice", *data, folder=tmp_path)
+    place = place_with(shared, "died", {"a": hostile("dies-in-call")})
+    data = ("--data-dir", str(shared.folder / "data"))
+    made = await asyncio.to_thread(isthmus, "serve", "token", "add", "alice", *data, folder=shared.folder)
     assert made.returncode == 0, made.stderr
-    async with serve_program(tmp_path, workspace, script=CALLS) as server:
-        for token, is_person in ((server.token, True), (made.stdout.strip(), False)):
-            agent = await RemoteAgent.connect(server.url, token)
-            try:
-                turn = await ask(agent, workspace)
-                call = the_call(await events_of(turn))
-                call = the_call(await answer(agent, turn, call, "proceed_once"))
-            finally:
-                await agent.aclose()
-            assert call.error is not None
-            assert "whether the call had an effect is not known" in call.error.message
-            assert ("Traceback: it broke" in call.error.message) is is_person
-            assert (HOSTILE.name in call.error.message) is False
+    for token, is_person in ((shared.program.token, True), (made.stdout.strip(), False)):
+        async with remote_agent(shared.program.url, token) as agent:
+            turn = await ask(agent, place)
+            call = the_call(await events_of(turn))
+            call = the_call(await answer(agent, turn, call, "proceed_once"))
+        assert call.error is not None
+        assert "whether the call had an effect is not known" in call.error.message
+        assert ("Traceback: it broke" in call.error.message) is is_person
+        assert (HOSTILE.name in call.error.message) is False
 
 
 async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_are_others(
@@ -150,138 +167,116 @@ async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters
 
 
 @pytest.mark.requirement("MCP-107")
-async def test_a_rejected_call_is_not_made_and_the_model_goes_on(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, {"a": hostile("dies-in-call")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        turn = await ask(agent, workspace)
-        events = await answer(agent, turn, the_call(await events_of(turn)), "cancel")
-        assert the_call(events).status is ToolCallStatus.CANCELLED
-        assert events[-1] == StateChange(TaskState.COMPLETED)
+async def test_a_rejected_call_is_not_made_and_the_model_goes_on(shared: SharedServe) -> None:
+    place = place_with(shared, "rejected", {"a": hostile("dies-in-call")})
+    turn = await ask(shared.agent, place)
+    events = await answer(shared.agent, turn, the_call(await events_of(turn)), "cancel")
+    assert the_call(events).status is ToolCallStatus.CANCELLED
+    assert events[-1] == StateChange(TaskState.COMPLETED)
 
 
-async def test_cancelling_the_task_cancels_the_call_at_the_server(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    calls = tmp_path / "pids"
-    write_servers(surroundings.home, {"a": hostile("cancellable", str(calls), trust=True)})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        turn = await ask(agent, workspace)
-        task = turn.snapshot.task_id
-        seen: list[AgentEvent] = []
-        async for delivery in turn.deliveries:
-            seen.append(delivery.event)
-            if isinstance(delivery.event, ToolCallUpdate) and delivery.event.tool_call.status.name == "EXECUTING":
-                await agent.cancel(task)
-        assert the_call(seen).status is ToolCallStatus.CANCELLED
-        assert isinstance(seen[-1], StateChange)
-        assert seen[-1].state is TaskState.CANCELED
-
-        async def was_told() -> bool:
-            return (tmp_path / "pids.cancelled").exists()
-
-        await eventually_async(was_told, 20)
+async def test_cancelling_the_task_cancels_the_call_at_the_server(shared: SharedServe, tmp_path: Path) -> None:
+    place = place_with(shared, "cancelled", {"a": hostile("cancellable", str(tmp_path / "pids"))})
+    turn = await ask(shared.agent, place)
+    task, call = turn.snapshot.task_id, the_call(await events_of(turn))
+    confirmation = [ToolCallConfirmation(call.tool_call_id, "proceed_once")]
+    turn = await shared.agent.answer(task, confirmation, answered_by="test")
+    seen: list[AgentEvent] = []
+    async for delivery in turn.deliveries:
+        seen.append(delivery.event)
+        if isinstance(delivery.event, ToolCallUpdate) and delivery.event.tool_call.status.name == "EXECUTING":
+            await eventually_async((tmp_path / "pids.called").exists)
+            await shared.agent.cancel(task)
+    assert the_call(seen).status is ToolCallStatus.CANCELLED
+    assert isinstance(seen[-1], StateChange)
+    assert seen[-1].state is TaskState.CANCELED
+    await eventually_async((tmp_path / "pids.cancelled").exists)
 
 
-@pytest.mark.parametrize("is_read_only", [False, True])
 async def test_a_call_that_kill_9_interrupts_is_made_again_only_when_it_reads_and_its_server_is_trusted(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, is_read_only: bool
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
-    started = tmp_path / "calls"
-    way = "slow-read-only" if is_read_only else "slow"
-    write_servers(surroundings.home, {"a": hostile(way, str(tmp_path / "pids"), str(started), trust=True)})
-
-    async def was_called() -> bool:
-        return started.exists()
-
+    pids, writing, reading = (tmp_path / name for name in ("pids", "writing", "reading"))
+    servers = {
+        "writes": hostile("slow", str(pids), str(writing), trust=True),
+        "reads": hostile("slow-read-only", str(pids), str(reading), trust=True),
+    }
+    write_servers(surroundings.home, servers)
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        turn = await ask(agent, workspace)
-        task = turn.snapshot.task_id
-        await eventually_async(was_called, 30)
+        turns = [await ask(agent, workspace, text) for text in ("the writing one", "the reading one")]
+        await eventually_async(lambda: writing.exists() and reading.exists())
         await server.end(signal.SIGKILL)
-    (tmp_path / "calls.quick").touch()
+    for called in (writing, reading):
+        Path(f"{called}.quick").touch()
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        # From before the restart: it may have ended by now.
-        events = await events_of(await agent.follow(task, turn.snapshot.seq))
-        assert events[-1] == StateChange(TaskState.COMPLETED)
-        call = next(iter(calls_of(events).values()))
-        if is_read_only:
-            assert call.status is ToolCallStatus.SUCCEEDED
-        else:
-            assert call.error is not None
-            assert call.error.type == "interrupted"
-    assert started.read_text().count("call\n") == (2 if is_read_only else 1)
-    for pid in (tmp_path / "pids").read_text().split():
-        assert not psutil.pid_exists(int(pid)) or psutil.Process(int(pid)).status() == "zombie"
+        found: list[ToolCall] = []
+        for turn in turns:
+            # From before the restart: it may have ended by now.
+            events = await events_of(await agent.follow(turn.snapshot.task_id, turn.snapshot.seq))
+            assert events[-1] == StateChange(TaskState.COMPLETED)
+            found.append(next(iter(calls_of(events).values())))
+        written, read = found
+        assert written.error is not None
+        assert written.error.type == "interrupted"
+        assert read.status is ToolCallStatus.SUCCEEDED
+    assert (writing.read_text(), reading.read_text()) == ("call\n", "call\n" * 2)
+    for pid in pids.read_text().split():
+        process_ends(int(pid))
 
 
-@pytest.mark.parametrize(
-    ("later", "message"),
-    [
-        ({}, "The MCP server 'a' does not offer ok any more, or is not connected; nothing was called"),
-        ({"b": hostile("plain")}, "ok is not the tool any more that was approved; nothing was called"),
-        ({"a": hostile("needs-y")}, "'y' is a required property"),
-    ],
-)
 async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, later: dict[str, Any], message: str
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"a": hostile("plain")})
+    (surroundings.home / ".gemini").mkdir()
+    rules = json.dumps({str(workspace): "TRUST_FOLDER"})
+    (surroundings.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
+    cases: dict[str, tuple[dict[str, Any], str]] = {
+        "gone": ({}, "The MCP server 'a' does not offer ok any more, or is not connected; nothing was called"),
+        "other": ({"b": hostile("plain")}, "ok is not the tool any more that was approved; nothing was called"),
+        "changed": ({"a": hostile("needs-y")}, "'y' is a required property"),
+    }
+    asked: dict[str, tuple[Turn, ToolCall]] = {}
+    for name in cases:
+        (workspace / name).mkdir()
+        write_servers(workspace / name, {"a": hostile("plain")})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        turn = await ask(agent, workspace)
-        call = the_call(await events_of(turn))
-    write_servers(surroundings.home, later)
+        for name in cases:
+            turn = await ask(agent, workspace / name)
+            asked[name] = turn, the_call(await events_of(turn))
+    for name, (later, _) in cases.items():
+        write_servers(workspace / name, later)
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        done = the_call(await answer(agent, turn, call, "proceed_once"))
-        assert done.status is ToolCallStatus.FAILED
-        assert done.error is not None
-        assert message in (done.error.message or "")
+        for name, (_, message) in cases.items():
+            turn, call = asked[name]
+            done = the_call(await answer(agent, turn, call, "proceed_once"))
+            assert done.status is ToolCallStatus.FAILED
+            assert done.error is not None
+            assert message in (done.error.message or ""), name
 
 
 @pytest.mark.requirement("A2A-010")
-async def test_a_clients_own_server_is_used_for_its_task_alone_with_its_permission(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, {"mine": hostile("plain", trust=True)})
+async def test_a_clients_own_server_is_used_for_its_task_alone_with_its_permission(shared: SharedServe) -> None:
+    place, agent = place_with(shared, "with theirs", {"mine": hostile("plain")}), shared.agent
     with hostile_http("plain") as (url, _):
-        arguments = ("--allow-client-mcp",)
-        async with (
-            serve_program(tmp_path, workspace, *arguments, script=CALLS) as server,
-            server.client() as agent,
-        ):
-            turn = await ask(agent, workspace, mcp_servers=[{"name": "theirs", "url": url}])
-            call = the_call(await events_of(turn))
-            assert call.confirmation_request is not None
-            assert call.confirmation_request.mcp_details is not None
-            assert call.confirmation_request.mcp_details.server_name == "theirs"
-            done = the_call(await answer(agent, turn, call, "proceed_once"))
-            assert done.output is not None
-            assert done.output.text == "fine"
-            with pytest.raises(Exception, match="give your own, by url, another name"):
-                await ask(agent, workspace, mcp_servers=[{"name": "mine", "url": url}])
-            port = int(url.split(":")[2].split("/")[0])
-            process = psutil.Process(server.process.pid)
-
-            async def has_left() -> bool:
-                return all(item.raddr.port != port for item in process.net_connections() if item.raddr)
-
-            await eventually_async(has_left, 10)
+        turn = await ask(agent, place, mcp_servers=[{"name": "theirs", "url": url}])
+        call = the_call(await events_of(turn))
+        assert call.confirmation_request is not None
+        assert call.confirmation_request.mcp_details is not None
+        assert call.confirmation_request.mcp_details.server_name == "theirs"
+        done = the_call(await answer(agent, turn, call, "proceed_once"))
+        assert done.output is not None
+        assert done.output.text == "fine"
+        with pytest.raises(Exception, match="give your own, by url, another name"):
+            await ask(agent, place, mcp_servers=[{"name": "mine", "url": url}])
+        port = int(url.split(":")[2].split("/")[0])
+        process = psutil.Process(shared.program.process.pid)
+        await eventually_async(lambda: all(item.raddr.port != port for item in process.net_connections() if item.raddr))
 
 
-async def test_two_workspaces_have_their_own_servers_and_settings(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    one, two = workspace / "one", workspace / "two"
-    for folder, name in ((one, "first"), (two, "second")):
-        folder.mkdir()
-        write_servers(folder, {name: hostile("where", env={"NAME": name})})
-    (surroundings.home / ".gemini").mkdir(exist_ok=True)
-    rules = json.dumps({str(workspace): "TRUST_FOLDER"})
-    (surroundings.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
-        for folder, name in ((one, "first"), (two, "second")):
-            turn = await ask(agent, folder)
-            done = the_call(await answer(agent, turn, the_call(await events_of(turn)), "proceed_once"))
-            assert done.output is not None
-            assert done.output.text == f"{name} in {os.path.realpath(folder)}"
+async def test_two_workspaces_have_their_own_servers_and_settings(shared: SharedServe) -> None:
+    for name in ("first", "second"):
+        folder = place_with(shared, name, {name: hostile("where", env={"NAME": name})})
+        turn = await ask(shared.agent, folder)
+        done = the_call(await answer(shared.agent, turn, the_call(await events_of(turn)), "proceed_once"))
+        assert done.output is not None
+        assert done.output.text == f"{name} in {os.path.realpath(folder)}"

@@ -179,7 +179,7 @@ def call(request: Any) -> None:
         case "own-error":
             refuse(request, -32000, "the quota is used up")
         case "cancellable":
-            pass
+            Path(sys.argv[2] + ".called").touch()
         case _:
             reply(request, text(f"ok {arguments.get('x', '')}".strip()))
 
