@@ -98,6 +98,7 @@ class Editor:
         self.last_active = None
         self.panels = {}
         self.typing = set()
+        self.former = {}  # what terminals had before the companion: name -> value, or None
 
     def start(self):
         if self.companion is not None:
@@ -129,6 +130,7 @@ class Editor:
         companion, self.companion = self.companion, None
         if companion is not None:
             companion.stop()
+        self.restore_terminal_environment()
         for view in self.reviews():
             view.settings().erase(REVIEW)
             view.close()
@@ -136,6 +138,7 @@ class Editor:
     def ended(self, companion):
         if companion is self.companion:
             self.companion = None
+            self.restore_terminal_environment()
             sublime.status_message("Isthmus: the companion has ended; Isthmus: Start starts it again")
 
     def tell(self, method, **params):
@@ -261,10 +264,13 @@ class Editor:
 
     def set_terminal_environment(self, variables):
         for name, value in variables.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+            self.former.setdefault(name, os.environ.get(name))
+            set_variable(name, value)
+
+    def restore_terminal_environment(self):
+        """No terminal shall lead to a companion that is gone: what it takes back itself comes too late, or never."""
+        while self.former:
+            set_variable(*self.former.popitem())
 
     def ask(self, number, message, actions, type=3):
         """Ask in a quick panel, which does not block; the answer comes when the person chooses."""
@@ -360,6 +366,13 @@ EDITOR = Editor()
 
 def folders_of_all_windows():
     return list(dict.fromkeys(folder for window in sublime.windows() for folder in window.folders()))
+
+
+def set_variable(name, value):
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def folder_of(path):

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
@@ -140,3 +141,20 @@ async def test_a_companion_that_is_stopped_and_started_at_once_stays(sublime: Su
     eventually(lambda: former.poll() is not None, 60, what="the end of the one before")
     sublime.do(lambda: None)  # what it said last has arrived
     assert not any("has ended" in message for message in sublime.messages)
+
+
+@pytest.mark.parametrize("ending", ["stop", "kill"])
+async def test_terminals_do_not_lead_to_a_companion_that_is_gone(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "example.org")
+    before = dict(os.environ)
+    with loaded_plugin(workspace) as sublime:
+        await eventually_async(lambda: "CLAUDE_CODE_SSE_PORT" in os.environ, 60, what="the variables")
+        assert "127.0.0.1" in os.environ["NO_PROXY"].split(",")
+        assert sublime.companion is not None
+        if ending == "stop":
+            sublime.do(sublime.stop)
+        else:
+            sublime.companion.kill()
+        await eventually_async(lambda: os.environ == before, what="the variables are gone")

@@ -6,6 +6,7 @@ with it; nothing of Sublime itself is here.
 """
 
 import importlib.util
+import os
 import queue
 import sys
 import threading
@@ -15,6 +16,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from unittest.mock import patch
 
 if TYPE_CHECKING:
     import subprocess
@@ -262,7 +264,8 @@ def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
     command = [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"]
     base = types.ModuleType("sublime_plugin")
     base.__dict__.update(TextCommand=_Command, ApplicationCommand=object, EventListener=object)
-    with SublimeHost(folder, command) as host:
+    # The plugin sets the variables of Sublime's terminals in its own process, which here is that of the tests.
+    with patch.dict(os.environ), SublimeHost(folder, command) as host:
         sys.modules |= {"sublime": host.module(), "sublime_plugin": base}
         try:
             spec = importlib.util.spec_from_file_location("isthmus_for_sublime", PLUGIN)
