@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from isthmus.tools.base import ToolScope
-from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import HOSTILE, hosting, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
 from support.oauth_person import let_end, log_in, shows
@@ -83,5 +82,5 @@ async def test_a_token_endpoint_that_never_answers_does_not_hold_up_the_end(home
             await log_in(host, ToolScope(workspace))
         let_end(home)
         server.authorization.answers_after = 3600
-        found, said = await ended(workspace, *ISTHMUS, "mcp", "list")
+        found, said = await ended(workspace, *STUCK, "mcp", "list")
         assert (found, "did not answer within" in said) == (0, True), said

@@ -1,6 +1,7 @@
 """Isthmus on a machine whose name server and keyring never answer: what asks them stands still, as in the C library.
 
 The name of each one that was asked is a file in the folder STUCK. A name below ``.example`` is one that is asked for.
+What a login asks by HTTP has two seconds instead of ten.
 """
 
 import os
@@ -48,5 +49,7 @@ if __name__ == "__main__":
     socket.getaddrinfo = resolve
     keyring.set_keyring(StuckKeyring())
     from isthmus.__main__ import main
+    from isthmus.mcp_host.oauth import http, login_flow
 
+    http.ANSWER_SECONDS = login_flow.ANSWER_SECONDS = 2.0
     main()
