@@ -1,10 +1,15 @@
-"""Which companion the person's commands take."""
+"""Which companion the person's commands take, and what is said of one that does not answer."""
 
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isthmus.ide.person.control_client import NotFoundError, RunningCompanion, choose
+from isthmus.ide.person.control_client import NotFoundError, RefusedError, RunningCompanion, ask, choose
 
 
 def _companion(port: int, *folders: Path) -> RunningCompanion:
@@ -61,3 +66,15 @@ def test_the_port_in_the_environment_goes_before_the_workspace_and_a_named_one_b
 def test_without_any_companion_the_message_says_how_to_start_one(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="isthmus companion --editor headless"):
         choose([], str(tmp_path), {})
+
+
+def test_of_a_companion_that_is_suspended_it_is_said_how_it_goes_on(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        suspended = replace(_companion(1, tmp_path), pid=process.pid, socket=str(tmp_path / "nobody"))
+        with pytest.raises(RefusedError, match=f"kill -CONT {process.pid}"):
+            ask(suspended, "status")
+        process.kill()
+    with pytest.raises(RefusedError, match="No such file"):
+        ask(suspended, "status")

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -116,7 +117,18 @@ def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **a
                 received = answers.readline(MAXIMUM_LINE_BYTES)
         answer = cast("dict[str, Any]", json.loads(received))
     except (OSError, ValueError) as error:
-        raise RefusedError(f"the companion on {companion.describe()} does not answer: {error}") from error
+        reason = _stopped(companion.pid) or str(error)
+        raise RefusedError(f"the companion on {companion.describe()} does not answer: {reason}") from error
     if answer.get("ok") is not True:
         raise RefusedError(str(answer.get("error", "refused without a reason")))
     return cast(JsonObject, answer["result"])
+
+
+def _stopped(pid: int) -> str | None:
+    """What to do about a process that is suspended; None: it is not."""
+    import psutil  # loaded when something is wrong, not at start
+
+    with suppress(psutil.Error):
+        if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+            return f"its process {pid} is stopped (Ctrl-Z?); `fg` in its terminal or `kill -CONT {pid}` lets it go on"
+    return None
