@@ -18,6 +18,7 @@ from isthmus.ide.discovery.discovery_file import (
     UnusableFileError,
     folders_of,
     mismatch,
+    named_files,
     number,
     port_number,
     read_object,
@@ -28,8 +29,6 @@ from isthmus.places import absolute
 
 PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"
 CONFIGURATION_VARIABLE = "CLAUDE_CONFIG_DIR"
-MAXIMUM_FILES = 200
-"""So many lock files of a folder are read; a crash-prone editor leaves them behind."""
 _NAME = re.compile(r"(\d{1,5})\.lock")
 
 
@@ -106,12 +105,7 @@ def find_ides(
 def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
     """The files in both folders that are named as lock files."""
     for folder in lock_folders(environment):
-        try:
-            names = sorted(path.name for path in folder.iterdir())
-        except OSError:
-            continue
-        for name in [name for name in names if _NAME.fullmatch(name)][:MAXIMUM_FILES]:
-            yield folder / name
+        yield from named_files(folder, _NAME)
 
 
 def read_ide(path: Path) -> ClaudeIde | RejectedFile:

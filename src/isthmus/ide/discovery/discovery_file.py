@@ -6,8 +6,9 @@ Blocking file access. What the object means is in ``gemini/finding`` and ``claud
 
 import json
 import os
+import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,8 @@ from isthmus.errors import IsthmusError
 from isthmus.ide.file_uri import is_file_name
 
 MAXIMUM_FILE_BYTES = 64 * 1024
+MAXIMUM_FILES = 200
+"""So many of a folder are looked at: a crash-prone editor leaves them behind, and in /tmp others may write, too."""
 
 
 class UnusableFileError(IsthmusError):
@@ -46,6 +49,17 @@ def read_object(path: Path) -> JsonObject:
     if not isinstance(value, dict):
         raise UnusableFileError(f"expected a JSON object, received {type(cast(object, value)).__name__}")
     return cast("dict[str, Any]", value)
+
+
+def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
+    """The files of a folder whose names match, in their order, this user's own first."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [(not is_ours(entry), entry.name) for entry in entries if name.fullmatch(entry.name)]
+    except OSError:
+        return
+    for _, each in sorted(found)[:MAXIMUM_FILES]:
+        yield folder / each
 
 
 def announces(path: Path, token: str) -> bool:
@@ -86,6 +100,14 @@ def mismatch(root: str, folders: tuple[str, ...]) -> str | None:
     if any(Path(root).is_relative_to(os.path.realpath(folder)) for folder in folders):
         return None
     return f"its folders are {os.pathsep.join(folders)}, which do not contain {root}"
+
+
+def is_ours(entry: "os.DirEntry[str]") -> bool:
+    """Whether what stands in a folder belongs to this user, wherever it may lead."""
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    except OSError:  # it has just vanished
+        return False
 
 
 def _own_file(path: Path) -> bytes:

@@ -18,6 +18,7 @@ from isthmus.ide.discovery.discovery_file import (
     UnusableFileError,
     folders_of,
     mismatch,
+    named_files,
     number,
     port_number,
     read_object,
@@ -150,14 +151,7 @@ class _Rank:
 
 def discovery_files(environment: Mapping[str, str]) -> Iterator[Path]:
     """The files that are named as those of this protocol, by either name."""
-    folder = node_temporary_directory(environment) / "gemini" / "ide"
-    try:
-        names = sorted(path.name for path in folder.iterdir())
-    except OSError:
-        return
-    for name in names:
-        if _NAME.fullmatch(name):
-            yield folder / name
+    yield from named_files(node_temporary_directory(environment) / "gemini" / "ide", _NAME)
 
 
 def old_number(path: Path) -> int | None:

@@ -14,13 +14,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from isthmus.ide.discovery.discovery_file import RejectedFile, UnusableFileError, folders_of, number, read_object
+from isthmus.ide.discovery.discovery_file import (
+    RejectedFile,
+    UnusableFileError,
+    folders_of,
+    named_files,
+    number,
+    read_object,
+)
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import node_temporary_directory
 from isthmus.ide.gemini.finding import Companion, companion_of
 from isthmus.places import make_private_directory, write_private
 
-MAXIMUM_FILES = 200
 _LOCK = re.compile(r"\d{1,5}\.lock")
 _LEGACY = re.compile(r"qwen-code-ide-server-(\d{1,10})\.json")
 
@@ -80,12 +86,7 @@ def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
         (qwen_directory(environment) / "ide", _LOCK),
         (node_temporary_directory(environment), _LEGACY),
     ):
-        try:
-            names = sorted(path.name for path in folder.iterdir())
-        except OSError:
-            continue
-        for name in [name for name in names if pattern.fullmatch(name)][:MAXIMUM_FILES]:
-            yield folder / name
+        yield from named_files(folder, pattern)
 
 
 def legacy_number(path: Path) -> int | None:
