@@ -5,20 +5,21 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.client import PromptMessage, Turn
+from isthmus.client import PromptMessage
 from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
-from support.isthmus_program import ISTHMUS
+from support.isthmus_program import ISTHMUS, process_ends
 from support.mcp_hosting import hostile, write_servers
 from support.programs import node_package, require
-from support.serve_program import serve_program
+from support.shared_serve import SharedServe, shared_serve
 from support.surroundings import Surroundings
+from support.turns import events_of
 from support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
@@ -34,8 +35,11 @@ scenarios:
 """
 
 
-async def events_of(turn: Turn) -> list[AgentEvent]:
-    return [delivery.event async for delivery in turn.deliveries]
+@pytest.fixture(scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[SharedServe]:
+    servers = {"helper": hostile("plain"), "hanging": hostile("hangs", timeout=1000)}
+    async with shared_serve(tmp_path_factory.mktemp("serve"), TWO_CALLS, servers=servers) as serve:
+        yield serve
 
 
 def last_calls(events: list[AgentEvent]) -> dict[str, ToolCall]:
@@ -49,44 +53,33 @@ def script(tmp_path: Path) -> str:
 
 
 @pytest.mark.requirement("MCP-009", "MCP-104", "MCP-106", "MCP-122")
-async def test_a_client_is_asked_with_mcp_details_and_may_allow_the_whole_server(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, {"helper": hostile("plain"), "hanging": hostile("hangs", timeout=1000)})
-    async with serve_program(tmp_path, workspace, script=TWO_CALLS) as server:
-        agent = await RemoteAgent.connect(server.url, server.token)
-        turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
-        events = await events_of(turn)
-        assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
-        (call,) = last_calls(events).values()
-        assert call.confirmation_request is not None
-        assert call.confirmation_request.mcp_details == McpDetails("helper", "ok")
-        options = [option.id for option in call.confirmation_request.options]
-        assert options == ["proceed_once", "proceed_always_tool", "proceed_always_server", "cancel"]
-        answer = [ToolCallConfirmation(call.tool_call_id, "proceed_always_server")]
-        events = await events_of(await agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
-        done = last_calls(events)
-        assert [item.status for item in done.values()] == [ToolCallStatus.SUCCEEDED] * 2
-        texts = [item.output.text for item in done.values() if item.output is not None]
-        assert texts == ["ok one", "ok two"]
-        assert events[-1] == StateChange(TaskState.COMPLETED)
-        await agent.aclose()
+async def test_a_client_is_asked_with_mcp_details_and_may_allow_the_whole_server(shared: SharedServe) -> None:
+    settings = {"workspace_path": str(shared.workspace("allowed"))}
+    turn = await shared.agent.prompt(PromptMessage("go", settings=settings))
+    events = await events_of(turn)
+    assert events[-1] == StateChange(TaskState.INPUT_REQUIRED)
+    (call,) = last_calls(events).values()
+    assert call.confirmation_request is not None
+    assert call.confirmation_request.mcp_details == McpDetails("helper", "ok")
+    options = [option.id for option in call.confirmation_request.options]
+    assert options == ["proceed_once", "proceed_always_tool", "proceed_always_server", "cancel"]
+    answer = [ToolCallConfirmation(call.tool_call_id, "proceed_always_server")]
+    events = await events_of(await shared.agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
+    done = last_calls(events)
+    assert [item.status for item in done.values()] == [ToolCallStatus.SUCCEEDED] * 2
+    texts = [item.output.text for item in done.values() if item.output is not None]
+    assert texts == ["ok one", "ok two"]
+    assert events[-1] == StateChange(TaskState.COMPLETED)
 
 
-async def test_agent_settings_that_name_a_server_that_is_not_configured_are_refused(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
-) -> None:
-    write_servers(surroundings.home, {"helper": hostile("plain")})
-    async with serve_program(tmp_path, workspace, script=TWO_CALLS) as server:
-        agent = await RemoteAgent.connect(server.url, server.token)
-        for wanted, words in (
-            ("other", "no MCP server is named 'other' here; configured are: helper"),
-            ({"name": "mine", "url": "http://127.0.0.1:9/mcp"}, "leads to a loopback address"),
-        ):
-            settings = {"workspace_path": str(workspace), "mcp_servers": [wanted]}
-            with pytest.raises(Exception, match=words):
-                await agent.prompt(PromptMessage("go", settings=settings))
-        await agent.aclose()
+async def test_agent_settings_that_name_a_server_that_is_not_configured_are_refused(shared: SharedServe) -> None:
+    for wanted, words in (
+        ("other", "no MCP server is named 'other' here; configured are: helper, hanging"),
+        ({"name": "mine", "url": "http://127.0.0.1:9/mcp"}, "leads to a loopback address"),
+    ):
+        settings = {"workspace_path": str(shared.workspace("refused")), "mcp_servers": [wanted]}
+        with pytest.raises(Exception, match=words):
+            await shared.agent.prompt(PromptMessage("go", settings=settings))
 
 
 @pytest.mark.requirement("MCP-031", "MCP-101")
@@ -102,34 +95,46 @@ def test_a_headless_turn_uses_a_trusted_server_without_asking_and_leaves_nothing
     write_servers(surroundings.home, servers)
     ended = subprocess.run(
         [*ISTHMUS, "-p", "go", "-o", "json", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")],
-        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (0, "")
     assert json.loads(ended.stdout)["response"] == "done"
-    assert not psutil.pid_exists(int(pid_file.read_text()))
+    process_ends(int(pid_file.read_text()))
+
+
+THREE_SERVERS = """
+name: mcp
+scenarios:
+  - prompt: '.'
+    replies:
+      - call: {name: ok, arguments: {x: one}}
+      - call: {name: b__ok, arguments: {x: two}}
+      - call: {name: c__ok, arguments: {x: three}}
+      - text: done
+"""
 
 
 @pytest.mark.requirement("MCP-032", "MCP-102", "MCP-103")
 def test_without_trust_a_headless_turn_refuses_the_call_and_says_how_to_allow_it(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"helper": hostile("plain")})
-    command = [*ISTHMUS, "-p", "go", "-o", "stream-json", "-m", script(tmp_path), "--no-ide"]
+    write_servers(surroundings.home, {name: hostile("plain") for name in "abc"})
+    (tmp_path / "script.yaml").write_text(THREE_SERVERS, encoding="utf-8")
+    command = [*ISTHMUS, "-p", "go", "-o", "stream-json", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide"]
     command += ["--data-dir", str(tmp_path / "data")]
 
-    def outputs(*more: str) -> list[str]:
+    def outputs(*allowed: str) -> list[str]:
         ended = subprocess.run(
-            [*command, *more],
-            cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+            [*command, *(word for entry in allowed for word in ("--allowed-tools", entry))],
+            cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         lines = [json.loads(line) for line in ended.stdout.splitlines()]
         return [str(line.get("output") or line.get("error")) for line in lines if line["type"] == "tool_result"]
 
-    refused = outputs()
-    assert len(refused) == 2
-    assert all("nobody can be asked" in text for text in refused)
-    for allowed in ("ok", "helper", "helper.ok"):
-        assert outputs("--allowed-tools", allowed) == ["ok one", "ok two"], allowed
+    refused, *allowed = outputs("b", "c.ok")
+    assert "nobody can be asked" in refused
+    assert allowed == ["ok two", "ok three"]
+    assert outputs("ok", "b__ok", "c__ok") == ["ok one", "ok two", "ok three"]
 
 
 NODE_SERVER = """
@@ -172,7 +177,7 @@ def test_the_documents_node_server_runs_where_and_as_it_says_and_is_trusted(
     command = [*ISTHMUS, "-p", "go", "-o", "stream-json", "-m", script(tmp_path), "--no-ide"]
     ended = subprocess.run(
         [*command, "--data-dir", str(tmp_path / "data")],
-        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     outputs = [line.get("output") or line.get("error") for line in lines if line["type"] == "tool_result"]
@@ -187,12 +192,12 @@ def test_servers_end_with_an_agent_that_is_killed(surroundings: Surroundings, tm
         cwd=workspace, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        pid = int(eventually(lambda: pid_file.exists() and pid_file.read_text(), 30))
-        assert psutil.pid_exists(pid)
+        pid = int(eventually(lambda: pid_file.exists() and pid_file.read_text(), 60))
+        server = psutil.Process(pid)
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", 10)
+    eventually(lambda: not server.is_running() or server.status() == "zombie")
 
 
 def test_a_projects_servers_start_only_in_a_folder_that_the_person_trusts(
@@ -202,7 +207,7 @@ def test_a_projects_servers_start_only_in_a_folder_that_the_person_trusts(
     command = [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
 
     def run() -> None:
-        subprocess.run([*command, "--approval-mode", "yolo"], cwd=workspace, timeout=60, stdin=subprocess.DEVNULL)
+        subprocess.run([*command, "--approval-mode", "yolo"], cwd=workspace, timeout=100, stdin=subprocess.DEVNULL)
 
     run()
     assert not (tmp_path / "started").exists()
@@ -229,7 +234,7 @@ print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))
 def test_without_servers_a_turn_does_not_import_the_sdk(tmp_path: Path, workspace: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", HEADLESS, str(tmp_path / "data")],
-        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert {"mcp", "mcp_types", "jsonschema"}.isdisjoint(json.loads(ended.stdout.splitlines()[-1]))
