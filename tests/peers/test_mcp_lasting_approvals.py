@@ -1,7 +1,6 @@
 """An answer for all future sessions, through the whole server: kept, found by the next process, not inherited."""
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,14 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.client import PromptMessage, Turn
+from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
-from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from isthmus.events import StateChange, TaskState, ToolCallUpdate
 from isthmus.mcp_host.trust import TrustRule, state_trust
 from support.mcp_hosting import hostile, write_servers
 from support.serve_program import serve_program
 from support.surroundings import Surroundings
+from support.turns import events_of
 
 pytestmark = pytest.mark.anyio
 
@@ -40,20 +40,16 @@ def settings(home: Path, servers: Mapping[str, Any], *, keeps: bool) -> None:
 async def asked(agent: RemoteAgent, workspace: Path, option: str | None = None) -> tuple[list[str], TaskState]:
     """The options of the question that a new session's call asks, and how it ended after this answer."""
     turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
-    events = await _events(turn)
+    events = await events_of(turn)
     calls: list[ToolCall] = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)]
     questions = [call for call in calls if call.confirmation_request is not None]
     if questions and option is not None:
         answer = [ToolCallConfirmation(questions[0].tool_call_id, option)]
-        events = await _events(await agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
+        events = await events_of(await agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
     last = events[-1]
     assert isinstance(last, StateChange)
     request = questions[0].confirmation_request if questions else None
     return ([] if request is None else [option.id for option in request.options]), last.state
-
-
-async def _events(turn: Turn) -> list[AgentEvent]:
-    return [delivery.event async for delivery in turn.deliveries]
 
 
 async def test_what_is_allowed_for_good_is_known_to_the_next_process_and_to_no_other_server(
@@ -61,31 +57,22 @@ async def test_what_is_allowed_for_good_is_known_to_the_next_process_and_to_no_o
 ) -> None:
     servers = {"helper": hostile("plain")}
     settings(surroundings.home, servers, keeps=True)
-    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
-        agent = await RemoteAgent.connect(server.url, server.token)
+    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server, server.client() as agent:
         options, state = await asked(agent, workspace, FOR_GOOD)
         assert options == ["proceed_once", "proceed_always_tool", "proceed_always_server", FOR_GOOD, "cancel"]
         assert state is TaskState.COMPLETED
         assert await asked(agent, workspace) == ([], TaskState.COMPLETED)
-        await agent.aclose()
     (kept,) = json.loads((tmp_path / "data" / "mcp-approvals.json").read_text("utf-8"))
     assert (kept["server"], kept["origin"], kept["tool"]) == ("helper", "user", "ok")
-    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
-        agent = await RemoteAgent.connect(server.url, server.token)
-        assert await asked(agent, workspace) == ([], TaskState.COMPLETED)
-        await agent.aclose()
     # A project that brings a server of the same name, in a trusted folder.
-    settings(surroundings.home, {}, keeps=True)
-    write_servers(workspace, servers)
-    state_trust(surroundings.home, workspace, TrustRule.FOLDER)
-    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
-        agent = await RemoteAgent.connect(server.url, server.token)
-        assert (await asked(agent, workspace))[1] is TaskState.INPUT_REQUIRED
-        await agent.aclose()
-    shutil.rmtree(workspace / ".gemini")
+    theirs = workspace / "theirs"
+    theirs.mkdir()
+    write_servers(theirs, servers)
+    state_trust(surroundings.home, theirs, TrustRule.FOLDER)
+    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server, server.client() as agent:
+        assert await asked(agent, workspace) == ([], TaskState.COMPLETED)
+        assert (await asked(agent, theirs))[1] is TaskState.INPUT_REQUIRED
     settings(surroundings.home, servers, keeps=False)
-    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server:
-        agent = await RemoteAgent.connect(server.url, server.token)
+    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server, server.client() as agent:
         options, state = await asked(agent, workspace)
         assert (FOR_GOOD in options, state) == (False, TaskState.INPUT_REQUIRED)
-        await agent.aclose()
