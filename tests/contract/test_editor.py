@@ -209,7 +209,11 @@ async def test_a_closed_file_is_gone_and_closing_it_again_is_no_error(person: Pe
     path = _file(workspace, "a.py")
     await person.open(path)
     await person.editor.close_file(str(path))
-    assert str(path) not in {file.path for file in await person.editor.open_files()}
+
+    async def is_gone() -> bool:
+        return str(path) not in {file.path for file in await person.editor.open_files()}
+
+    await eventually_async(is_gone, what="the file is gone")
     await person.editor.close_file(str(path))
 
 

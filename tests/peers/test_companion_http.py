@@ -20,7 +20,7 @@ async def _raw(companion: RunningCompanion, head: str, body: bytes = b"") -> byt
     reader, writer = await asyncio.open_connection("127.0.0.1", companion.ready.port)
     try:
         writer.write(head.replace("\n", "\r\n").encode() + body)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await reader.read(65536)
     finally:
         writer.close()

@@ -14,6 +14,7 @@ import pytest
 from support.companion_clients import proposing_agent, status_at
 from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line
 from support.neovim import running_neovim
+from support.pty_program import pty_program
 from support.surroundings import Surroundings
 from support.waiting import eventually
 
@@ -62,7 +63,7 @@ async def test_a_companion_at_a_neovim_is_found_by_its_process_and_ends_with_it(
             assert companion.discovered["workspacePath"] == str(workspace)
             assert companion.discovered["ideInfo"] == {"name": "neovim", "displayName": "Neovim"}
             await neovim.quit()
-            assert await asyncio.to_thread(companion.process.wait, 10) == 0
+            assert await asyncio.to_thread(companion.process.wait, 60) == 0
             assert not path.exists()
 
 
@@ -293,6 +294,13 @@ def test_a_neovim_that_cannot_be_found_or_reached_is_a_clear_error(workspace: Pa
     assert done.returncode == 1
     assert "nobody" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_at_a_terminal_it_says_what_comes_next_and_ctrl_c_ends_it(workspace: Path) -> None:
+    command = [*ISTHMUS, "companion", "--editor", "headless"]
+    with pty_program(command, folder=workspace, environment=dict(os.environ)) as terminal:
+        terminal.wait_for("Companion ready on port", 60).wait_for("/ide enable")
+        assert terminal.press("\x03").wait_for_exit() == 0
 
 
 def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path, surroundings: Surroundings) -> None:

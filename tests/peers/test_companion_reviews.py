@@ -103,6 +103,7 @@ async def test_what_was_typed_in_neovim_is_kept_when_the_companion_is_stopped_an
             async with _agent(companion) as agent:
                 await agent.initialize()
                 await _propose(agent, file)
+                await eventually_async(lambda: _tabs(neovim, 2), what="the view")
                 await neovim.type("Amine<Esc>")
                 assert await asyncio.to_thread(companion.end) == 0
             assert companion.process.stderr is not None
@@ -129,7 +130,7 @@ async def test_after_a_crash_of_the_companion_neovim_has_one_view_of_what_is_ask
                 with companion_program(workspace, *arguments):
                     async with agent.stream() as stream:
                         await _propose(agent, file)
-                        assert await _tabs(neovim, 2)
+                        await eventually_async(lambda: _tabs(neovim, 2), what="one view")
                         await neovim.type("Amine<Esc>")
                         await neovim.command("write")
                         assert await _accepted(stream) == "newmine\n"

@@ -24,7 +24,7 @@ from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = Deadlines(first_context=5, retry_first=0.02, retry_last=0.2, lost=60)
+PATIENT = Deadlines(connect=30, first_context=30, close_diff=30, call=30, retry_first=0.02, retry_last=0.2, lost=60)
 
 
 async def connected(workspace: Path, **variables: str) -> GeminiPeer:

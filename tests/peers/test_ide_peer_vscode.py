@@ -17,7 +17,7 @@ from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
-QUICK = Deadlines(connect=5, first_context=5, open_diff=5, close_diff=5, retry_first=0.01, retry_last=0.05, lost=60)
+QUICK = Deadlines(connect=30, first_context=30, open_diff=30, close_diff=30, retry_first=0.01, retry_last=0.05, lost=60)
 
 
 @pytest.fixture(params=["json", "events"])
@@ -107,7 +107,7 @@ async def test_the_context_is_cut_to_ten_files_and_16_kilobytes(window: VsCodeCo
 
 async def test_the_first_context_is_there_when_connecting_returns(window: VsCodeCompanion, workspace: Path) -> None:
     window.context = {"workspaceState": {"openFiles": [file("/w/a.py", 1, isActive=True)], "isTrusted": True}}
-    peer = await connected(workspace, Deadlines())
+    peer = await connected(workspace, QUICK)
     context = peer.context()
     assert context is not None
     assert context.active_file is not None

@@ -245,7 +245,7 @@ class EventStream:
         raise StopAsyncIteration
 
 
-async def _within(waiting: "Awaitable[Any]", seconds: float = 10) -> Any:
+async def _within(waiting: "Awaitable[Any]", seconds: float = 30) -> Any:
     async with asyncio.timeout(seconds):
         return await waiting
 
