@@ -361,14 +361,14 @@ class Companion:
 
     async def _refresh(self) -> None:
         """Take the editor's snapshot and tell all clients when it is news."""
-        self._tracker.reading()
+        reading = self._tracker.reading()
         try:
             files = await self._snapshot()
         except EditorGoneError:
             files = ()
         except EditorError:
             return  # a busy editor: what was known last stays true until the next change
-        context = self._tracker.update(files, self.is_trusted)
+        context = self._tracker.update(files, self.is_trusted, reading)
         if context is not None:
             if self._linters is not None:
                 self._linters.look([file.path for file in context.files])

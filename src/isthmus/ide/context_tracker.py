@@ -45,6 +45,7 @@ class ContextTracker:
         self._first: float | None = None
         self._due: float | None = None
         self._active: str | None = None
+        self._readings = self._updated = 0
         self._latest = EditorContext()
 
     @property
@@ -63,12 +64,23 @@ class ContextTracker:
             self._first = now
         self._due = min(now + DEBOUNCE_SECONDS, self._first + LONGEST_WAIT_SECONDS)
 
-    def reading(self) -> None:
-        """The editor's snapshot is taken now; what changes from here on is due again."""
+    def reading(self) -> int:
+        """The editor's snapshot is taken now; what changes from here on is due again. The number of this reading."""
         self._first = self._due = None
+        self._readings += 1
+        return self._readings
 
-    def update(self, files: Iterable[OpenFile], is_trusted: bool | None = None) -> EditorContext | None:
-        """Take the editor's snapshot; the context to send, or None when it equals the one before."""
+    def update(
+        self, files: Iterable[OpenFile], is_trusted: bool | None = None, reading: int | None = None
+    ) -> EditorContext | None:
+        """Take the editor's snapshot; the context to send, or None when it equals the one before.
+
+        One whose ``reading`` began before that of the one before, and came later, is out of date and is not taken.
+        """
+        reading = self._updated if reading is None else reading
+        if reading < self._updated:
+            return None
+        self._updated = reading
         context = EditorContext(self.filtered(files), is_trusted)
         if context == self._latest:
             return None

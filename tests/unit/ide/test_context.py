@@ -180,6 +180,15 @@ def test_changes_that_never_end_are_sent_all_the_same() -> None:
     assert tracker.due == pytest.approx(10.25)
 
 
+def test_a_snapshot_that_comes_after_a_later_one_is_not_taken() -> None:
+    tracker = _tracker()
+    first, second = tracker.reading(), tracker.reading()
+    assert _files(tracker.update([_file("/new", 2)], reading=second)) == [File("/new", 2000)]
+    assert tracker.update([_file("/old", 1)], reading=first) is None
+    assert [file.path for file in tracker.latest.files] == ["/new"]
+    assert tracker.update([_file("/old", 1)], reading=tracker.reading()) is not None
+
+
 def test_a_change_while_the_editor_is_read_is_due_again() -> None:
     tracker = _tracker()
     tracker.changed(10.0)
