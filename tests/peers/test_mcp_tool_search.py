@@ -1,5 +1,6 @@
 """A server with hundreds of tools: the model is sent what it searched for, with every provider, after a restart too."""
 
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
 from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import isthmus
-from support.mcp_hosting import hosting, status_when, write_servers
+from support.mcp_hosting import hostile, hosting, status_when, write_servers
 from support.model_bench import GEMINI, Provider, each_provider
 from support.scripted_wire import Call, Reply, Say
 from support.surroundings import Surroundings
@@ -96,6 +97,15 @@ def test_a_setting_sends_all_tools_or_always_searches(
     assert not any(name.startswith("record_") for name in sent["always"])
 
 
+def lists_hints(folder: Path) -> dict[str, Any]:
+    """A server, fast to start, with a tool that says that it only reads, one that destroys, one that says nothing."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    hints: dict[str, Any] = {"look": {"readOnlyHint": True}, "wipe": {"destructiveHint": True}, "says_nothing": {}}
+    tools = [{"name": name, "inputSchema": schema, "annotations": found} for name, found in hints.items()]
+    (folder / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+    return hostile("listed", str(folder / "starts"), str(folder / "tools.json"))
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("server", "rule", "kind"),
@@ -110,19 +120,19 @@ def test_a_setting_sends_all_tools_or_always_searches(
 async def test_tools_that_say_that_they_only_read_are_free_where_the_person_says_so(
     tmp_path: Path, workspace: Path, server: dict[str, Any], rule: ReadOnlyTools, kind: ToolKind
 ) -> None:
-    async with hosting(tmp_path, {"many": many(1, **server)}, reads_freely=rule.are_free) as host:
+    async with hosting(tmp_path, {"many": {**lists_hints(tmp_path), **server}}, reads_freely=rule.are_free) as host:
         scope = ToolScope(workspace)
         await status_when(host, scope, "many", ServerState.CONNECTED)
         tools = (await host.tools(scope)).tools
         assert tools["look"].kind is kind
-        assert tools["wipe"].kind is tools["record_0_aardvark"].kind is ToolKind.OTHER
+        assert tools["wipe"].kind is tools["says_nothing"].kind is ToolKind.OTHER
         assert tools["wipe"].describe({}) == "wipe of the MCP server many\nIts server says that it can destroy things."
         assert tools["look"].describe({}) == "look of the MCP server many\nIts server says that it only reads."
 
 
 @pytest.mark.anyio
 async def test_of_a_projects_server_no_tool_is_free(tmp_path: Path, workspace: Path) -> None:
-    write_servers(workspace, {"many": many(1)})
+    write_servers(workspace, {"many": lists_hints(tmp_path)})
 
     def trusts(_: Path) -> bool:
         return True
