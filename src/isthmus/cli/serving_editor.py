@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from isthmus.ide.host import Ready
     from isthmus.ide.options import CompanionOptions
 
+NEXT_STEP = (
+    "Now start an agent in this folder, in another terminal: gemini or qwen (in these once: /ide enable), "
+    "claude --ide, or isthmus. Ctrl-C ends this."
+)
+"""For a person at a terminal, below the line that says that it is ready."""
+
 
 async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions", *, as_json: bool) -> None:
     """``name`` is what the command line calls the editor. Whoever made the editor closes it.
@@ -68,6 +74,7 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         again = ", taken over from before" if ready.taken_over else ""
         line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
         line = visible_line(line)  # the names of an IDE and of its folders may say anything
+        line += f"\n{NEXT_STEP}" if name != "stdio" and sys.stdout.isatty() else ""
     try:
         print(line, flush=True)
     except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
