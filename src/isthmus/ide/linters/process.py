@@ -5,16 +5,15 @@ not used here: the companion is usable without an agent.
 """
 
 import asyncio
-import contextlib
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from isthmus.errors import IsthmusError
+from isthmus.processes import end_process, start_process
 
 MAXIMUM_OUTPUT_BYTES: Final = 16 * 1024 * 1024
 _MAXIMUM_ERROR_BYTES: Final = 2000
@@ -44,14 +43,13 @@ async def run_to_end(command: Sequence[str], folder: str, seconds: float) -> byt
     """
     name = Path(command[0]).name
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await start_process(
             *command,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=folder,
             env={**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
-            start_new_session=True,
         )
     except OSError as error:
         raise LinterError(f"{name} cannot be started: {error.strerror}") from error
@@ -64,12 +62,7 @@ async def run_to_end(command: Sequence[str], folder: str, seconds: float) -> byt
     except TimeoutError as error:
         raise LinterError(f"{name} was stopped after {seconds:g} s") from error
     finally:
-        # Also what it started, such as the node of pyright; the group is there as long as one of them is.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        # Before the wait, which is one for the ends of the pipes as well: what left the group may hold them.
-        process._transport.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportPrivateUsage] - asyncio has no public way
-        await asyncio.shield(process.wait())
+        await end_process(process)  # also what it started, such as the node of pyright
     if not output.strip():
         said = errors[:_MAXIMUM_ERROR_BYTES].decode("utf-8", "replace").strip()
         raise LinterError(f"{name} ended with {status}: {said or 'it said nothing'}")
