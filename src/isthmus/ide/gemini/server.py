@@ -26,8 +26,9 @@ from isthmus.ide.mcp.mcp_peer import ClientInfo
 if TYPE_CHECKING:
     from pathlib import Path
 
-KEPT_CHARACTERS = 1024 * 1024
-"""Of a proposal that is shown again after the companion was killed; a longer one is lost."""
+KEPT_CHARACTERS = 4 * 1024 * 1024
+"""Of all proposals together that are shown again after the companion was killed, the oldest first; more is lost.
+They are written with each change, while nothing else happens."""
 
 
 class GeminiServer:
@@ -106,8 +107,10 @@ class GeminiServer:
             for key, client in self._sessions.clients().items()
         }
         waiting = {key: dict(found) for key, found in self._sessions.left().items() if key in clients}
+        room = KEPT_CHARACTERS
         for review in self._companion.reviews.all():
-            if review.owner in clients and len(review.proposed) <= KEPT_CHARACTERS:
+            if review.owner in clients and len(review.proposed) <= room:
+                room -= len(review.proposed)
                 waiting.setdefault(review.owner, {})[review.file_path] = review.proposed
         self._kept = {"port": self.port, "token": self._token, "sessions": clients, "reviews": waiting}
         return self._kept
