@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 LOOK_SECONDS = 0.005
 """How often connections are looked at that are about to end."""
+LEAVE_SECONDS = 0.5
+"""How long an answer that was cut off has to end."""
 
 
 class ServerState(Protocol):
@@ -58,11 +60,13 @@ async def end_connections(server: UvicornServer, listeners: Iterable[socket.sock
                 if not state.connections and not state.tasks:
                     break
                 await asyncio.sleep(LOOK_SECONDS)
-    for task in tuple(state.tasks):
-        task.cancel()
-    await asyncio.sleep(0)
     for connection in tuple(state.connections):
         connection.transport.abort()
+    # Who answers notices that the client is gone, which ends it without an error; what does not is cancelled.
+    if state.tasks:
+        await asyncio.wait(tuple(state.tasks), timeout=LEAVE_SECONDS)
+    for task in tuple(state.tasks):
+        task.cancel()
 
 
 async def _stop_accepting(servers: Iterable[asyncio.Server]) -> None:

@@ -11,10 +11,12 @@ from isthmus import __version__
 from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server import request_head
-from isthmus.a2a.server.listen import ListenError, bind, url_of
+from isthmus.a2a.server.application import application
+from isthmus.a2a.server.listen import ListenError, Server, bind, url_of
 from isthmus.events import TextContent
 from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
 from support.memory_agent import MemoryAgent, Wait
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -251,6 +253,35 @@ async def test_any_free_port_is_told_by_the_url() -> None:
     with bind("127.0.0.1", 0) as first, bind("127.0.0.1", 0) as second:
         assert url_of(first) != url_of(second)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url_of(first))
+
+
+async def test_the_end_of_the_server_closes_idle_connections_and_cuts_off_what_takes_longer_than_its_grace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    agent = MemoryAgent()
+    server = Server(application(agent, ServerOptions(TOKEN)), bind("127.0.0.1", 0), grace=1)
+    running = asyncio.create_task(server.run_until_stopped())
+    port = int(server.url.rstrip("/").rsplit(":", 1)[1])
+    (idle, idle_writer), (stuck, stuck_writer) = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+    try:
+        idle_writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await asyncio.wait_for(idle.readuntil(b'{"status":"ok"}'), 30)
+        head = f"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 5\r\n\r\n"
+        stuck_writer.write(head.encode())
+        await eventually_async(lambda: len(server.server_state.tasks) == 1)
+        server.stop()
+        assert await asyncio.wait_for(idle.read(), 30) == b""
+        await asyncio.wait_for(stuck.read(), 30)
+        await asyncio.wait_for(running, 30)
+        assert not server.server_state.connections
+        assert not server.server_state.tasks
+        assert "Traceback" not in caplog.text
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+    finally:
+        for writer in (idle_writer, stuck_writer):
+            writer.close()
+        await agent.aclose()
 
 
 async def test_the_extension_header_is_not_needed_where_the_metadata_has_the_key(server: RawClient) -> None:

@@ -162,10 +162,10 @@ async def test_a_sender_that_leaves_does_not_stop_the_task(workspace: Path) -> N
 
 
 async def test_a_reader_that_comes_late_gets_every_event(serve: Serve, workspace: Path) -> None:
-    count = 4000
+    count = 1500
 
     def script(_: PromptMessage) -> Sequence[Step]:
-        return [TextContent("t", f"{index}:" + "x" * 500) for index in range(count)]
+        return [TextContent("t", f"{index}:" + "x" * 2000) for index in range(count)]
 
     async with (
         serve(script) as server,
@@ -175,7 +175,7 @@ async def test_a_reader_that_comes_late_gets_every_event(serve: Serve, workspace
         await eventually_async(lambda: _completed(server, task_id), 30)
         received = [item async for item in items]
     text = "".join(item.text for item in received if item.kind == "TEXT_CONTENT")
-    assert text == "".join(f"{index}:" + "x" * 500 for index in range(count))
+    assert text == "".join(f"{index}:" + "x" * 2000 for index in range(count))
     assert received[-1].result["final"] is True
 
 
