@@ -12,7 +12,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.events import TextContent
 from support.isthmus_program import isthmus
-from support.mcp_hosting import hostile, write_servers
+from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.serve_program import serve_program
 from support.surroundings import Surroundings
 
@@ -29,7 +29,7 @@ def servers(surroundings: Surroundings, workspace: Path, tmp_path: Path, monkeyp
     shutil.copy(NOTES, folder / "my_mcp_server.py")
     programs = tmp_path / "programs"
     programs.mkdir()
-    (programs / "docker").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{NOTES}"\n', encoding="utf-8")
+    (programs / "docker").write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{HOSTILE}" plain\n', encoding="utf-8")
     (programs / "docker").chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     found: dict[str, Any] = {
@@ -77,7 +77,7 @@ def test_every_server_is_listed_with_its_state_and_without_its_secrets(workspace
     assert entry(ran.stdout, "dockerizedServer")[:3] == [
         "🐳 dockerizedServer (CONNECTED)",
         "  Command: docker run -i --rm -e API_KEY=*** image",
-        "  Tools: dockerizedServer__keep",
+        "  Tools: ok",
     ]
     assert entry(ran.stdout, "far")[:3] == [
         "🔌 far (DISCONNECTED)",
