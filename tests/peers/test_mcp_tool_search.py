@@ -27,6 +27,15 @@ def many(count: int = COUNT, **settings: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": [str(MANY), str(count)], **settings}
 
 
+def lists_hints(folder: Path) -> dict[str, Any]:
+    """A server, fast to start, with a tool that says that it only reads, one that destroys, one that says nothing."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    hints: dict[str, Any] = {"look": {"readOnlyHint": True}, "wipe": {"destructiveHint": True}, "says_nothing": {}}
+    tools = [{"name": name, "inputSchema": schema, "annotations": found} for name, found in hints.items()]
+    (folder / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+    return hostile("listed", str(folder / "starts"), str(folder / "tools.json"))
+
+
 def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
     """The names of the tools that a request declares."""
     match provider.name:
@@ -42,7 +51,8 @@ def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
 def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
-    write_servers(surroundings.home, {"many": many(trust=True), "few": many(2, trust=True, alwaysLoad=True)})
+    few = {**lists_hints(surroundings.home), "trust": True, "alwaysLoad": True}
+    write_servers(surroundings.home, {"many": many(trust=True), "few": few})
     replies = [
         Reply.of(Call(SEARCH_TOOL, {"query": "record number 4 echidna", "limit": 2})),
         Reply.of(Call("record_4_echidna", {"note": "spiny"})),
@@ -63,8 +73,7 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     own = before[: before.index(SEARCH_TOOL)]
     assert "read_file" in own
     # What both servers have is named after the one that is configured later.
-    few = ["few__record_0_aardvark", "few__record_1_badger", "few__look", "few__wipe"]
-    assert before[len(own) :] == [SEARCH_TOOL, *few]
+    assert before[len(own) :] == [SEARCH_TOOL, "few__look", "few__wipe", "says_nothing"]
     assert found[: len(before)] == before
     assert found[len(before)] == "record_4_echidna"
     assert len(found) == len(before) + 2
@@ -95,15 +104,6 @@ def test_a_setting_sends_all_tools_or_always_searches(
     assert SEARCH_TOOL not in sent["never"]
     assert SEARCH_TOOL in sent["always"]
     assert not any(name.startswith("record_") for name in sent["always"])
-
-
-def lists_hints(folder: Path) -> dict[str, Any]:
-    """A server, fast to start, with a tool that says that it only reads, one that destroys, one that says nothing."""
-    schema: dict[str, Any] = {"type": "object", "properties": {}}
-    hints: dict[str, Any] = {"look": {"readOnlyHint": True}, "wipe": {"destructiveHint": True}, "says_nothing": {}}
-    tools = [{"name": name, "inputSchema": schema, "annotations": found} for name, found in hints.items()]
-    (folder / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
-    return hostile("listed", str(folder / "starts"), str(folder / "tools.json"))
 
 
 @pytest.mark.anyio
