@@ -224,8 +224,9 @@ async def test_code_runs_in_the_notebook_that_was_active_last(notebook: Notebook
 
 async def test_without_a_notebook_the_error_says_what_to_do(server: RunningJupyter, workspace: Path) -> None:
     editor = await jupyter.attach(server.file, (str(workspace),))
-    with pytest.raises(EditorError, match="no notebook with a kernel is open in Jupyter; open one"):
-        await editor.execute_code("1")
+    for asked in (editor.require_kernel(), editor.execute_code("1")):
+        with pytest.raises(EditorError, match="no notebook with a kernel is open in Jupyter; open one"):
+            await asked
     await editor.aclose()
 
 

@@ -220,10 +220,20 @@ class JupyterEditor:
         self._require_present()
         if isinstance(self._address, KernelAddress):
             return await self._kernel(self._address.connection_file).execute(code)
+        return await self._kernel(max(await self._notebooks(), key=_focus).kernel_id).execute(code)
+
+    async def require_kernel(self) -> None:
+        """Return when :meth:`execute_code` would find a kernel. Raises as it does."""
+        self._require_present()
+        if self._server is not None:
+            await self._notebooks()
+
+    async def _notebooks(self) -> list[Session]:
+        """Those that have a kernel, one at least."""
         sessions = [session for session in await self._sessions() if session.type == "notebook"]
         if not sessions:
             raise EditorError("no notebook with a kernel is open in Jupyter; open one there and choose a kernel")
-        return await self._kernel(max(sessions, key=_focus).kernel_id).execute(code)
+        return sessions
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
         """See the port; done by our extension in the server."""

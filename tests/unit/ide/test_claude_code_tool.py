@@ -103,6 +103,18 @@ async def test_code_that_is_not_allowed_does_not_run(notebook_user: ToolUser, no
     assert notebook_editor.ran == []
 
 
+async def test_the_person_is_not_asked_about_code_that_cannot_run(workspace: Path) -> None:
+    class WithoutKernel(NotebookEditor):
+        async def require_kernel(self) -> None:
+            raise EditorError("no notebook is open; open one")
+
+    async with tool_user(WithoutKernel(workspace)) as user:
+        result = await user.call("executeCode", code="print(1)")
+        assert result.is_error
+        assert result.content[0]["text"] == "no notebook is open; open one"
+        assert user.companion.asking.open_questions == ()
+
+
 async def test_what_the_code_raises_and_what_the_kernel_lacks_are_error_results(
     notebook_user: ToolUser, notebook_editor: NotebookEditor
 ) -> None:

@@ -6,7 +6,7 @@ shows comes back in order, texts and images; what it raises is an error result w
 
 import asyncio
 from pathlib import PurePath
-from typing import assert_never
+from typing import Protocol, assert_never, runtime_checkable
 
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import ArgumentError, Arguments, schema, string
@@ -29,6 +29,19 @@ MAXIMUM_CODE_CHARACTERS = 100_000
 EXECUTE_SECONDS = 600.0
 
 
+@runtime_checkable
+class KernelKnower(Protocol):
+    """An editor that can tell beforehand that no code can run: the person is not asked in vain."""
+
+    async def require_kernel(self) -> None:
+        """Return when there is a kernel.
+
+        Raises:
+            EditorError: there is none; the text says what to do.
+        """
+        ...
+
+
 async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
     """Ask, then run. A call that is cancelled takes the question back, or interrupts the kernel."""
     code = arguments.required_text("code")
@@ -39,6 +52,8 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     editor = companion.editor
     if (reason := editor.unavailable.get(Capability.EXECUTE)) is not None:
         raise NotAvailableError(editor.identity, reason)
+    if isinstance(editor, KernelKnower):
+        await editor.require_kernel()
     title = f"{client.title} wants to run code in {await _where(companion)}"
     if not await companion.confirm(client.title, title, code):
         return ToolResult.error("executeCode: the user did not allow it; no code was run")
