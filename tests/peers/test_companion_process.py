@@ -296,6 +296,13 @@ def test_a_neovim_that_cannot_be_found_or_reached_is_a_clear_error(workspace: Pa
     assert "Traceback" not in done.stderr
 
 
+def test_a_second_companion_of_a_folder_says_that_there_is_one_already(workspace: Path) -> None:
+    with companion_program(workspace) as first, companion_program(workspace) as second:
+        said = f"this folder has another companion without an editor already, on port {first.ready['port']}"
+        assert second.process.stderr is not None
+        assert said in second.process.stderr.readline()
+
+
 def test_at_a_terminal_it_says_what_comes_next_and_ctrl_c_ends_it(workspace: Path) -> None:
     command = [*ISTHMUS, "companion", "--editor", "headless"]
     with pty_program(command, folder=workspace, environment=dict(os.environ)) as terminal:

@@ -41,8 +41,8 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
 
     def say(ready: "Ready") -> None:
         _say_ready(ready, editor, name, as_json=as_json)
-        if name in ("nvim", "jupyter") and any(server.name == "claude" for server in ready.servers):
-            _tell_of_another(editor)
+        if name in ("nvim", "jupyter", "headless") and any(server.name == "claude" for server in ready.servers):
+            _tell_of_another(ready, editor, name)
 
     await host.run(say)
     if not received and options.watch is None and name != "stdio":
@@ -83,19 +83,23 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         os.close(sink)
 
 
-def _tell_of_another(editor: "Editor") -> None:
-    """Say that the editor has a companion already: of two, agents that want to be sure take neither."""
+def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:
+    """Say that the editor, or the folder, has a companion already: of two, agents that want to be sure take neither."""
     from isthmus.ide.person import control_client
 
     for other in control_client.running():
-        serves_the_same = other.editor_pid == editor.identity.pid and "CLAUDE_CODE_SSE_PORT" in other.variables
-        if serves_the_same and other.pid != os.getpid():
-            print(
-                f"isthmus: {editor.identity.display_name} has another companion already, on port {other.port} (its "
-                "plugin starts one by itself); stop one of them, else `claude --ide` takes neither",
-                file=sys.stderr,
-            )
-            return
+        if other.pid == os.getpid() or "CLAUDE_CODE_SSE_PORT" not in other.variables:
+            continue
+        if other.editor_pid == editor.identity.pid:
+            which = f"{editor.identity.display_name} has another companion already"
+            why = " (its plugin starts one by itself)"
+        elif name == other.editor == "headless" and {*ready.workspace_folders} & {*other.workspace_folders}:
+            which, why = "this folder has another companion without an editor already", ""
+        else:
+            continue
+        advice = "stop one of them, else `claude --ide` takes neither"
+        print(f"isthmus: {which}, on port {other.port}{why}; {advice}", file=sys.stderr)
+        return
 
 
 def _announce(ready: "Ready", editor: "Editor") -> None:
