@@ -114,6 +114,7 @@ class CompanionHost:
         async with AsyncExitStack() as ending:  # the last that is named comes first; one that fails stops none
             ending.push_async_callback(self._editor.aclose)
             ending.push_async_callback(self._unset_terminals)
+            ending.push_async_callback(control.cut_off)
             serving = [asyncio.create_task(server.serve()) for server in servers]
             ending.push_async_callback(_stop, servers, serving)
             ending.callback(self._keep)  # without the reviews that have ended: no next life shows them again

@@ -35,6 +35,7 @@ async def control(workspace: Path, tmp_path: Path) -> AsyncGenerator[Path]:
     (file,) = folder.glob("companion-*.json")
     yield file
     await server.stop()
+    await server.cut_off()
 
 
 async def test_a_channel_whose_folder_somebody_removed_can_be_opened_again(workspace: Path, tmp_path: Path) -> None:
@@ -54,6 +55,25 @@ async def test_a_channel_whose_folder_somebody_removed_can_be_opened_again(works
     assert "unknown command 'x'" in await _asked(connection, {"command": "x", "token": said["token"]})
     await server.stop()
     assert list(folder.iterdir()) == []
+
+
+async def test_a_command_that_still_waits_at_the_end_is_cut_off(workspace: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runtime"
+    server = ControlServer(Companion(HeadlessEditor((str(workspace),))), folder, allow_agent_accept=False)
+    await server.start()
+    server.announce((str(workspace),), (1,), {}, "")
+    (file,) = folder.glob("companion-*.json")
+    said = json.loads(file.read_text(encoding="utf-8"))
+    reader, writer = await asyncio.open_unix_connection(said["socket"])
+    waiting = {"command": "diffs", "wait": 3600, "token": said["token"]}
+    writer.write(json.dumps({"command": "x", "token": said["token"]}).encode() + b"\n")
+    writer.write(json.dumps(waiting).encode() + b"\n")
+    assert b"unknown command" in await reader.readline()  # it is served, and the next one waits
+    await server.stop()
+    assert not reader.at_eof()
+    await server.cut_off()
+    assert await asyncio.wait_for(reader.read(), 30) == b""
+    writer.close()
 
 
 async def test_an_agent_is_forgotten_when_it_has_ended(workspace: Path, tmp_path: Path) -> None:

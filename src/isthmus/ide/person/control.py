@@ -50,6 +50,7 @@ class ControlServer:
         self._socket = folder / f"companion-{os.getpid()}.sock"
         self._own_folder: str | None = None
         self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def agents(self) -> frozenset[int]:
@@ -106,7 +107,7 @@ class ControlServer:
         write_private(self._file, content)
 
     async def stop(self) -> None:
-        """Remove file and socket; commands that still wait are cut off."""
+        """Remove file and socket: no command comes any more. Those that run may still come to their end."""
         for path in (self._file, self._socket):
             with suppress(OSError):
                 path.unlink()
@@ -115,7 +116,18 @@ class ControlServer:
         if self._server is not None:
             self._server.close()
 
+    async def cut_off(self) -> None:
+        """End the connections that are left after :meth:`stop`, with commands that still wait."""
+        for serving in self._serving:
+            serving.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+        await asyncio.sleep(0)  # the transports close in the loop's next turn
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving = asyncio.current_task()
+        if serving is not None:
+            self._serving.add(serving)
+            serving.add_done_callback(self._serving.discard)
         try:
             while line := await reader.readline():
                 answer = await self._answer(line, writer)
@@ -123,6 +135,8 @@ class ControlServer:
                 await writer.drain()
         except (ConnectionError, ValueError):
             pass  # gone, or a line over the cap
+        except asyncio.CancelledError:
+            writer.transport.abort()  # somebody who does not read is not waited for
         finally:
             writer.close()
 
