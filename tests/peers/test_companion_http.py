@@ -202,6 +202,23 @@ async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_no
             assert (await stream.next())[1]["method"] == "ide/contextUpdate"
 
 
+@pytest.mark.parametrize("rest", ["GET /mc", "the first bytes of a body"])
+async def test_a_connection_that_says_no_more_after_an_answer_than_the_beginning_of_something_is_closed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, rest: str
+) -> None:
+    monkeypatch.setattr("isthmus.ide.gemini.http_server.SILENT_TICKS", 1)
+    monkeypatch.setattr("isthmus.ide.gemini.http_server.TICK_SECONDS", 0.1)
+    length = 0 if rest.startswith("GET") else 1000
+    async with running_companion(workspace) as companion:
+        reader, writer = await asyncio.open_connection("127.0.0.1", companion.ready.port)
+        writer.write(f"POST /mcp HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n".encode())
+        async with asyncio.timeout(30):
+            assert await reader.readline() == b"HTTP/1.1 401 Unauthorized\r\n"
+            writer.write(rest.encode())
+            await reader.read()
+        writer.close()
+
+
 async def test_a_body_that_never_ends_is_cut_off_with_the_companion_and_no_fault_of_it(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import uvicorn
 
@@ -105,6 +105,13 @@ class Server(uvicorn.Server):
         await end_connections(self, sockets or (), GRACE_SECONDS)
 
 
-def _is_silent(connection: object) -> bool:
-    """Whether no request has begun on it; uvicorn's protocols have the current one, or the last, as ``cycle``."""
-    return getattr(connection, "cycle", connection) is None
+def _is_silent(connection: Any) -> bool:
+    """Whether no request has begun on it, or less than the head of another one.
+
+    uvicorn's protocols have the current request, or the last, as ``cycle``. Behind an answer they wait for another one
+    with a timer, and from its first byte on without.
+    """
+    if not hasattr(connection, "cycle"):
+        return False
+    cycle = connection.cycle
+    return cycle is None or (cycle.response_complete and connection.timeout_keep_alive_task is None)
