@@ -120,6 +120,20 @@ async def test_a_companion_that_speaks_both_protocols_needs_no_bridge(workspace:
         assert "speaks every protocol already; nothing to bridge" in refused.stderr
 
 
+async def test_a_script_may_be_agent_and_person_where_that_was_allowed(workspace: Path) -> None:
+    path = make_file(workspace, "a.py", BEFORE)
+    async with (
+        claude_server(NeovimServer, workspace) as ide,
+        bridge_program(workspace, "--allow-agent-accept") as bridge,
+        attached_agent(bridge.url, bridge.discovered["authToken"]) as agent,
+    ):
+        await agent.open_diff(Path(path), PROPOSED)
+        await ide.view()
+        await person("accept", "a.py", folder=workspace)
+        assert await agent.notified("ide/diffAccepted") == {"filePath": path, "content": PROPOSED}
+        await eventually_async(lambda: not ide.views, what="the view is closed")
+
+
 async def test_a_second_bridge_names_the_first(workspace: Path) -> None:
     with companion_program(workspace, "--protocol", "claude"):
         async with bridge_program(workspace) as bridge:

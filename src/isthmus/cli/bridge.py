@@ -39,12 +39,20 @@ class Announced:
     help="Use the IDE that speaks this protocol. Needed only where there are IDEs of both kinds.",
 )
 @click.option("--fresh", is_flag=True, help="Never take over port and token of a bridge that stopped a moment ago.")
+@click.option("--allow-agent-accept", is_flag=True, help="Let `isthmus ide accept` work also below an attached agent.")
 @click.option("--no-context", is_flag=True, help="Tell agents nothing of what you have open.")
 @click.option("--no-selection", is_flag=True, help="Tell agents which files are open, but not what you select.")
 @click.option("--no-diff", is_flag=True, help="Show no reviews in the IDE: agents ask in their own terminals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 def command(
-    workspace: str, kind: str | None, fresh: bool, no_context: bool, no_selection: bool, no_diff: bool, as_json: bool
+    workspace: str,
+    kind: str | None,
+    fresh: bool,
+    allow_agent_accept: bool,
+    no_context: bool,
+    no_selection: bool,
+    no_diff: bool,
+    as_json: bool,
 ) -> None:
     """Let every agent CLI use an IDE extension that was made for one of them.
 
@@ -61,7 +69,11 @@ def command(
     if not Path(folder).is_dir():
         raise click.UsageError(f"--workspace: {workspace} is no folder; expected an existing one")
     options = CompanionOptions(
-        fresh=fresh, share_context=not no_context, share_selection=not no_selection, show_diffs=not no_diff
+        fresh=fresh,
+        allow_agent_accept=allow_agent_accept,
+        share_context=not no_context,
+        share_selection=not no_selection,
+        show_diffs=not no_diff,
     )
     asyncio.run(_run(Path(folder), kind, options, as_json=as_json))
 

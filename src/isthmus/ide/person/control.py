@@ -180,8 +180,8 @@ class ControlServer:
         if agent is not None:
             raise CommandError(
                 f"refused: this command runs below {agent}, an agent that is attached to this companion, and an agent "
-                "does not answer its own question. Answer from a terminal of your own, or start the companion with "
-                "--allow-agent-accept."
+                "does not answer its own question. Answer from a terminal of your own, or start the companion, or the "
+                "bridge, with --allow-agent-accept."
             )
         if not process_is_alive(pid):
             raise CommandError(
