@@ -2,10 +2,10 @@
 
 import pytest
 
-from support.patience import be_patient
+from support.patience import give_editors_time
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Editors have time to answer."""
-    be_patient(monkeypatch)
+    give_editors_time(monkeypatch)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.patience import be_patient
+from support.patience import give_editors_time
 
 
 @pytest.fixture
@@ -18,4 +18,4 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Editors in this process have time to answer."""
-    be_patient(monkeypatch)
+    give_editors_time(monkeypatch)
