@@ -43,13 +43,14 @@ local function ended(code)
   if leaving or stopping then
     return
   end
-  local reason = vim.trim(code .. " " .. vim.trim(said):match("[^\n]*$"))
+  local last = vim.trim(said):match("[^\n]*$"):gsub("^isthmus: ", "")
+  local what = ("the companion ended with code %d%s"):format(code, last ~= "" and (" (%s)"):format(last) or "")
   if code == 0 or restarts >= RESTARTS then
-    tell(("the companion ended: %s - :IsthmusStart starts it again"):format(reason), vim.log.levels.WARN)
+    tell(what .. "; :IsthmusStart starts it again", vim.log.levels.WARN)
     return
   end
   restarts = restarts + 1
-  tell(("the companion ended: %s - starting it again"):format(reason), vim.log.levels.WARN)
+  tell(what .. "; starting it again", vim.log.levels.WARN)
   vim.defer_fn(M.start, RESTART_MS * restarts)
 end
 
