@@ -50,7 +50,7 @@ async def test_servers_with_tools_stay_connected_and_those_with_nothing_usable_a
     servers = {"good": hostile("plain", str(pids["good"])), "empty": hostile("nothing", str(pids["empty"]))}
     async with hosting(home, {**servers, "bad": hostile("dies")}) as host:
         await host.tools(scope)
-        await eventually_async(lambda: not psutil.pid_exists(int(pids["empty"].read_text())), 20)
+        await eventually_async(lambda: not psutil.pid_exists(int(pids["empty"].read_text())))
         assert await host.discovery(scope) is DiscoveryState.COMPLETED
         status = await status_when(host, scope, "empty", ServerState.DISCONNECTED)
         assert "it is connected and offers nothing that can be used" in (status.problem or "")
@@ -131,7 +131,7 @@ async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope
         began = time.monotonic()
     # Each takes more than a second: one after the other they would take longer than this on any machine.
     assert time.monotonic() - began < 20
-    eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family), 20)
+    eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family))
 
 
 @pytest.mark.requirement("MCP-139")

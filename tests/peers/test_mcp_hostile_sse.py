@@ -56,17 +56,19 @@ async def test_a_session_that_the_server_forgot_is_opened_anew_and_the_call_made
 
 
 @pytest.mark.parametrize(
-    ("way", "problem"),
+    ("way", "timeout", "problem"),
     [
-        ("elsewhere", "sends requests to another origin"),
-        ("mute", "before it said where requests go"),
-        ("no-place", "Invalid IPv6 URL"),
-        ("never", "no answer to initialize: none came within 1 s"),
+        ("elsewhere", 60_000, "sends requests to another origin"),
+        ("mute", 60_000, "before it said where requests go"),
+        ("no-place", 60_000, "Invalid IPv6 URL"),
+        ("never", 1_000, "no answer to initialize: none came within 1 s"),
     ],
 )
-async def test_a_stream_that_is_none_of_mcp_is_told(home: Path, workspace: Path, way: str, problem: str) -> None:
+async def test_a_stream_that_is_none_of_mcp_is_told(
+    home: Path, workspace: Path, way: str, timeout: int, problem: str
+) -> None:
     with sse_server(way) as (url, _):
-        async with hosting(home, {"s": {"url": url, "type": "sse", "timeout": 1_000}}) as host:
+        async with hosting(home, {"s": {"url": url, "type": "sse", "timeout": timeout}}) as host:
             await host.tools(ToolScope(workspace))
             status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
             assert problem in (status.problem or "")
