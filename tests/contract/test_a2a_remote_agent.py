@@ -229,7 +229,7 @@ async def test_a_stream_cut_at_any_byte_is_taken_up_again(
             assert [(item.seq, item.event) for item in seen] == expected
         proxy.cut_after = None
         await remote.aclose()
-    assert agent.followers == 0
+    await eventually_async(lambda: agent.followers == 0)
 
 
 async def test_a_stream_that_cannot_be_taken_up_ends_with_a_clear_error(workspace: Path) -> None:

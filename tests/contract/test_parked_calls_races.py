@@ -60,7 +60,7 @@ async def test_two_calls_of_a_task_wait_at_once_and_are_answered_in_any_order(
 
 @pytest.mark.parametrize("is_answer_first", [True, False])
 async def test_cancelling_while_an_answer_arrives_leaves_nothing_behind(tmp_path: Path, is_answer_first: bool) -> None:
-    for number in range(5):
+    for number in range(3):
         folder = tmp_path / str(number)
         folder.mkdir()
         tool = AskingTool(kind=READ, questions=2)
