@@ -74,7 +74,7 @@ async def _stop_accepting(servers: Iterable[asyncio.Server]) -> None:
     loop = asyncio.get_running_loop()
     for server in servers:
         for listener in server.sockets:
-            with contextlib.suppress(NotImplementedError):  # on Windows
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # an event loop of another kind
                 loop.remove_reader(listener)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
