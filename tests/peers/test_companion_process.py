@@ -345,7 +345,11 @@ def test_whatever_fails_in_ide_is_json_too_when_that_was_asked_for(workspace: Pa
     assert "Traceback" not in plain.stderr + failed.stderr
 
 
-@pytest.mark.parametrize("arguments", [("--editor", "vim"), ("--workspace", "missing"), ("--open", "missing")])
+@pytest.mark.parametrize(
+    "arguments",
+    [("--editor", "vim"), ("--workspace", "missing"), ("--workspace", "x" * 5000), ("--open", "missing")],
+    ids=["editor", "workspace", "a name too long", "file"],
+)
 def test_a_companion_that_cannot_start_says_so_in_json_when_that_was_asked_for(
     workspace: Path, arguments: tuple[str, ...]
 ) -> None:

@@ -66,7 +66,7 @@ def command(
     from isthmus.ide.options import CompanionOptions
 
     folder = os.path.realpath(workspace)
-    if not Path(folder).is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path raises for a name that is too long
         raise click.UsageError(f"--workspace: {workspace} is no folder; expected an existing one")
     options = CompanionOptions(
         fresh=fresh,

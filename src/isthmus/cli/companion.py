@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -266,6 +265,6 @@ def _identity(editor: str) -> str:
 
 
 def _folder(path: str) -> str:
-    if not Path(path).is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - Path raises for a name that is too long
         raise click.UsageError(f"--workspace: {path} is no folder; expected an existing one")
     return os.path.realpath(path)

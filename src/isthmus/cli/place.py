@@ -3,6 +3,7 @@
 A file whose name looks like that is meant when it exists.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,10 +21,10 @@ _RANGE = re.compile(
 
 def locate(path: str, folders: Sequence[str] = ()) -> str:
     """The absolute path that is meant: in the current folder if it is there, else in the first of ``folders``."""
-    if not folders or Path(path).exists():
+    if not folders or _exists(path):
         return absolute(path)
     candidates = [absolute(str(Path(folder) / path)) for folder in folders]
-    return next((candidate for candidate in candidates if Path(candidate).exists()), candidates[0])
+    return next((candidate for candidate in candidates if _exists(candidate)), candidates[0])
 
 
 def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | None]:
@@ -31,7 +32,7 @@ def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | No
 
     None: no place was given.
     """
-    match = None if Path(locate(text, folders)).exists() else _PLACE.fullmatch(text)
+    match = None if _exists(locate(text, folders)) else _PLACE.fullmatch(text)
     if match is None:
         return locate(text, folders), None
     position = from_one_based(int(match["line"]), int(match["character"] or 1))
@@ -40,8 +41,13 @@ def parse_place(text: str, folders: Sequence[str] = ()) -> tuple[str, Range | No
 
 def parse_range(text: str, folders: Sequence[str] = ()) -> tuple[str, int | None, int | None, int | None, int | None]:
     """Path as :func:`locate` finds it, line, character, end line, end character, 1-based; None where not given."""
-    match = None if Path(locate(text, folders)).exists() else _RANGE.fullmatch(text)
+    match = None if _exists(locate(text, folders)) else _RANGE.fullmatch(text)
     if match is None:
         return locate(text, folders), None, None, None, None
     numbers = [int(match[name]) if match[name] else None for name in ("line", "character", "end", "end_character")]
     return locate(match["file"], folders), numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def _exists(path: str) -> bool:
+    """As far as can be told: a name that is too long is none, and what may not be looked at is not there."""
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises for these

@@ -20,6 +20,7 @@ from isthmus.ide.editor import Position, Range
         ("a.py:", "a.py:", (None, None, None, None)),
         ("a.py:x", "a.py:x", (None, None, None, None)),
         (":3", ":3", (None, None, None, None)),
+        ("x" * 5000, "x" * 5000, (None, None, None, None)),
     ],
 )
 def test_a_range_behind_a_file(
