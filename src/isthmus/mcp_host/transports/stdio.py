@@ -30,6 +30,8 @@ from isthmus.tools.process_group import MARK, group_guard, signal_followers
 
 CLOSE_SECONDS = (0.7, 0.5)
 """How long a server has to end after its input is closed, and then after SIGTERM."""
+EXIT_SECONDS = 1.0
+"""How long the exit code of a server is waited for after its output has ended: a busy machine tells it late."""
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 """What a server gets of the agent's environment besides its own ``env``."""
@@ -152,7 +154,7 @@ class Incoming:
             data = await self._output.read(_CHUNK)
             if not data:
                 # So that whoever is told of the end can say why.
-                with anyio.move_on_after(0.3):
+                with anyio.move_on_after(EXIT_SECONDS):
                     self._log.exit_code = await self._process.wait()
                 raise StopAsyncIteration
             self._junk_bytes += len(data)
