@@ -503,7 +503,9 @@ The companion is started, and stops with Emacs."
   (interactive)
   (isthmus--say
    (cond
-    (isthmus--ready "agents can find this Emacs; %d review(s) wait for you")
+    (isthmus--ready (if isthmus--reviews
+                        "agents can find this Emacs; reviews that wait for you: %d"
+                      "agents can find this Emacs; no review waits for you"))
     ((process-live-p isthmus--process) "the companion is starting")
     (isthmus--restart-timer "the companion crashed and is started again soon")
     (t "no companion runs; M-x isthmus-start"))
