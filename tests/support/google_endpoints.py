@@ -3,7 +3,6 @@
 Real google-auth code speaks to it. What was asked is in ``asked``, by the name of the endpoint.
 """
 
-import asyncio
 import base64
 import contextlib
 import json
@@ -14,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.applications import Starlette
@@ -22,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from support.asgi_server import asgi_server
 from support.oauth_mcp_server import WHOAMI
 
 
@@ -148,12 +147,5 @@ async def google_endpoints() -> AsyncGenerator[GoogleEndpoints]:
     """All of it, listening."""
     listener = socket.create_server(("127.0.0.1", 0))
     found = GoogleEndpoints(f"http://127.0.0.1:{listener.getsockname()[1]}")
-    server = uvicorn.Server(uvicorn.Config(found.app(), log_level="critical", lifespan="off"))
-    running = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
+    async with asgi_server(found.app(), listener):
         yield found
-    finally:
-        server.should_exit = True
-        server.force_exit = True  # google-auth's connections stay open for as long as nobody collects them
-        await asyncio.wait_for(running, 60)
-        listener.close()

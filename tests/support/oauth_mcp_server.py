@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from support.asgi_server import asgi_server
 from support.oauth_authorization import AuthorizationServer
 
 WHOAMI: dict[str, Any] = {
@@ -158,13 +158,8 @@ async def oauth_mcp_server(path: str = "") -> AsyncGenerator[OAuthMcpServer]:
     listener = socket.create_server(("127.0.0.1", 0))
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     found = OAuthMcpServer(origin, AuthorizationServer(origin, path))
-    server = uvicorn.Server(uvicorn.Config(found.app(), log_level="critical", lifespan="off"))
-    running = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        yield found
-    finally:
-        found.close_streams()
-        server.should_exit = True
-        server.force_exit = True
-        await asyncio.wait_for(running, 60)
-        listener.close()
+    async with asgi_server(found.app(), listener):
+        try:
+            yield found
+        finally:
+            found.close_streams()

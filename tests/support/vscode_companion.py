@@ -9,17 +9,17 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mcp_types
-import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import BaseModel
 
+from support.asgi_server import asgi_server
 from support.waiting import eventually_async
 
 if TYPE_CHECKING:
@@ -121,6 +121,11 @@ class VsCodeCompanion:
         await self.send("ping")
         await self.send("ide/contextUpdate", self.context)
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether requests can be answered."""
+        return self._manager is not None
+
     async def run_managers(self) -> None:
         """Serve sessions; a new manager after each `forget_sessions`."""
         while True:
@@ -166,12 +171,6 @@ async def _refuse(send: "Send", status: int, text: str) -> None:
     await send({"type": "http.response.body", "body": text.encode()})
 
 
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-
 @asynccontextmanager
 async def vscode_companion(
     *, as_json: bool = False, stream: bool = True, tools: tuple[str, ...] = ("openDiff", "closeDiff")
@@ -180,16 +179,11 @@ async def vscode_companion(
     companion = VsCodeCompanion(as_json=as_json, stream=stream, tools=tools)
     listener = socket.create_server(("127.0.0.1", 0))
     companion.port = listener.getsockname()[1]
-    config = uvicorn.Config(companion, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
-    server = _Server(config)
-    managers = asyncio.create_task(companion.run_managers())
-    serving = asyncio.create_task(server.serve([listener]))
-    try:
-        await eventually_async(lambda: server.started, what="the server listens")
-        yield companion
-    finally:
-        managers.cancel()
-        await asyncio.wait({managers})
-        server.should_exit = True
-        await asyncio.wait({serving})
-        listener.close()
+    async with asgi_server(companion, listener):
+        managers = asyncio.create_task(companion.run_managers())
+        try:
+            await eventually_async(lambda: companion.is_serving, what="the window serves sessions")
+            yield companion
+        finally:
+            managers.cancel()
+            await asyncio.wait({managers})

@@ -1,0 +1,54 @@
+"""An ASGI application on a port of this machine, served by the event loop of the test.
+
+Nothing of it outlives the test: a connection that is left open is found by the garbage collector, in another test.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
+
+import uvicorn
+
+from isthmus.server_end import end_connections
+from support.waiting import eventually_async
+
+GRACE_SECONDS = 0.5
+"""How long answers that are on their way have at the end; others are cut off."""
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, application: Any) -> None:
+        super().__init__(uvicorn.Config(application, log_config=None, log_level="critical", lifespan="off"))
+        self._stopping = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Nothing: signals are the test runner's."""
+        yield
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self._stopping.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await end_connections(self, sockets or (), GRACE_SECONDS)
+
+
+@contextlib.asynccontextmanager
+async def asgi_server(application: Any, listener: socket.socket) -> AsyncGenerator[None]:
+    """Serve on a socket that listens; it is closed at the end."""
+    server = _Server(application)
+    running = asyncio.create_task(server.serve([listener]))
+    try:
+        await eventually_async(lambda: server.started or running.done(), what="the server listens")
+        yield
+    finally:
+        server.stop()
+        await asyncio.wait_for(running, 60)
+        await asyncio.sleep(0)  # transports that were cut off are closed in the next turn of the loop
+        listener.close()
