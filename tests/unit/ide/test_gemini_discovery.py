@@ -1,11 +1,13 @@
 """The discovery file and the variables beside it, without a server."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
+from isthmus.ide.discovery.discovery_file import announces
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, node_temporary_directory
 from isthmus.ide.terminal_environment import terminal_environment
@@ -76,3 +78,16 @@ def test_an_agents_environment_keeps_what_was_there() -> None:
 def test_exceptions_from_a_proxy_go_on_in_either_spelling(base: dict[str, str], capital: str, small: str) -> None:
     # Programs read one of the two, most of them the small one first; "*" counts only when it stands alone.
     assert terminal_environment({}, base) == {"NO_PROXY": capital, "no_proxy": small}
+
+
+def test_a_file_leads_to_a_server_while_it_is_whole_and_names_its_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    assert not announces(path, "t")
+    for content, leads in (('{"authToken": "t", "pid": 5}', True), ('{"authToken": "u"}', False), ("{", False)):
+        path.write_text(content, encoding="utf-8")
+        assert announces(path, "t") is leads
+    owner = os.getuid()
+    monkeypatch.setattr("isthmus.ide.discovery.discovery_file.os.getuid", lambda: owner + 1)
+    assert announces(path, "t"), "to write it again would change nothing"

@@ -65,11 +65,15 @@ def named_files(folder: Path, name: re.Pattern[str]) -> Iterator[Path]:
 def announces(path: Path, token: str) -> bool:
     """Whether the file still leads clients to a server: it is there, whole, and names this token.
 
-    Nothing else is looked at: people patch the process id for agents in containers.
+    Nothing else is looked at: people patch the process id for agents in containers. One that cannot be judged, on a
+    disk that shows another owner for instance, does: to write it again would change nothing.
     """
     try:
+        status = path.stat()
+        if status.st_uid != os.getuid() or status.st_size > MAXIMUM_FILE_BYTES:
+            return True
         return read_object(path).get("authToken") == token
-    except UnusableFileError:
+    except (OSError, UnusableFileError):
         return False
 
 
