@@ -183,8 +183,8 @@ class CompanionHost:
         if len(failures) == len(self._servers):
             raise next(iter(failures.values()))
         for name in failures.keys() - self._unannounced:
-            text = "%s: agents find this editor only in its own terminals, no discovery file can be written: %s"
-            _log.warning(text, name, failures[name])
+            text = "%s: agents find this editor only in its own terminals and by `isthmus companion exec`, as %s"
+            _log.warning(text, name, f"no discovery file can be written: {failures[name]}")
         self._unannounced = frozenset(failures)
         first = self._servers[0]
         ports = tuple(server.port for server in self._servers)
