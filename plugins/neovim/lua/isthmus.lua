@@ -12,6 +12,7 @@ local M = {}
 local RESTARTS, RESTART_MS, SHOWN_BYTES = 5, 1000, 4096
 
 local job -- while the companion runs
+local wanted = false -- whether one is to run: the last that was asked for, while another one still ends
 local stopping, leaving = false, false
 local restarts = 0
 local said = "" -- the end of what the companion wrote to its standard error
@@ -38,9 +39,15 @@ local function command_line()
   return vim.list_extend(line, setting("arguments", {}))
 end
 
+local start_if_wanted
+
 local function ended(code)
   job = nil
-  if leaving or stopping then
+  if leaving then
+    return
+  elseif stopping then
+    stopping = false
+    start_if_wanted()
     return
   end
   local last = vim.trim(said):match("[^\n]*$"):gsub("^isthmus: ", "")
@@ -51,11 +58,11 @@ local function ended(code)
   end
   restarts = restarts + 1
   tell(what .. "; starting it again", vim.log.levels.WARN)
-  vim.defer_fn(M.start, RESTART_MS * restarts)
+  vim.defer_fn(start_if_wanted, RESTART_MS * restarts)
 end
 
-function M.start()
-  if job or leaving then
+start_if_wanted = function()
+  if job or leaving or not wanted then
     return
   end
   local line = command_line()
@@ -63,7 +70,7 @@ function M.start()
     tell(("there is no program %q; install Isthmus, or set vim.g.isthmus.program"):format(line[1]), vim.log.levels.ERROR)
     return
   end
-  stopping, said = false, ""
+  said = ""
   local started = vim.fn.jobstart(line, {
     on_stderr = function(_, data)
       said = (said .. table.concat(data, "\n")):sub(-SHOWN_BYTES)
@@ -75,9 +82,15 @@ function M.start()
   job = started > 0 and started or nil
 end
 
+function M.start()
+  wanted = true
+  start_if_wanted()
+end
+
 function M.stop()
-  stopping, restarts = true, 0
+  wanted, restarts = false, 0
   if job then
+    stopping = true
     vim.fn.jobstop(job) -- SIGTERM: it closes its views and removes its files
   end
 end

@@ -116,6 +116,44 @@ async def test_a_companion_that_crashes_is_started_again_on_the_same_port(
         assert "starting it again" in await neovim.lua("return vim.fn.execute('messages')")
 
 
+async def test_a_start_while_the_companion_still_ends_counts(workspace: Path, surroundings: Surroundings) -> None:
+    async with _with_plugin(workspace) as neovim:
+        await _companion(surroundings, neovim)
+        (former,) = await _jobs(neovim)
+        await neovim.lua("vim.cmd('IsthmusStop') vim.cmd('IsthmusStart')")
+
+        async def is_another() -> bool:
+            return (
+                former not in (jobs := await _jobs(neovim)) and jobs != [] and _discovered(surroundings, neovim) != []
+            )
+
+        await eventually_async(is_another, what="another companion runs")
+
+
+async def test_a_stop_before_a_crashed_companion_is_started_again_counts(
+    workspace: Path, surroundings: Surroundings
+) -> None:
+    async with _with_plugin(workspace) as neovim:
+        await _companion(surroundings, neovim)
+        await neovim.lua(
+            """
+            local defer = vim.defer_fn
+            vim.defer_fn = function(act, milliseconds)
+              if milliseconds < 1000 then
+                return defer(act, milliseconds)
+              end
+              _G.start_again = act
+            end
+            """
+        )
+        (crashed,) = await _jobs(neovim)
+        os.kill(crashed, signal.SIGKILL)
+        await eventually_async(lambda: neovim.lua("return _G.start_again ~= nil"), what="it is to be started again")
+        await neovim.command("IsthmusStop")
+        await neovim.lua("_G.start_again()")
+        assert not await neovim.lua("return require('isthmus').is_running()")
+
+
 async def test_stop_and_start_by_command(workspace: Path, surroundings: Surroundings) -> None:
     async with _with_plugin(workspace, autostart=False) as neovim:
         assert not _discovered(surroundings, neovim)
