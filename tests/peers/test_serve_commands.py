@@ -14,6 +14,7 @@ import pytest
 from isthmus.a2a.extension import URI
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import ISTHMUS, isthmus, read_line
+from support.plain_http import NO_TLS, SECONDS
 from support.scripted_wire import Reply, Say
 from support.surroundings import Surroundings
 from support.waiting import eventually
@@ -34,7 +35,9 @@ class Served:
 
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        response = httpx2.post(self._url, json=body, headers=self._headers, timeout=30, trust_env=False)
+        response = httpx2.post(
+            self._url, json=body, headers=self._headers, timeout=SECONDS, trust_env=False, verify=NO_TLS
+        )
         return response.json()["result"]
 
     def execute(self, *path: str, args: str = "") -> dict[str, Any]:
