@@ -177,14 +177,14 @@ class WireServer:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        connections: set[asyncio.Task[None]] = set()
+        connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.ensure_future(_Connection(reader, writer, self._respond, self.requests).run())
-            connections.add(task)
+            connections[task] = writer
 
             def ended(_: "asyncio.Task[None]") -> None:
-                connections.discard(task)
+                connections.pop(task, None)
                 writer.close()  # also of one that was ended before it began
 
             task.add_done_callback(ended)
@@ -199,7 +199,8 @@ class WireServer:
         await asyncio.sleep(0)
         server.close()
         while connections:
-            for task in tuple(connections):
+            for task, writer in tuple(connections.items()):
+                writer.transport.abort()  # closing would wait for whoever does not read an answer, past the loop's end
                 task.cancel()
             await asyncio.gather(*connections, return_exceptions=True)
         await asyncio.sleep(0)

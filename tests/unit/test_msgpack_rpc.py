@@ -69,11 +69,20 @@ def test_text_that_cannot_be_sent_is_an_error_and_not_a_crash() -> None:
 @asynccontextmanager
 async def server(handler: Handler) -> AsyncGenerator[str]:
     address = str(Path(tempfile.mkdtemp()) / "socket")
-    listening = await asyncio.start_unix_server(handler, address)
+    writers: list[asyncio.StreamWriter] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        await handler(reader, writer)
+
+    listening = await asyncio.start_unix_server(handle, address)
     try:
         yield address
     finally:
         listening.close()
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)
 
 
 def answering(*results: object) -> Handler:
