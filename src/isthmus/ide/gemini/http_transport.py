@@ -189,10 +189,12 @@ class McpEndpoint:
             yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             while True:
                 session.wake.clear()
-                for position, data in log.after(position):  # noqa: B020 - the position moves on with each event
+                if events := log.after(position):
+                    # First: no next life asks the person again what they have answered and the agent has heard.
+                    self._sessions_changed()
+                for position, data in events:
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
                     log.sent = max(log.sent, position)
-                self._sessions_changed()  # after a decision: one that nobody has heard of is still to be asked
                 if self._closing:
                     yield b"retry: %d\n\n" % RESTART_MILLISECONDS
                     return
