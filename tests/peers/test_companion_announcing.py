@@ -3,11 +3,14 @@
 import json
 import signal
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.options import CompanionOptions
 from isthmus.places import runtime_directory
 from support.companion import attached_agent, running_companion, running_host
@@ -207,3 +210,24 @@ async def test_a_terminal_inside_the_editor_names_the_companion_to_agents_of_eve
                 lambda: seen.exists() and expected <= set(seen.read_text(encoding="utf-8").splitlines()),
                 what=f"{expected} in the terminal",
             )
+
+
+async def test_an_editor_that_was_busy_at_first_is_given_the_variables_later(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
+    given: list[Mapping[str, str | None]] = []
+
+    class Busy(HeadlessEditor):
+        @property
+        def unavailable(self) -> dict[Capability, str]:
+            return {}
+
+        async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
+            given.append(variables)
+            if len(given) == 1:
+                raise EditorError("it is busy")
+
+    async with running_host(Busy((str(workspace),)), CompanionOptions()) as (_, ready, _):
+        await eventually_async(lambda: len(given) == 2, what="the variables are given again")
+        assert given[1]["GEMINI_CLI_IDE_SERVER_PORT"] == str(ready.port)

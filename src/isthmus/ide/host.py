@@ -193,11 +193,15 @@ class CompanionHost:
     def _variables(self, folders: Sequence[str]) -> dict[str, str]:
         return {name: text for server in self._servers for name, text in server.variables(folders).items()}
 
-    async def _set_terminals(self, folders: Sequence[str]) -> None:
+    async def _set_terminals(self, folders: Sequence[str]) -> bool:
+        """Whether the editor need not be asked again; one that is busy has to be."""
         if Capability.TERMINAL not in self._editor.unavailable:
-            with suppress(EditorError):
+            try:
                 variables = terminal_environment(self._variables(folders), self._own_variables)
                 await self._editor.set_terminal_environment(variables)
+            except EditorError:
+                return False
+        return True
 
     async def _unset_terminals(self) -> None:
         if Capability.TERMINAL in self._editor.unavailable:
@@ -224,7 +228,7 @@ class CompanionHost:
                     return
 
     async def _housekeep(self, companion: Companion, folders: Sequence[str], control: ControlServer) -> None:
-        await self._set_terminals(folders)
+        lead_here = await self._set_terminals(folders)
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(HOUSEKEEPING_SECONDS):
@@ -238,8 +242,8 @@ class CompanionHost:
                     if not control.is_announced:
                         await control.start()
                     self._announce(folders, control)
-                    if moved:
-                        await self._set_terminals(folders)
+            if moved or not lead_here:
+                lead_here = await self._set_terminals(folders)
             if self._lives is not None:
                 self._lives.touch()
             for server in self._servers:
