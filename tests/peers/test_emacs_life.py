@@ -9,6 +9,7 @@ import pytest
 
 from support.claude_cli import Edit, claude_cli, locks
 from support.emacs import EARLY_INIT, PLUGIN, RunningEmacs, lisp_string, running_emacs
+from support.isthmus_program import process_ends
 from support.programs import emacs, require
 from support.surroundings import Surroundings
 from support.waiting import eventually, eventually_async
@@ -115,7 +116,7 @@ async def test_an_emacs_that_is_killed_leaves_no_companion(workspace: Path) -> N
         await running.shows(READY)
         companion = await _companion(running)
         running.terminal.signal(signal.SIGKILL)
-        eventually(lambda: not Path(f"/proc/{companion}").exists(), 30, what="the companion has ended")
+        await asyncio.to_thread(process_ends, companion)  # who takes it over need not look after it at once
     assert locks() == ()
 
 
