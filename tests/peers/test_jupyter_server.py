@@ -150,16 +150,22 @@ async def _says(server: RunningJupyter, command: str) -> str:
     url = f"{server.address.url.replace('http', 'ws', 1)}terminals/websocket/{name}"
     headers = {"authorization": f"token {TOKEN}"}
     async with connect(url, additional_headers=headers, open_timeout=60, proxy=None) as socket, asyncio.timeout(60):
-        await socket.send(json.dumps(["stdin", f'echo "<<$({command})>>"\r']))
+        typed = json.dumps(["stdin", f'echo "<<$({command})>>"\r'])
+        await socket.send(typed)
         shown = ""
         while (found := re.search(r"<<([^$]*?)>>", shown)) is None:
-            kind, *rest = json.loads(await socket.recv())
+            try:
+                kind, *rest = json.loads(await asyncio.wait_for(socket.recv(), 5))
+            except TimeoutError:
+                await socket.send(typed)  # what is typed before the shell is there can be lost
+                continue
             shown += str(rest[0]) if kind == "stdout" else ""
         # Not DELETE: Jupyter waits at every signal whether the shell ends. It says so of one that ended in time alone.
         await socket.send(json.dumps(["stdin", "exit\r"]))
     return found[1]
 
 
+@pytest.mark.timeout(300)
 async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(extended: RunningJupyter) -> None:
     editor = await jupyter.attach(extended.file)
     assert Capability.TERMINAL not in editor.unavailable
@@ -173,7 +179,7 @@ async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(e
             assert said[1:3] == ["true", str(gemini.port)]
             return said
 
-        first, *_, exceptions = await eventually_async(has_it, 60, what="a terminal has the port")
+        first, *_, exceptions = await eventually_async(has_it, 120, what="a terminal has the port")
         assert first == "own"
         assert "127.0.0.1" in exceptions.split(",")
     assert await _says(extended, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
