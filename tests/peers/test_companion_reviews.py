@@ -95,6 +95,26 @@ async def test_an_edit_that_waits_when_the_companion_is_killed_is_shown_again_un
                     assert "no diff waits" in await _ide(workspace, "diffs")
 
 
+async def test_what_was_answered_while_the_agent_was_away_is_told_by_the_next_companion_when_this_one_is_killed(
+    workspace: Path, file: Path, surroundings: Surroundings
+) -> None:
+    lives = surroundings.home / ".local" / "share" / "isthmus" / "companions"
+    with companion_program(workspace, "--allow-agent-accept") as companion:
+        async with _agent(companion) as agent:
+            await agent.initialize()
+            await _propose(agent, file)
+            await _ide(workspace, "accept", "a.py")
+            await eventually_async(
+                lambda: any("ide/diffAccepted" in path.read_text(encoding="utf-8") for path in lives.glob("*.json")),
+                what="the answer is written down",
+            )
+            await asyncio.to_thread(companion.end, signal.SIGKILL)
+            with companion_program(workspace, "--allow-agent-accept"):
+                async with agent.stream() as stream:
+                    assert await _accepted(stream) == "new\n"
+                assert "no diff waits" in await _ide(workspace, "diffs")
+
+
 async def test_what_was_typed_in_neovim_is_kept_when_the_companion_is_stopped_and_the_next_one_says_where(
     workspace: Path, file: Path, surroundings: Surroundings
 ) -> None:

@@ -17,6 +17,7 @@ from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
 from isthmus.ide.gemini.session import Session, SessionTable
 from isthmus.ide.gemini.tools import call_tool
+from isthmus.ide.gemini.waiting import Proposal
 from isthmus.ide.mcp import json_rpc_message, mcp_peer
 
 if TYPE_CHECKING:
@@ -84,9 +85,10 @@ class McpEndpoint:
             if head.accept is not None and not _accepts(head.accept, "text/event-stream"):
                 return _error(406, "Not Acceptable: a GET opens an event stream; expected accept: text/event-stream")
             self._companion.attach(session)
-            for path, proposed in session.left.items():
-                self._show_again(session, path, proposed)
-            session.left.clear()
+            session.tell_left(head.last_event_id)
+            for proposal in session.left.proposals.values():
+                self._show_again(session, proposal)
+            session.left.proposals.clear()
             headers = {"cache-control": "no-cache, no-transform", "mcp-session-id": session.id}
             stream = self._stream(session, head.last_event_id)
             return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
@@ -144,7 +146,7 @@ class McpEndpoint:
                 return _json(400 if malformed else 200, json_rpc_message.encode(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
-                session.left.pop(str(received.arguments.get("filePath")), None)  # answered in the agent's terminal
+                session.left.forget(str(received.arguments.get("filePath")))  # answered in the agent's terminal
                 key = (session.id, request_id)
                 task = self._calls[key] = asyncio.create_task(
                     call_tool(self._companion, session, session.client_name, received)
@@ -169,12 +171,12 @@ class McpEndpoint:
             case _:
                 assert_never(received)
 
-    def _show_again(self, session: Session, path: str, proposed: str) -> None:
+    def _show_again(self, session: Session, proposal: Proposal) -> None:
         """Show a proposal that waits since the former life."""
 
         async def show() -> None:
             with contextlib.suppress(EditorError):
-                await self._companion.open_diff(session, path, proposed)
+                await self._companion.open_diff(session, proposal.file_path, proposal.text)
 
         task = asyncio.create_task(show())
         self._showing.add(task)
@@ -190,11 +192,13 @@ class McpEndpoint:
             while True:
                 session.wake.clear()
                 if events := log.after(position):
-                    # First: no next life asks the person again what they have answered and the agent has heard.
+                    # First: a next life asks no person again what they have answered, and tells it unless it is heard.
                     self._sessions_changed()
                 for position, data in events:
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
                     log.sent = max(log.sent, position)
+                if events:
+                    self._sessions_changed()
                 if self._closing:
                     yield b"retry: %d\n\n" % RESTART_MILLISECONDS
                     return

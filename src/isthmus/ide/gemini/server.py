@@ -21,13 +21,14 @@ from isthmus.ide.gemini.http_transport import McpEndpoint
 from isthmus.ide.gemini.qwen_lock import QwenLockFile
 from isthmus.ide.gemini.session import SessionTable
 from isthmus.ide.gemini.tools import offered_tools
+from isthmus.ide.gemini.waiting import Proposal, Waiting
 from isthmus.ide.mcp.mcp_peer import ClientInfo
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 KEPT_CHARACTERS = 4 * 1024 * 1024
-"""Of all proposals together that are shown again after the companion was killed, the oldest first; more is lost.
+"""Of all that waits together and is not lost when the companion is killed: decisions first, then the oldest proposals.
 They are written with each change, while nothing else happens."""
 
 
@@ -106,13 +107,21 @@ class GeminiServer:
             key: {"name": client.name, "version": client.version, "protocol_version": client.protocol_version}
             for key, client in self._sessions.clients().items()
         }
-        waiting = {key: dict(found) for key, found in self._sessions.left().items() if key in clients}
+        waiting = {key: found for key, found in self._sessions.waiting().items() if key in clients}
         room = KEPT_CHARACTERS
+        for found in waiting.values():
+            for file_path, decision in tuple(found.decisions.items()):
+                if len(decision.message) <= room:
+                    room -= len(decision.message)
+                else:
+                    found.decisions.pop(file_path)
         for review in self._companion.reviews.all():
-            if review.owner in clients and len(review.proposed) <= room:
+            if review.owner in waiting and len(review.proposed) <= room:
                 room -= len(review.proposed)
-                waiting.setdefault(review.owner, {})[review.file_path] = review.proposed
-        self._kept = {"port": self.port, "token": self._token, "sessions": clients, "reviews": waiting}
+                proposal = Proposal(review.file_path, review.proposed)
+                waiting[review.owner].proposals[review.file_path] = proposal
+        left = {key: found.to_json() for key, found in waiting.items() if found}
+        self._kept = {"port": self.port, "token": self._token, "sessions": clients, "waiting": left}
         return self._kept
 
     async def housekeep(self) -> None:
@@ -150,8 +159,11 @@ def _clients(former: JsonObject | None) -> dict[str, ClientInfo]:
     return found
 
 
-def _left(former: JsonObject | None) -> dict[str, dict[str, str]]:
-    """The proposals that waited in the life before, by session and file; unreadable ones are left out."""
-    with suppress(DecodeError):
-        return from_json(dict[str, dict[str, str]], (former or {}).get("reviews", {}))
-    return {}
+def _left(former: JsonObject | None) -> dict[str, Waiting]:
+    """What waited in the life before, by session; what is unreadable is left out."""
+    found: dict[str, Waiting] = {}
+    waiting = (former or {}).get("waiting")
+    for session_id, value in cast("dict[str, Any]", waiting if isinstance(waiting, dict) else {}).items():
+        with suppress(DecodeError):
+            found[session_id] = Waiting.from_json(value)
+    return found

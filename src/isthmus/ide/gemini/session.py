@@ -16,6 +16,7 @@ from isthmus.ide.context import IdeContext, ide_context
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
+from isthmus.ide.gemini.waiting import Decision, Waiting, is_heard, parts_of
 from isthmus.ide.mcp.json_rpc_message import encode
 from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, Tool
 from isthmus.ide.reviews.review import DiffReview
@@ -80,9 +81,12 @@ class EventLog:
         """Where a stream starts: after the event that the client names, else after the last one sent to it."""
         if last_event_id is None:
             return self.sent
-        epoch, _, number = last_event_id.rpartition("-")
-        is_number = number.isascii() and number.isdigit() and len(number) < 20
-        return int(number) if epoch == self._epoch and is_number else 0
+        epoch, number = parts_of(last_event_id)
+        return number if epoch == self._epoch else 0
+
+    def unsent(self) -> list[tuple[str, bytes, str]]:
+        """Id, data and subject of what must arrive and no stream has carried yet."""
+        return [(self.event_id(number), data, subject) for number, data, subject in self._kept if number > self.sent]
 
     def after(self, position: int) -> list[tuple[int, bytes]]:
         """What comes after a position, oldest first."""
@@ -115,8 +119,8 @@ class Session:
         """The stream that is attached now; a new one takes the place of the old one."""
         self.seen = now
         self.stream_lost: float | None = None
-        self.left: dict[str, str] = {}
-        """Proposals by file that wait since the companion's former life, which was killed: to be shown again."""
+        self.left = Waiting()
+        """What waits since the companion's former life, which was killed."""
         self._id = session_id
         self._context: bytes | None = None
 
@@ -140,6 +144,19 @@ class Session:
         """Whether a stream is open."""
         return self.stream is not None
 
+    @property
+    def waiting(self) -> Waiting:
+        """What a next life has to know, but for the proposals that are shown."""
+        unsent = {path: Decision(path, event_id, data.decode()) for event_id, data, path in self.log.unsent()}
+        return Waiting(dict(self.left.proposals), self.left.decisions | unsent)
+
+    def tell_left(self, last_event_id: str | None) -> None:
+        """Queue the decisions of the former life, but for those that came with this event or before it."""
+        for file_path, decision in self.left.decisions.items():
+            if not is_heard(decision.event_id, last_event_id):
+                self.log.append(decision.message.encode(), file_path)
+        self.left.decisions.clear()
+
     def context_changed(self, context: EditorContext) -> None:
         """Queue the context, unless this client would see no difference."""
         if _encoded(ide_context(context)) != self._context:
@@ -160,7 +177,7 @@ class Session:
     def asked_again(self, file_path: str) -> None:
         """Forget the decisions of older reviews: clients tell reviews by their paths and would take one for the new."""
         self.log.drop(file_path)
-        self.left.pop(file_path, None)
+        self.left.forget(file_path)
 
     def decided(self, review: DiffReview) -> str | None:
         """Queue the decision; the text, if any, is to be shown to the person."""
@@ -180,7 +197,7 @@ def _encoded(context: IdeContext) -> bytes:
 class SessionTable:
     """The sessions by id. ``restorable`` holds those of the companion's former life; they come back when asked for.
 
-    ``left`` are the proposals that waited there, by session and file.
+    ``left`` is what waited there, by session.
     """
 
     def __init__(
@@ -189,10 +206,10 @@ class SessionTable:
         restorable: dict[str, ClientInfo],
         clock: Callable[[], float],
         tools: Sequence[Tool] = wire.TOOLS,
-        left: Mapping[str, dict[str, str]] | None = None,
+        left: Mapping[str, Waiting] | None = None,
     ) -> None:
         self._tools = tools
-        self._left = left or {}
+        self._left = dict(left or {})
         self._epoch = epoch
         self._restorable = restorable
         self._clock = clock
@@ -220,7 +237,7 @@ class SessionTable:
         session = self._sessions.get(session_id)
         if session is None and (client := self._restorable.pop(session_id, None)) is not None:
             session = Session(session_id, self._epoch, self._clock(), client, self._tools)
-            session.left.update(self._left.get(session_id, {}))
+            session.left = self._left.pop(session_id, session.left)
             self._sessions[session_id] = session
         if session is not None:
             session.seen = self._clock()
@@ -240,10 +257,10 @@ class SessionTable:
         newest = list((self._restorable | live).items())[-MAXIMUM_SESSIONS:]  # some never come back
         return dict(newest)
 
-    def left(self) -> dict[str, dict[str, str]]:
-        """The proposals of the former life that were not shown again yet, by session and file."""
-        return {
-            key: self._sessions[key].left if key in self._sessions else dict(found) for key, found in self._left.items()
+    def waiting(self) -> dict[str, Waiting]:
+        """By session, what a next life has to know, but for the proposals that are shown."""
+        return {key: Waiting(dict(left.proposals), dict(left.decisions)) for key, left in self._left.items()} | {
+            session.id: session.waiting for session in self._sessions.values()
         }
 
     def attach_stream(self, session: Session) -> object:
