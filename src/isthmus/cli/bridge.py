@@ -14,7 +14,7 @@ from isthmus.cli.serving_editor import serve_editor
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
-    from isthmus.ide.clients.connecting import Candidates
+    from isthmus.ide.discovery.connecting import Candidates
     from isthmus.ide.options import CompanionOptions
 
 KINDS = {"claude": "Claude Code's", "gemini": "Gemini CLI's"}
@@ -80,7 +80,7 @@ def command(
 
 async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *, as_json: bool) -> None:
     from isthmus.editors.remote import RemoteEditor
-    from isthmus.ide.clients.connecting import connect_ide
+    from isthmus.ide.discovery.connecting import connect_ide
 
     candidates = await asyncio.to_thread(_living_candidates, workspace)
     chosen = choose(_announced(candidates), kind, _bridges())
@@ -96,7 +96,7 @@ async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *
 
 def _living_candidates(workspace: Path) -> "Candidates":
     """The IDEs that can be reached. A bridge that was killed leaves a file that names its living IDE, and no server."""
-    from isthmus.ide.clients.connecting import find_candidates
+    from isthmus.ide.discovery.connecting import find_candidates
     from isthmus.ide.loopback import open_ports
 
     candidates = find_candidates(workspace, os.environ)

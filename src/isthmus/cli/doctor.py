@@ -47,10 +47,10 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
 
 def examine_here(folder: str = ".") -> "Examination":
     """Look at the files, processes and ports, for a CLI that is started in this terminal and a folder."""
-    from isthmus.ide.clients.connecting import find_candidates
     from isthmus.ide.discovery import doctor
     from isthmus.ide.discovery.announcement import announcements
     from isthmus.ide.discovery.cli_choice import Here
+    from isthmus.ide.discovery.connecting import find_candidates
     from isthmus.ide.gemini.discovery import is_in_container
     from isthmus.ide.gemini.finding import editor_process
     from isthmus.ide.loopback import open_ports

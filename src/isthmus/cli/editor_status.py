@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from isthmus.ide.clients.connecting import Candidates
 from isthmus.ide.clients.ide_client import IdeClient, IdeError
+from isthmus.ide.discovery.connecting import Candidates
 from isthmus.ide.editor import Capability
 
 DISABLED = "Your editor is not used for this workspace: /ide disable switched it off. /ide enable uses it again."

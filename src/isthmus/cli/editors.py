@@ -153,7 +153,7 @@ class EditorDirectory:
     async def status(self, workspace: Path) -> str:
         """How it stands with the editor of a workspace, for the person."""
         from isthmus.cli.editor_status import DISABLED, connected_status, not_found_status
-        from isthmus.ide.clients.connecting import find_candidates
+        from isthmus.ide.discovery.connecting import find_candidates
 
         if workspace in self._disabled:
             return DISABLED
@@ -179,8 +179,8 @@ class EditorDirectory:
 
     async def _connect(self, workspace: Path) -> "IdeClient | None":
         # Loaded only when there is one: mostly there is none, and without a person every start counts.
-        from isthmus.ide.clients.connecting import connect_ide, find_candidates
         from isthmus.ide.clients.ide_client import IdeError
+        from isthmus.ide.discovery.connecting import connect_ide, find_candidates
 
         self._looked[workspace] = time.monotonic()
         candidates = await asyncio.to_thread(find_candidates, workspace, self._environment)

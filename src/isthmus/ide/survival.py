@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject, from_json
-from isthmus.ide.discovery.discovery_file import announces
+from isthmus.ide.discovery_file import announces
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import make_private_directory, write_private
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from isthmus.ide.claude.finding import ClaudeIde
-from isthmus.ide.clients.connecting import Candidates
 from isthmus.ide.discovery.announcement import Announcement, Protocol
 from isthmus.ide.discovery.cli_choice import Choice, Here, choices, isthmus_choice
+from isthmus.ide.discovery.connecting import Candidates
 from isthmus.ide.gemini.finding import Companion
 
 GEMINI, QWEN, CLAUDE = Protocol

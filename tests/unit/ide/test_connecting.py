@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isthmus.ide.clients.connecting import find_candidates
+from isthmus.ide.discovery.connecting import find_candidates
 from support.surroundings import Surroundings
 
 ABOVE = psutil.Process().parents()[0].pid

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.discovery.discovery_file import RejectedFile
+from isthmus.ide.discovery_file import RejectedFile
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.finding import Companion
 from isthmus.ide.gemini.qwen_lock import QwenLockFile, legacy_number, lock_files, qwen_directory, read_lock

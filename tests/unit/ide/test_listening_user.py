@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide.claude.finding import find_ides
-from isthmus.ide.discovery.listening_user import TABLES, another_user_at, listening_users
 from isthmus.ide.gemini.finding import find_companions
+from isthmus.ide.listening_user import TABLES, another_user_at, listening_users
 from support.surroundings import Surroundings
 
 _TABLE = """\
@@ -38,7 +38,7 @@ def table(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the system would tell if somebody else listened there."""
     path = tmp_path / "tcp"
     path.write_text(_TABLE.replace(":01BB", f":{port:04X}"), encoding="ascii")
-    monkeypatch.setattr("isthmus.ide.discovery.listening_user.TABLES", (path, tmp_path / "none"))
+    monkeypatch.setattr("isthmus.ide.listening_user.TABLES", (path, tmp_path / "none"))
     return path
 
 

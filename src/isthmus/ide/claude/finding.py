@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.discovery.discovery_file import (
+from isthmus.ide.discovery_file import (
     RejectedFile,
     UnusableFileError,
     folders_of,
@@ -23,7 +23,7 @@ from isthmus.ide.discovery.discovery_file import (
     port_number,
     read_object,
 )
-from isthmus.ide.discovery.listening_user import another_user_at
+from isthmus.ide.listening_user import another_user_at
 from isthmus.ide.processes import process_ancestors, process_is_alive
 from isthmus.places import absolute
 

@@ -19,7 +19,7 @@ from isthmus.ide.claude.lock_file import LockFile, claude_variables
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.tools import offered_tools
 from isthmus.ide.companion import Companion
-from isthmus.ide.discovery.discovery_file import announces
+from isthmus.ide.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.websocket_log import quiet_log
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isthmus.ide.claude import finding as claude_finding
 from isthmus.ide.claude.finding import ClaudeIde
-from isthmus.ide.discovery.discovery_file import RejectedFile
+from isthmus.ide.discovery_file import RejectedFile
 from isthmus.ide.gemini import finding as gemini_finding
 from isthmus.ide.gemini import qwen_lock
 from isthmus.ide.gemini.finding import Companion

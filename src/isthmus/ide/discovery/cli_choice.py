@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isthmus.ide.claude.finding import PORT_VARIABLE
-from isthmus.ide.clients.connecting import Candidates
 from isthmus.ide.discovery.announcement import Announcement, Protocol
-from isthmus.ide.discovery.discovery_file import mismatch, port_number
+from isthmus.ide.discovery.connecting import Candidates
+from isthmus.ide.discovery_file import mismatch, port_number
 
 GEMINI_PORT = "GEMINI_CLI_IDE_SERVER_PORT"
 GEMINI_FOLDERS = "GEMINI_CLI_IDE_WORKSPACE_PATH"

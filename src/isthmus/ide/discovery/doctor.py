@@ -10,10 +10,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from isthmus.ide.claude.finding import PORT_VARIABLE
-from isthmus.ide.clients.connecting import Candidates
 from isthmus.ide.discovery.announcement import Announcement, Protocol
 from isthmus.ide.discovery.cli_choice import GEMINI_PORT, QWEN_PORT, Choice, Here, choices, isthmus_choice
-from isthmus.ide.discovery.discovery_file import mismatch, port_number
+from isthmus.ide.discovery.connecting import Candidates
+from isthmus.ide.discovery_file import mismatch, port_number
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 

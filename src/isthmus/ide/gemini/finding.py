@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.discovery.discovery_file import (
+from isthmus.ide.discovery_file import (
     RejectedFile,
     UnusableFileError,
     folders_of,
@@ -23,8 +23,8 @@ from isthmus.ide.discovery.discovery_file import (
     port_number,
     read_object,
 )
-from isthmus.ide.discovery.listening_user import another_user_at
 from isthmus.ide.gemini.discovery import node_temporary_directory
+from isthmus.ide.listening_user import another_user_at
 from isthmus.ide.processes import MAXIMUM_LEVELS, process_ancestors, process_is_alive
 
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from isthmus.ide.discovery.discovery_file import (
+from isthmus.ide.discovery_file import (
     RejectedFile,
     UnusableFileError,
     folders_of,

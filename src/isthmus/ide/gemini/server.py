@@ -13,7 +13,7 @@ from isthmus.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide import loopback
 from isthmus.ide.companion import Companion
-from isthmus.ide.discovery.discovery_file import announces
+from isthmus.ide.discovery_file import announces
 from isthmus.ide.gemini.discovery import DiscoveryFile, agent_variables, is_in_container
 from isthmus.ide.gemini.http_gate import Gate
 from isthmus.ide.gemini.http_server import Server

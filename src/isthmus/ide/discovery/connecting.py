@@ -12,7 +12,7 @@ from pathlib import Path
 
 from isthmus.ide.claude.finding import PORT_VARIABLE, ClaudeIde, find_ides
 from isthmus.ide.clients.ide_client import IdeClient, IdeError
-from isthmus.ide.discovery.discovery_file import RejectedFile, port_number
+from isthmus.ide.discovery_file import RejectedFile, port_number
 from isthmus.ide.gemini.finding import Companion, find_companions
 from isthmus.ide.processes import process_ancestors
 
