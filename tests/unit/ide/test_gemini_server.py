@@ -25,7 +25,7 @@ async def test_of_proposals_that_wait_only_so_much_is_left_to_the_next_life(work
     for number in range(3):
         await companion.open_diff(agent, str(workspace / f"{number}.txt"), str(number) * (KEPT_CHARACTERS // 2))
     await companion.open_diff(agent, str(workspace / "last.txt"), "")
-    left = server.life()["reviews"][agent.id]
-    assert [Path(path).name for path in left] == ["0.txt", "1.txt", "last.txt"]
+    left = server.life()["waiting"][agent.id]["proposals"]
+    assert [Path(each["file_path"]).name for each in left] == ["0.txt", "1.txt", "last.txt"]
     await server.stop()
     await asyncio.wait_for(serving, 30)

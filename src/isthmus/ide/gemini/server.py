@@ -116,10 +116,10 @@ class GeminiServer:
                 else:
                     found.decisions.pop(file_path)
         for review in self._companion.reviews.all():
-            if review.owner in waiting and len(review.proposed) <= room:
+            if review.owner in clients and len(review.proposed) <= room:
                 room -= len(review.proposed)
                 proposal = Proposal(review.file_path, review.proposed)
-                waiting[review.owner].proposals[review.file_path] = proposal
+                waiting.setdefault(review.owner, Waiting()).proposals[review.file_path] = proposal
         left = {key: found.to_json() for key, found in waiting.items() if found}
         self._kept = {"port": self.port, "token": self._token, "sessions": clients, "waiting": left}
         return self._kept
