@@ -13,7 +13,7 @@ from statistics import median
 
 from websockets.asyncio.client import connect
 
-from bench import ide_socket
+from bench import ide_selection, ide_socket
 from bench.figures import Figure, at_most, beside
 from bench.load import Connection, rpc
 from bench.processes import ServerProgram, clean_home, program, python_program, server
@@ -54,6 +54,7 @@ def run(rounds: int | None) -> list[Figure]:
             socket = asyncio.run(
                 ide_socket.measure(servers["companion"], servers["echo"], environment, rounds or ROUNDS)
             )
+        selection = asyncio.run(ide_selection.measure(environment))
     cpu = {name: median(running.ready_cpu for running in begun) for name, begun in starts.items()}
     seconds = {name: min(running.ready_seconds for running in begun) for name, begun in starts.items()}
     sdk = "MCP SDK server"
@@ -66,6 +67,7 @@ def run(rounds: int | None) -> list[Figure]:
         beside("tools/call, best p50", best["companion"], "ms", f"{sdk}, JSON", best["sdk"]),
         beside("tools/call, best p50", best["companion"], "ms", f"{sdk}, streams", best["sdk streams"]),
         beside("tools/call, best p50", best["companion"], "ms", "websockets echo", best["echo"]),
+        at_most("selection to agent, beyond the debounce", selection * 1e3, "ms", 20),
         *_socket_figures(socket, best["sdk"]),
     ]
 
@@ -79,7 +81,6 @@ def _socket_figures(socket: ide_socket.Found, sdk: float) -> list[Figure]:
         beside(f"{name} p99", calls.p99 * 1e3, "ms", echo, bare.p99 * 1e3, at_most=2.0),
         beside(f"{name} p50", calls.p50 * 1e3, "ms", "MCP SDK server, HTTP", sdk),
         beside("1 MB openDiff and close_tab", socket.large * 1e3, "ms", echo, socket.large_echo * 1e3, at_most=2.0),
-        at_most("selection to agent, beyond the debounce", socket.selection * 1e3, "ms", 20),
         at_most("idle, ten open files, CPU", socket.idle_cpu * 100, "% of a core", 1.0),
         at_most("idle, ten open files, memory", socket.memory, "MiB", 40),
     ]

@@ -1,4 +1,4 @@
-"""The companion's WebSocket of spec 3 beside a bare ``websockets`` echo: calls, a large review, a selection's way.
+"""The companion's WebSocket of spec 3 beside a bare ``websockets`` echo: calls, a large review, and idling.
 
 Used by :mod:`bench.ide`, in one run with its other figures. Each client here is the same `websockets` client.
 """
@@ -17,7 +17,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from bench.processes import ServerProgram
-from isthmus.ide.context_tracker import DEBOUNCE_SECONDS
 from isthmus.ide.person import control_client
 from isthmus.places import runtime_directory
 
@@ -25,7 +24,6 @@ CALLS = 2_000
 LARGE = 1024 * 1024
 """Characters of the proposal in the large review."""
 LARGE_REVIEWS = 10
-SELECTIONS = 30
 IDLE_SECONDS = 10.0
 FILES = 10
 
@@ -48,15 +46,14 @@ class Round:
 class Found:
     """``calls``, ``echo``: the best of each percentile over the rounds, s. ``large``, ``large_echo``: medians, s.
 
-    ``selection`` is what a selection takes to the agent beyond the debounce, median, s. ``idle_cpu`` is the part of
-    one processor that an idle companion with ten open files and an agent takes; ``memory`` its MiB.
+    ``idle_cpu`` is the part of one processor that an idle companion with ten open files and an agent takes; ``memory``
+    its MiB.
     """
 
     calls: Round
     echo: Round
     large: float
     large_echo: float
-    selection: float
     idle_cpu: float
     memory: float
 
@@ -65,25 +62,23 @@ async def measure(companion: ServerProgram, echo: ServerProgram, environment: di
     """Interleaved rounds of calls, then the rest; the companion is headless, on ``environment``'s folder."""
     workspace = Path(environment["PWD"])
     async with AsyncExitStack() as stack:
-        agent = await stack.enter_async_context(_attached(companion))
+        server = json.loads(companion.first_line)["servers"]["claude"]
+        agent = await stack.enter_async_context(attached(Path(server["discovery_files"][0])))
         bare = await stack.enter_async_context(connect(echo.first_line, compression=None, max_size=None))
-        client = {"name": "bench", "version": "1"}
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-        await _ask(agent, "initialize", hello)
-        await agent.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        await greet(agent)
         call: dict[str, Any] = {"name": "getWorkspaceFolders", "arguments": {}}
         ours: list[list[float]] = []
         theirs: list[list[float]] = []
         for _ in range(rounds):
             ours.append(await _timed(lambda: _ask(agent, "tools/call", call), CALLS))
             theirs.append(await _timed(lambda: _echoed(bare, {"method": "tools/call", "params": call}), CALLS))
-        selection = await _selection(agent, environment, workspace)
+        await _open_files(environment, workspace)
         before = companion.process_cpu()
         await asyncio.sleep(IDLE_SECONDS)
         idle_cpu = (companion.process_cpu() - before) / IDLE_SECONDS
         memory = companion.memory()
         large, large_echo = await _large(agent, bare, workspace)
-    return Found(_best(ours), _best(theirs), large, large_echo, selection, idle_cpu, memory)
+    return Found(_best(ours), _best(theirs), large, large_echo, idle_cpu, memory)
 
 
 def _best(rounds: list[list[float]]) -> Round:
@@ -91,16 +86,24 @@ def _best(rounds: list[list[float]]) -> Round:
     return Round(min(each.p50 for each in found), min(each.p99 for each in found))
 
 
-def _attached(companion: ServerProgram) -> connect:
-    server = json.loads(companion.first_line)["servers"]["claude"]
-    lock = json.loads(Path(server["discovery_files"][0]).read_text(encoding="utf-8"))
+def attached(lock_file: Path) -> connect:
+    """An agent's connection to the companion of a lock file."""
+    lock = json.loads(lock_file.read_text(encoding="utf-8"))
     return connect(
-        f"ws://127.0.0.1:{server['port']}",
+        f"ws://127.0.0.1:{lock_file.stem}",
         additional_headers={"X-Claude-Code-Ide-Authorization": lock["authToken"]},
         subprotocols=[Subprotocol("mcp")],
         compression=None,
         max_size=None,
     )
+
+
+async def greet(agent: ClientConnection) -> None:
+    """Introduce the agent, as every session begins."""
+    client = {"name": "bench", "version": "1"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    await _ask(agent, "initialize", hello)
+    await agent.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
 
 
 async def _timed(call: Call, count: int) -> list[float]:
@@ -158,26 +161,8 @@ async def _large(agent: ClientConnection, bare: ClientConnection, workspace: Pat
     return median(ours), median(theirs)
 
 
-async def _selection(agent: ClientConnection, environment: dict[str, str], workspace: Path) -> float:
-    """From the person's command to the agent, without the debounce."""
+async def _open_files(environment: dict[str, str], workspace: Path) -> None:
     (running,) = control_client.running(runtime_directory(environment))
     for number in range(FILES):
         (workspace / f"file{number}.py").write_text("one\ntwo\nthree\n", encoding="utf-8")
         await asyncio.to_thread(control_client.ask, running, "open", path=str(workspace / f"file{number}.py"))
-    seconds: list[float] = []
-    for number in range(SELECTIONS):
-        path = str(workspace / f"file{number % FILES}.py")
-        begin = time.perf_counter()
-        asking = asyncio.create_task(
-            asyncio.to_thread(
-                control_client.ask, running, "select", path=path, line=1, character=1, end_line=2, end_character=3
-            )
-        )
-        while True:
-            told = json.loads(await agent.recv())
-            params = told.get("params", {})
-            if told.get("method") == "selection_changed" and params.get("filePath") == path and params["text"]:
-                break
-        seconds.append(time.perf_counter() - begin - DEBOUNCE_SECONDS)
-        await asking
-    return max(0.0, median(seconds))
