@@ -108,6 +108,11 @@ def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **a
     """
     request = {name: value for name, value in arguments.items() if value is not None}
     line = json.dumps(request | {"command": command, "token": companion.token}).encode() + b"\n"
+    if len(line) > MAXIMUM_LINE_BYTES:
+        raise RefusedError(
+            f"{command}: expected at most {MAXIMUM_LINE_BYTES // 2**20} MiB, received {len(line) // 2**20}; edit the "
+            "file itself and reject the diff"
+        )
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(ANSWER_SECONDS + patience)
