@@ -4,6 +4,7 @@ Which process is an agent's is in :mod:`lineage`.
 """
 
 import os
+from pathlib import Path
 from typing import Final
 
 MAXIMUM_LEVELS: Final = 32
@@ -11,7 +12,11 @@ MAXIMUM_LEVELS: Final = 32
 
 
 def process_is_alive(pid: int) -> bool:
-    """Whether a process with this id exists, whoever owns it."""
+    """Whether a process with this id runs, whoever owns it.
+
+    One that has ended and that nobody looked after is dead, though it has its id still: in a container without an init
+    it has it for ever.
+    """
     if pid <= 0:
         return False
     try:
@@ -19,8 +24,12 @@ def process_is_alive(pid: int) -> bool:
     except (ProcessLookupError, OverflowError):  # files may name any number
         return False
     except PermissionError:
+        pass
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # it is hidden, or this is no Linux
         return True
-    return True
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def process_ancestors() -> tuple[int, ...]:
