@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from isthmus.processes import end_process, start_process
 from isthmus.tools import line_matcher
 from isthmus.tools.failure import ToolFailure
 
@@ -203,7 +203,7 @@ def _bytes(value: Mapping[str, Any]) -> bytes:
 @contextlib.asynccontextmanager
 async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGenerator[Process, None]:
     """A process that is killed at the end at the latest; `data` goes to its standard input."""
-    process = await asyncio.create_subprocess_exec(
+    process = await start_process(
         *command,
         stdin=DEVNULL if data is None else PIPE,
         stdout=PIPE,
@@ -220,11 +220,10 @@ async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGe
     finally:
         if feeding is not None:
             feeding.cancel()
-        if not is_read_to_the_end and process.returncode is None:
-            # Not process.kill(): it reaps a child that has just ended, behind the back of the event loop.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
-        await process.wait()
+        if is_read_to_the_end:
+            await process.wait()
+        else:
+            await end_process(process)
 
 
 async def _feed(process: Process, data: bytes) -> None:
