@@ -261,3 +261,16 @@ async def test_folders_that_a_busy_plugin_tells_late_count(person: StdioPerson, 
             assert await person.editor.workspace_folders() == (str(workspace),)
         await eventually_async(lambda: events.count(WorkspaceChanged()) == 2, what="what is known now is told")
     assert await person.editor.workspace_folders() == (str(other),)
+
+
+async def test_who_asks_for_the_files_can_be_cancelled_in_the_moment_in_which_the_editor_is_gone(
+    person: StdioPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def is_gone(_: stdio.StdioEditor) -> None:
+        asking.cancel()
+        raise EditorGoneError("the editor is gone")
+
+    monkeypatch.setattr(stdio.StdioEditor, "_take_snapshot", is_gone)
+    asking = asyncio.create_task(person.editor.open_files())
+    with pytest.raises(asyncio.CancelledError):  # a companion waited for ever for a task that took it for an answer
+        await asking

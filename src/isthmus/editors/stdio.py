@@ -146,12 +146,14 @@ class StdioEditor:
             try:
                 await asyncio.wait({snapshot}, timeout=SNAPSHOT_SECONDS)
             finally:
-                if snapshot.done():
-                    snapshot.result()
-                else:
+                if not snapshot.done():
                     # It still counts when it comes, and nothing is asked of a busy plugin meanwhile.
                     self._late = snapshot
                     snapshot.add_done_callback(self._came_late)
+                elif not snapshot.cancelled():
+                    snapshot.exception()  # looked at, also when this is cancelled: it must not take that one's place
+            if snapshot.done():
+                snapshot.result()
         return self._files
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
