@@ -91,7 +91,7 @@ class CompanionStory:
         if blow.startswith("nvim"):
             # What was typed a moment before a crash may be lost.
             is_typed = await asyncio.wait_for(acting, 60)
-            must_be_kept = is_typed and (blow == "nvim quits" or await world.told_companion())
+            must_be_kept = is_typed and act == "type" and (blow == "nvim quits" or await world.told_companion(typed))
         await self._blow(blow, streams)
         is_typed = await asyncio.wait_for(acting, 60)
         await asyncio.wait_for(asyncio.gather(*proposing), 60)

@@ -130,7 +130,7 @@ class HeadlessWorld:
         """Type into the view that shows the marker; whether there is one and Neovim was there to the end."""
         return False
 
-    async def told_companion(self) -> bool:
+    async def told_companion(self, typed: str) -> bool:
         """Whether the editor has told the companion what was typed before this call."""
         return False
 
@@ -198,15 +198,20 @@ class NeovimWorld(HeadlessWorld):
         with suppress(RpcError, RpcClosedError):
             if self.neovim is not None and await self.neovim.lua(_GO_TO_PROPOSAL, marker):
                 await self.neovim.type(f"ggO{text}<Esc>")
-                # Neovim's timers end in the order of their times: this one after that which tells what was typed.
-                await self.neovim.lua("vim.g.told = false; vim.defer_fn(function() vim.g.told = true end, 700)")
                 return True
         return False
 
-    async def told_companion(self) -> bool:
+    async def told_companion(self, typed: str) -> bool:
+        async def is_there() -> bool:
+            return any(typed in text for text in await self.texts())
+
         async def is_told() -> bool:
             return self.neovim is not None and bool(await self.neovim.lua("return vim.g.told"))
 
+        assert self.neovim is not None
+        await eventually_async(is_there, what="the keys have come")
+        # Neovim's timers end in the order of their times: this one after that which tells what was typed.
+        await self.neovim.lua("vim.g.told = false; vim.defer_fn(function() vim.g.told = true end, 1500)")
         await eventually_async(is_told, what="the timers of Neovim")
         return True
 

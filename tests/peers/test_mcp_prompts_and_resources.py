@@ -136,7 +136,8 @@ def test_in_a_terminal_tab_completes_prompts_arguments_values_and_resources(
         )
         tab(terminal, "See @every", "@everything:demo://resource/static/document/")
         tab(terminal, "fea", "See @everything:demo://resource/static/document/features.md")
-        terminal.press("\r").wait_for("read_mcp_resource", LONG).wait_for("end of", LONG).wait_for(PROMPT, LONG)
+        # What it says is longer than the screen, and may have left nothing else there.
+        terminal.press("\r").wait_for("end of", LONG).wait_for(PROMPT, LONG)
 
 
 def tab(terminal: PtyProgram, typed: str, pattern: str) -> None:
