@@ -177,6 +177,7 @@ class McpEndpoint:
         async def show() -> None:
             with contextlib.suppress(EditorError):
                 await self._companion.open_diff(session, proposal.file_path, proposal.text)
+            self._sessions_changed()
 
         task = asyncio.create_task(show())
         self._showing.add(task)
@@ -191,13 +192,14 @@ class McpEndpoint:
             yield b"retry: %d\n\n" % RETRY_MILLISECONDS
             while True:
                 session.wake.clear()
-                if events := log.after(position):
+                events, must_arrive = log.after(position), log.has_unsent
+                if must_arrive:
                     # First: a next life asks no person again what they have answered, and tells it unless it is heard.
                     self._sessions_changed()
                 for position, data in events:
                     yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
                     log.sent = max(log.sent, position)
-                if events:
+                if must_arrive:
                     self._sessions_changed()
                 if self._closing:
                     yield b"retry: %d\n\n" % RESTART_MILLISECONDS

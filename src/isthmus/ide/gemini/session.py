@@ -84,6 +84,11 @@ class EventLog:
         epoch, number = parts_of(last_event_id)
         return number if epoch == self._epoch else 0
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether anything that must arrive has not been carried by a stream."""
+        return bool(self._kept) and self._kept[-1][0] > self.sent
+
     def unsent(self) -> list[tuple[str, bytes, str]]:
         """Id, data and subject of what must arrive and no stream has carried yet."""
         return [(self.event_id(number), data, subject) for number, data, subject in self._kept if number > self.sent]
