@@ -24,6 +24,8 @@ PYTEST_ARGS ?=
 PYTEST_WORKERS ?= 3
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
 CHAOS_KILLS ?= 200
+# How long make fuzz takes, in seconds. Its seed is printed; repeat a run with: make fuzz FUZZ_SEED=...
+FUZZ_SECONDS ?= 3600
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
 
@@ -31,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test coverage chaos check fmt ledger ledger-update bench peers bubblewrap emacs clean
+.PHONY: help setup demo test coverage chaos fuzz check fmt ledger ledger-update bench peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +51,9 @@ coverage: ## the same with branch coverage: half as long again
 
 chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
 	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
+
+fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
 
 check: setup ## the gates alone: format, lint, imports, file sizes, types
 	$(BIN)/ruff format --check
