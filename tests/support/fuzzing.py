@@ -1,7 +1,7 @@
 """Seeds and time limits of the fuzz tests in tests/fuzz.
 
-Together they take FUZZ_SECONDS (30 by default, an hour in ``make fuzz``); each names its share of that. FUZZ_SEED repeats
-a run: one seed makes the same cases in the same order, only their number depends on the machine.
+Together they take FUZZ_SECONDS (30 by default, an hour in ``make fuzz``); each names its share of that. FUZZ_SEED
+repeats a run: one seed makes the same cases in the same order, only their number depends on the machine.
 """
 
 import os
