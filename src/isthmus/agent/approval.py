@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from isthmus.agent.shell_command import ShellAnalysis, analyse
 from isthmus.development_tool import ConfirmationOption, McpDetails
+from isthmus.sandbox.guarded_paths import effect_of
 from isthmus.tools.base import ToolKind
 
 
@@ -106,8 +107,6 @@ _REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told
 
 KEPT_APPROVALS_NAME = "mcp-approvals.json"
 """The file of what is allowed in all sessions, whatever folder it is in."""
-_GUARDED_FOLDERS = frozenset({".gemini", ".claude", ".vscode"})
-_GUARDED_NAMES = frozenset({".geminiignore", ".mcp.json", ".env", ".envrc", KEPT_APPROVALS_NAME})
 
 SHELL_NAMES = ("run_shell_command", "ShellTool")
 """The shell's name, and the one that older allow-lists of Gemini CLI have for it."""
@@ -123,7 +122,7 @@ def decide(
     server: str | None = None,
     may_keep: bool = False,
 ) -> Decision:
-    """Whether the call may run now. ``is_guarded``: it edits what rules agents, so a person is asked each time.
+    """Whether the call may run now. ``is_guarded``: it edits what other programs act on, so the user is asked.
 
     ``server`` is the MCP server whose tool it is; ``may_keep``: it may be allowed for all sessions to come.
     """
@@ -164,17 +163,12 @@ def decide_each_time(policy: Policy, tool_name: str, asked: AskedEachTime) -> De
     return Ask((replace(_ONCE, description=asked.why), _REJECT))
 
 
-def is_guarded(path: Path) -> bool:
-    """Whether a file says what agents may do or see, or what programs start by themselves.
+def is_guarded(path: Path, context_files: Iterable[str] = ()) -> bool:
+    """Whether other programs act on a file by themselves: agents, editors, git, CI, shells.
 
-    Those are settings, ignore rules, and the environment with its secrets, in whatever case: some disks know none.
+    ``context_files`` are the names of the files that instruct this agent, besides the usual ones.
     """
-    name = path.name.casefold()
-    return (
-        not _GUARDED_FOLDERS.isdisjoint(part.casefold() for part in path.parts)
-        or name in _GUARDED_NAMES
-        or name.startswith(".env.")
-    )
+    return effect_of(path, (*context_files, KEPT_APPROVALS_NAME)) is not None
 
 
 def grants_of(
@@ -251,8 +245,9 @@ def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
 def _how_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str]], *, is_guarded: bool) -> str:
     if is_guarded:
         return (
-            f"{tool_name} would edit a file that says what agents may do. That needs a person's permission each time,"
-            " and nobody can be asked here, so it was not run. Only --approval-mode yolo allows it."
+            f"{tool_name} would edit a file that agents, editors, git, CI or shells act on by themselves. That needs"
+            " the user's permission each time, and nobody can be asked here, so it was not run. Only --approval-mode"
+            " yolo allows it."
         )
     entry = ",".join(f"{tool_name}({' '.join(prefix)})" for prefix in missing) or tool_name
     mode = "--approval-mode auto_edit" if kind is ToolKind.EDIT else "--approval-mode yolo"

@@ -272,10 +272,12 @@ class CallRunner:
         base = self._options.policy
         if isinstance(proposal, McpDetails) and proposal.server_name in self._tools.foreign_servers:
             base = replace(base, grants=frozenset())
-        policy = policy_for(base, self._session.settings, self._options.settings_rule)
+        settings = self._session.settings
+        policy = policy_for(base, settings, self._options.settings_rule)
         if self._asked_each_time is not None:
             return decide_each_time(policy, tool.name, self._asked_each_time)
-        guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path))
+        context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
+        guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
         trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
         kept = self._approvals.grants if self._approvals is not None else frozenset[Grant]()
         now = replace(policy, grants=policy.grants | self._grants() | trusted | kept)

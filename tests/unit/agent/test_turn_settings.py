@@ -45,6 +45,15 @@ async def test_tools_that_settings_allow_run_and_a_guarded_edit_is_still_asked(d
     assert not (workspace / ".gemini").exists()
 
 
+@pytest.mark.parametrize("name", ["HOUSE.md", "GEMINI.md", ".github/workflows/ci.yml", ".Husky/pre-commit", ".exrc"])
+async def test_auto_edit_asks_before_it_edits_what_other_programs_act_on(desk: Any, workspace: Path, name: str) -> None:
+    settings = {"approval_mode": "auto_edit", "context_files": ["HOUSE.md"]}
+    at = desk([Reply.of(write(), write(name))], settings=settings)
+    assert (await at.prompt("write")).state is TaskState.INPUT_REQUIRED
+    assert (workspace / "a.txt").exists()
+    assert not (workspace / name).exists()
+
+
 async def test_a_ceiling_holds_also_for_settings_that_were_kept_before_it_was_set(desk: Any, workspace: Path) -> None:
     settings = {"approval_mode": "yolo", "allowed_tools": ["write_file"]}
     at = desk([Reply.of(write())], settings=settings, rule=SettingsRule(ApprovalMode.DEFAULT))

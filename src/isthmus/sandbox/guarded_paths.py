@@ -1,0 +1,223 @@
+"""Files of a workspace that other programs act on by themselves: one table for edits and for the sandbox.
+
+An edit of such a file is asked each time (:mod:`isthmus.agent.approval`), and a confined command cannot write it
+(:mod:`isthmus.sandbox.mounts`). Names count in any folder, whatever their case: some file systems ignore it. Build
+files (Makefile, package.json, conftest.py) are deliberately not here: they are the work itself, and run only when
+somebody builds.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+
+
+class Effect(Enum):
+    """Who acts on a file."""
+
+    AGENT = auto()
+    """It says what coding agents may do or see, or is part of their prompt."""
+    EDITOR = auto()
+    """An editor runs it, or programs that it names, when the folder is opened."""
+    VERSION_CONTROL = auto()
+    """git and its hook runners run it, or programs that it names."""
+    CONTINUOUS_INTEGRATION = auto()
+    """It runs on other machines, with their secrets, once it is pushed."""
+    ENVIRONMENT = auto()
+    """Shells, package managers and debuggers read it: secrets, registries, and programs that they start."""
+
+
+GUARDED: Mapping[Effect, tuple[str, ...]] = {
+    Effect.AGENT: (
+        ".aider.conf.yml",
+        ".aiderignore",
+        ".aiexclude",
+        ".amazonq/",
+        ".augment/",
+        ".claude.json",
+        ".claude/",
+        ".clinerules/",
+        ".codex/",
+        ".continue/",
+        ".crush.json",
+        ".cursor/",
+        ".cursorignore",
+        ".cursorrules",
+        ".gemini/",
+        ".geminiignore",
+        ".github/agents/",
+        ".github/chatmodes/",
+        ".github/copilot-instructions.md",
+        ".github/instructions/",
+        ".github/prompts/",
+        ".goosehints",
+        ".junie/",
+        ".kilocode/",
+        ".kiro/",
+        ".mcp.json",
+        ".opencode/",
+        ".qwen/",
+        ".qwenignore",
+        ".roo/",
+        ".trae/",
+        ".windsurf/",
+        ".windsurfrules",
+        "agents.local.md",
+        "agents.md",
+        "agents.override.md",
+        "claude.local.md",
+        "claude.md",
+        "crush.json",
+        "gemini.md",
+        "opencode.json",
+        "opencode.jsonc",
+        "qwen.md",
+    ),
+    Effect.EDITOR: (
+        "*.code-workspace",
+        "*.sublime-project",
+        ".devcontainer.json",
+        ".devcontainer/",
+        ".dir-locals-2.el",
+        ".dir-locals.el",
+        ".exrc",
+        ".fleet/",
+        ".gvimrc",
+        ".helix/",
+        ".idea/",
+        ".lazy.lua",
+        ".local.vimrc",
+        ".lvimrc",
+        ".neoconf.json",
+        ".nvim.lua",
+        ".nvimrc",
+        ".vim/",
+        ".vimrc",
+        ".vimspector.json",
+        ".vscode/",
+        ".zed/",
+        "_exrc",
+        "_gvimrc",
+        "_vimrc",
+    ),
+    Effect.VERSION_CONTROL: (
+        ".git/",
+        ".gitattributes",
+        ".gitconfig",
+        ".githooks/",
+        ".gitmodules",
+        ".hg/",
+        ".husky/",
+        ".huskyrc*",
+        ".jj/",
+        ".lefthook-local.*",
+        ".lefthook.*",
+        ".lefthook/",
+        ".lintstagedrc*",
+        ".overcommit.yml",
+        ".pre-commit-config.yaml",
+        ".pre-commit-config.yml",
+        ".svn/",
+        "lefthook-local.*",
+        "lefthook.*",
+    ),
+    Effect.CONTINUOUS_INTEGRATION: (
+        ".appveyor.yml",
+        ".buildkite/",
+        ".circleci/",
+        ".drone.yml",
+        ".forgejo/workflows/",
+        ".gitea/workflows/",
+        ".github/actions/",
+        ".github/workflows/",
+        ".gitlab-ci.yml",
+        ".gitlab/",
+        ".travis.yml",
+        ".woodpecker.yml",
+        ".woodpecker/",
+        "appveyor.yml",
+        "azure-pipelines.yml",
+        "bitbucket-pipelines.yml",
+        "jenkinsfile",
+    ),
+    Effect.ENVIRONMENT: (
+        ".bash_login",
+        ".bash_profile",
+        ".bashrc",
+        ".bazelrc",
+        ".bundle/",
+        ".cargo/",
+        ".env",
+        ".env.*",
+        ".envrc",
+        ".gdbinit",
+        ".lldbinit",
+        ".mise.*",
+        ".mise/",
+        ".netrc",
+        ".npmrc",
+        ".pdbrc",
+        ".pnpmfile.cjs",
+        ".profile",
+        ".pypirc",
+        ".tool-versions",
+        ".yarn/releases/",
+        ".yarnrc",
+        ".yarnrc.*",
+        ".zprofile",
+        ".zshenv",
+        ".zshrc",
+        "mise.local.toml",
+        "mise.toml",
+        "pip.conf",
+    ),
+}
+"""Paths in lower case. One that ends in a slash is a folder with all that it holds, or a file of that name; ``*``
+stands for any text in a file's name."""
+
+_IGNORABLE = dict.fromkeys([0x00AD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF])
+"""Characters that some file systems (HFS+) take for nothing in a name."""
+
+
+def effect_of(path: PurePath, context_files: Iterable[str] = ()) -> Effect | None:
+    """Return who acts on a file by itself; None when only people and builds do.
+
+    `context_files` are further names of files that are part of an agent's prompt.
+    """
+    parts = [_folded(part) for part in path.parts]
+    if not parts:
+        return None
+    if parts[-1] in {_folded(Path(name).name) for name in context_files}:
+        return Effect.AGENT
+    for effect, (folders, files, patterns) in _TABLE.items():
+        if parts[-1] in files or any(fnmatchcase(parts[-1], pattern) for pattern in patterns):
+            return effect
+        if any(_has(parts, folder) for folder in folders):
+            return effect
+    return None
+
+
+def _has(parts: list[str], wanted: tuple[str, ...]) -> bool:
+    """Whether the names of `wanted` follow each other in `parts`."""
+    return any(tuple(parts[index : index + len(wanted)]) == wanted for index in range(len(parts)))
+
+
+def _folded(name: str) -> str:
+    """The name as a file system that ignores case, and dots and spaces at the end, compares it."""
+    plain = unicodedata.normalize("NFC", name.translate(_IGNORABLE)).casefold()
+    return plain.rstrip(". ") or plain
+
+
+def _compiled(entries: Iterable[str]) -> tuple[tuple[tuple[str, ...], ...], frozenset[str], tuple[str, ...]]:
+    """Folders and files in folders as their names, names of files, and patterns of those."""
+    paths = [entry for entry in entries if "/" in entry]
+    names = [entry for entry in entries if "/" not in entry]
+    return (
+        tuple(tuple(path.rstrip("/").split("/")) for path in paths),
+        frozenset(name for name in names if "*" not in name),
+        tuple(name for name in names if "*" in name),
+    )
+
+
+_TABLE = {effect: _compiled(entries) for effect, entries in GUARDED.items()}
