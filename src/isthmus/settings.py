@@ -2,7 +2,7 @@
 
 Read from ``~/.gemini/settings.json`` and the project's ``.gemini/settings.json``; project over user, key by key. A
 project's file cannot widen what runs without being asked: approval mode and allowed tools count only from the user's
-own file. No services here, and no defaults of the programs that use them.
+own file. It names a model only in a trusted folder. No services here, and no defaults of the programs that use them.
 """
 
 import os
@@ -43,7 +43,8 @@ class ReadOnlyTools:
 class Settings:
     """What the files say; None where they say nothing.
 
-    ``model`` is ``isthmus.model`` or ``model.name``. ``approval_mode`` is ``general.defaultApprovalMode``,
+    ``model`` is ``isthmus.model`` or ``model.name`` of the user's own file, ``project_model`` that of a trusted
+    project's file: a name for the provider that is in use anyway. ``approval_mode`` is ``general.defaultApprovalMode``,
     ``allowed_tools`` is ``tools.allowed``, ``max_model_turns`` is ``model.maxSessionTurns`` (-1 there: no limit),
     ``compaction_share`` is ``model.compressionThreshold``, a share of the model's context window,
     ``tool_search`` and ``tool_search_share`` are ``isthmus.toolSearch`` (auto, always, never) and
@@ -53,10 +54,12 @@ class Settings:
     ``ide_enabled`` is ``ide.enabled``, ``context_files`` is ``context.fileName`` (one name or several).
     ``journal_maximum_size`` is ``isthmus.journal.maxSize`` in bytes, 0 for none; only the user's own file counts,
     since a project's would delete what belongs to others. ``token_store`` is ``isthmus.tokenStore`` there: where the
-    logins to MCP servers are kept, ``file`` or ``keyring``.
+    logins to MCP servers are kept, ``file`` or ``keyring``. ``ignored`` holds a line for each value of the project's
+    file that does not count.
     """
 
     model: str | None = None
+    project_model: str | None = None
     approval_mode: str | None = None
     allowed_tools: tuple[str, ...] = ()
     max_model_turns: int | None = None
@@ -71,6 +74,7 @@ class Settings:
     keeps_approvals: bool = False
     sandbox: CommandSandbox = field(default_factory=CommandSandbox)
     files: tuple[Path, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def user_settings_path(home: Path) -> Path:
@@ -83,8 +87,10 @@ def project_settings_path(project: Path) -> Path:
     return project / ".gemini" / "settings.json"
 
 
-def load_settings(project: Path, home: Path) -> Settings:
-    """The settings for work in ``project`` by the person whose home folder is ``home``.
+def load_settings(project: Path, home: Path, *, is_trusted: bool = False) -> Settings:
+    """Return the settings for work in ``project`` by the user whose home folder is ``home``.
+
+    ``is_trusted``: the user trusts the folder ``project``.
 
     Raises:
         SettingsError: a file is not JSON (line and column are named), or a value has the wrong type.
@@ -94,9 +100,12 @@ def load_settings(project: Path, home: Path) -> Settings:
     own = None if _is_same(user_path, project_path) else _read(project_path)
     both = [_Source(path, found) for path, found in ((project_path, own), (user_path, user)) if found is not None]
     personal = [source for source in both if source.path == user_path]
+    projects = [source for source in both if source.path == project_path]
+    project_model, ignored = _project_model(projects, is_trusted=is_trusted)
     limit = _first(both, "model.maxSessionTurns", int)
     return Settings(
-        model=_first(both, "isthmus.model", str) or _first(both, "model.name", str),
+        model=_model(personal),
+        project_model=project_model,
         approval_mode=_first(personal, "general.defaultApprovalMode", str),
         allowed_tools=tuple(_strings(personal, "tools.allowed")),
         max_model_turns=None if limit is None or limit < 0 else limit,
@@ -111,7 +120,28 @@ def load_settings(project: Path, home: Path) -> Settings:
         keeps_approvals=bool(_first(personal, "security.enablePermanentToolApproval", bool)),
         sandbox=_sandbox(personal),
         files=tuple(source.path for source in both),
+        ignored=ignored,
     )
+
+
+def _model(sources: "Sequence[_Source]") -> str | None:
+    return _first(sources, "isthmus.model", str) or _first(sources, "model.name", str)
+
+
+def _project_model(projects: "Sequence[_Source]", *, is_trusted: bool) -> tuple[str | None, tuple[str, ...]]:
+    """Return the model's name that a project's file may give, and a line for one that does not count.
+
+    A script's calls are the repository's words in the model's place, and a local server may be anybody's.
+    """
+    if not (name := (_model(projects) or "").strip()):
+        return None, ()
+    if not is_trusted:
+        problem = "the folder is not trusted (`isthmus trust` changes that)"
+    elif name.partition(":")[0].lower() in ("scripted", "ollama", "demo"):
+        problem = "scripts and servers of this machine are chosen by -m or your own settings alone"
+    else:
+        return name, ()
+    return None, (f"{projects[0].path} names the model {name[:200]!r}, which is not used: {problem}",)
 
 
 @dataclass(frozen=True, slots=True)

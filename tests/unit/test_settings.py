@@ -31,20 +31,41 @@ def test_comments_and_trailing_commas_are_read_as_gemini_cli_does(tmp_path: Path
         tmp_path / "p",
         '{ // the model\n "model": {"name": "gemini-x", /* http://no "comment" */ "maxSessionTurns": 7,},\n}',
     )
-    settings = load_settings(project, home)
-    assert (settings.model, settings.max_model_turns) == ("gemini-x", 7)
+    settings = load_settings(project, home, is_trusted=True)
+    assert (settings.project_model, settings.max_model_turns) == ("gemini-x", 7)
 
 
 def test_the_project_counts_before_the_user_key_by_key(tmp_path: Path) -> None:
-    home = folder_with_settings(tmp_path / "h", '{"model": {"name": "from-user"}, "ide": {"enabled": false}}')
-    project = folder_with_settings(tmp_path / "p", '{"model": {"name": "from-project"}}')
+    home = folder_with_settings(tmp_path / "h", '{"isthmus": {"toolSearch": "never"}, "ide": {"enabled": false}}')
+    project = folder_with_settings(tmp_path / "p", '{"isthmus": {"toolSearch": "always"}}')
     settings = load_settings(project, home)
-    assert (settings.model, settings.ide_enabled) == ("from-project", False)
+    assert (settings.tool_search, settings.ide_enabled) == ("always", False)
 
 
 def test_our_own_key_counts_before_gemini_clis(tmp_path: Path, home: Path) -> None:
-    project = folder_with_settings(tmp_path / "p", '{"isthmus": {"model": "openai:x"}, "model": {"name": "gemini-x"}}')
-    assert load_settings(project, home).model == "openai:x"
+    text = '{"isthmus": {"model": "openai:x"}, "model": {"name": "gemini-x"}}'
+    project = folder_with_settings(tmp_path / "p", text)
+    assert load_settings(tmp_path, project).model == "openai:x"
+    assert load_settings(project, home, is_trusted=True).project_model == "openai:x"
+
+
+def test_a_project_names_a_model_only_in_a_trusted_folder(tmp_path: Path) -> None:
+    home = folder_with_settings(tmp_path / "h", '{"model": {"name": "gemini-mine"}}')
+    for key in ('"model": {"name": "gemini-theirs"}', '"isthmus": {"model": "gemini-theirs"}'):
+        project = folder_with_settings(tmp_path / f"p{len(key)}", f"{{{key}}}")
+        settings = load_settings(project, home)
+        assert (settings.model, settings.project_model) == ("gemini-mine", None)
+        assert [f"{project}/.gemini/settings.json names the model 'gemini-theirs'" in settings.ignored[0]] == [True]
+        settings = load_settings(project, home, is_trusted=True)
+        assert (settings.model, settings.project_model, settings.ignored) == ("gemini-mine", "gemini-theirs", ())
+
+
+@pytest.mark.parametrize("model", ["scripted:talk.yaml", " Scripted:/dev/zero", "ollama:x", "demo"])
+def test_a_project_never_chooses_a_script_or_a_local_server(tmp_path: Path, home: Path, model: str) -> None:
+    project = folder_with_settings(tmp_path / "p", json.dumps({"isthmus": {"model": model}}))
+    for is_trusted in (False, True):
+        settings = load_settings(project, home, is_trusted=is_trusted)
+        assert (settings.model, settings.project_model, len(settings.ignored)) == (None, None, 1)
 
 
 @pytest.mark.parametrize(

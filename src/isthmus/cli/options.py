@@ -101,8 +101,9 @@ class Setup:
     settings: "Settings"
     is_debugging: bool
     context_files: tuple[str, ...] = ()
-    compaction_share: float | None = None
     """Names of the files that instruct the agent; empty for the usual ones."""
+    compaction_share: float | None = None
+    """Share of the model's context window that a conversation may take before it is compacted; None: the default."""
     journal_maximum_size: int | None = None
     """Bytes; None for no maximum."""
 
@@ -114,18 +115,18 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         BadInputError: a value or a settings file does not fit; nothing was started.
         SandboxRequiredError: the sandbox is required, and does not work.
     """
+    from isthmus.mcp_host.trust import stated_trust
     from isthmus.models.choose import choose
-    from isthmus.settings import SettingsError, load_settings
+    from isthmus.settings import load_settings
 
     workspace = (options.workspace or Path.cwd()).resolve()
     if not workspace.is_dir():
         raise BadInputError(f"--workspace {options.workspace} is not a folder")
     environment = dict(os.environ)
     try:
-        settings = load_settings(workspace, Path.home())
-        model = choose(options.model, settings.model, environment)
-    except SettingsError as error:
-        raise BadInputError(str(error)) from error
+        # The editor that has the folder open is not asked yet: what the user's own file says is known at once.
+        settings = load_settings(workspace, Path.home(), is_trusted=stated_trust(Path.home(), workspace) is True)
+        model = choose(options.model, settings.model, environment, project_model=settings.project_model)
     except IsthmusError as error:
         raise BadInputError(str(error)) from error
     data_dir = data_directory(options)

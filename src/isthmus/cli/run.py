@@ -28,6 +28,8 @@ def run(
     is_headless = runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     setup = decide(options, may_ask=not is_headless)
     say_warnings(setup.sandbox)
+    for line in setup.settings.ignored:
+        sys.stderr.write(f"isthmus: {visible_line(line)}\n")
     if setup.is_debugging:
         from isthmus.cli.debugging import begin_debugging
 

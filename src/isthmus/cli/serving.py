@@ -163,7 +163,7 @@ def _say_how(setup: Setup, token_path: Path, *, has_users: bool) -> None:
 
     log.info("Token: %s", token_path)
     log.info("%s", model_line(setup))
-    for warning in setup.sandbox.warnings:
+    for warning in (*setup.settings.ignored, *setup.sandbox.warnings):
         log.warning("%s", warning)
     if setup.sandbox.commands is not None:
         log.info("Sandbox: %s", setup.sandbox.level)

@@ -6,7 +6,7 @@ imported here; :func:`open_model` imports the one SDK that is needed.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
@@ -48,8 +48,12 @@ def choose(
     settings_model: str | None,
     environment: Mapping[str, str],
     find_server: Callable[[Mapping[str, str]], LocalServer | None] = find_local_server,
+    *,
+    project_model: str | None = None,
 ) -> ModelChoice:
-    """Choose a model. ``spec`` is the value of `-m`, ``settings_model`` the one of the settings.
+    """Choose a model. ``spec`` is the value of `-m`, ``settings_model`` the one of the user's settings.
+
+    ``project_model`` is the one of a trusted project's settings: another name for the provider that is in use anyway.
 
     Servers on this machine are asked only when nothing before them decides; that takes 0.6 s at most.
 
@@ -59,10 +63,26 @@ def choose(
     """
     if spec is not None and spec.strip():
         return _named(spec.strip(), environment, "you chose it with -m")
+    choice = _of_user(settings_model, environment, find_server)
+    name = _without_alias(project_model or "")
+    if not name:
+        return choice
+    provider = _provider_of(name)
+    if provider is None or provider.id != choice.provider or choice.base_url is not None:
+        where = choice.name if choice.provider in ("demo", "scripted") or choice.base_url else choice.provider
+        return replace(
+            choice, reason=f"{choice.reason}; the project's settings name {name!r:.200}, but {where} is used"
+        )
+    return _named(name, environment, "the project's settings name it")
+
+
+def _of_user(
+    settings_model: str | None,
+    environment: Mapping[str, str],
+    find_server: Callable[[Mapping[str, str]], LocalServer | None],
+) -> ModelChoice:
     passed_over = ""
-    if settings_model is not None and (name := settings_model.strip()):
-        if GEMINI_CLI_ALIASES.fullmatch(name):
-            name = f"gemini:{GEMINI.default_model}"
+    if settings_model is not None and (name := _without_alias(settings_model)):
         provider = _provider_of(name)
         if provider is None or configured_by(provider, environment) is not None:
             return _named(name, environment, "your settings name it")
@@ -76,6 +96,11 @@ def choose(
         return ModelChoice("openai", server.model, reason, server.base_url)
     reason = f"no key is set and no model server answers on this machine{passed_over}"
     return ModelChoice("demo", "demo", reason)
+
+
+def _without_alias(name: str) -> str:
+    name = name.strip()
+    return f"gemini:{GEMINI.default_model}" if GEMINI_CLI_ALIASES.fullmatch(name) else name
 
 
 def choose_by_name(name: str, environment: Mapping[str, str], reason: str) -> ModelChoice:

@@ -30,12 +30,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from isthmus.errors import IsthmusError
+from isthmus.files import read_regular
 from isthmus.models.base import Finish, ModelErrorKind
 
 if TYPE_CHECKING:
     from yaml.nodes import MappingNode, Node
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+MAXIMUM_BYTES = 1024 * 1024
+"""Maximum size of a script: reading YAML takes about ten seconds for each MiB."""
+MAXIMUM_NODES = 200_000
+"""Maximum number of values in a script, with those that an alias repeats counted each time."""
 STEP_NAMES = ("text", "thought", "call", "error", "delay")
 KNOWN_NAMES = frozenset({"workspace", "prompt", "result"})
 
@@ -129,11 +134,14 @@ def read_script(path: Path) -> Script:
         ScriptError: it cannot be read, or is not a script.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, MAXIMUM_BYTES).decode()
     except OSError as error:
         raise ScriptError(f"{path}:1:1: the script cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ScriptError(f"{path}:1:1: expected UTF-8, received other bytes at offset {error.start}") from error
+    if "scenarios" not in text and text.strip():
+        # Errors quote the text: nothing of a file that was never meant as a script.
+        raise ScriptError(f"{path}:1:1: not a script: expected a mapping with `scenarios`")
     return parse_script(text, str(path))
 
 
@@ -149,6 +157,7 @@ def parse_script(text: str, file: str) -> Script:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         if node is None:
             raise ScriptError(f"{file}:1:1: expected a mapping with `scenarios`, received an empty file")
+        _check_size(node, file)
         return _Reading(file).script(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -157,7 +166,20 @@ def parse_script(text: str, file: str) -> Script:
     except yaml.YAMLError as error:
         raise ScriptError(f"{file}:1:1: not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise ScriptError(f"{file}:1:1: nested too deeply; does an alias hold itself?") from error
+        raise ScriptError(f"{file}:1:1: nested too deeply") from error
+
+
+def _check_size(root: "Node", file: str) -> None:
+    """Refuse what aliases make larger than its text; one that holds itself has no end."""
+    waiting, count = [root], 0
+    while waiting:
+        children: Any = waiting.pop().value
+        count += 1
+        if count > MAXIMUM_NODES:
+            raise ScriptError(f"{file}:1:1: more than {MAXIMUM_NODES} values; does an alias hold itself?")
+        if isinstance(children, list):
+            for child in cast("list[Any]", children):
+                waiting += child if isinstance(child, tuple) else [child]
 
 
 class _Reading:

@@ -99,6 +99,29 @@ def test_a_model_of_the_settings_without_its_key_is_passed_over_and_said() -> No
     assert choice.reason == "OPENAI_API_KEY is set; your settings name gemini-2.5-pro, but GEMINI_API_KEY is not set"
 
 
+@pytest.mark.parametrize(
+    ("user", "project", "environment", "provider", "name"),
+    [
+        (None, "gemini-project", KEYS, "gemini", "gemini-project"),
+        ("gemini-user", "gemini:gemini-project", KEYS, "gemini", "gemini-project"),
+        ("gemini-user", "auto", KEYS, "gemini", GEMINI.default_model),
+        ("claude-user", "gemini-project", KEYS, "anthropic", "claude-user"),
+        ("claude-user", "ollama:project", KEYS, "anthropic", "claude-user"),
+        ("claude-user", "nonsense", KEYS, "anthropic", "claude-user"),
+        ("ollama:user", "gpt-project", KEYS, "openai", "user"),
+        (None, "gemini-project", {"OPENAI_API_KEY": "o"}, "openai", OPENAI.default_model),
+        (None, "gpt-project", {}, "demo", "demo"),
+    ],
+)
+def test_a_projects_model_is_one_of_the_provider_in_use(
+    user: str | None, project: str, environment: dict[str, str], provider: str, name: str
+) -> None:
+    choice = choose(None, user, environment, no_server, project_model=project)
+    assert (choice.provider, choice.name) == (provider, name)
+    assert "the project's settings name" in choice.reason
+    assert choose("gpt-5", user, KEYS, must_not_ask, project_model=project).name == "gpt-5"
+
+
 def test_keys_are_looked_for_in_a_fixed_order() -> None:
     found = [choose(None, None, KEYS, must_not_ask)]
     found.append(

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from isthmus.models.base import (
     requests_of,
     text_of,
 )
-from isthmus.models.script_file import ScriptError, parse_script, read_script
+from isthmus.models.script_file import MAXIMUM_BYTES, ScriptError, parse_script, read_script
 from isthmus.models.scripted import DEMO_PROMPT, DEMO_SCRIPT, ScriptedModel, open_scripted
 
 pytestmark = pytest.mark.anyio
@@ -270,6 +271,39 @@ def test_a_script_that_cannot_be_read_is_an_error_with_its_name(tmp_path: Path) 
     (tmp_path / "bytes.yaml").write_bytes(b"name: \xff\xfe")
     with pytest.raises(ScriptError, match="expected UTF-8"):
         open_scripted(tmp_path / "bytes.yaml")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder", "large"])
+def test_only_a_regular_file_of_a_limited_size_is_read_as_a_script(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "talk.yaml"
+    match kind:
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case _:
+            path.write_bytes(b"scenarios: 7\n" + b"#" * MAXIMUM_BYTES)
+    with pytest.raises(ScriptError, match=r"talk\.yaml:1:1: the script cannot be read: "):
+        read_script(path)
+
+
+@pytest.mark.parametrize("text", ["hunter2: x\n", "hunter2", "- *hunter2", "a: hunter2: b", "%hunter2 x", "!hunter2 x"])
+def test_an_error_quotes_nothing_of_a_file_that_is_not_a_script(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ScriptError, match="expected a mapping with `scenarios`") as caught:
+        read_script(path)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_aliases_cannot_make_a_small_script_a_large_one() -> None:
+    levels = "".join(f"  l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 9))
+    call = "    replies:\n      - call: {name: a, arguments: {b: *l8}}\n"
+    with pytest.raises(ScriptError, match="more than 200000 values"):
+        parse_script(f"x:\n  l0: &l0 [a]\n{levels}scenarios:\n  - prompt: x\n{call}", "talk.yaml")
 
 
 def test_an_alias_that_holds_itself_is_an_error() -> None:
