@@ -68,7 +68,7 @@ Or a list of it and its first arguments, such as (\"uvx\" \"isthmus\")."
 Nil means the projects of the open files, and the folder Emacs was started in."
   :type '(repeat directory))
 
-(defcustom isthmus-restart-delays '(1 2 4 8 16 30)
+(defcustom isthmus-restart-delays '(0.1 1 2 4 8 16 30)
   "Seconds to wait before each new start of a companion that crashed.
 After the last one it is given up.  A companion that ran for a minute
 begins with the first again."

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from support.coding_cli import CodingCli
+from support.companion import BareAgent
 from support.gemini_cli import gemini_cli
 from support.isthmus_program import companion_program, person
+from support.plain_http import plain_client
+from support.programs import require
 from support.qwen_cli import qwen_code
 from support.scripted_wire import Call
 
@@ -68,3 +71,30 @@ async def test_an_edit_of_qwen_code_outlives_the_companion(workspace: Path, file
             await _accept(file)
             await cli.shows("Accepted, I see.")
             assert file.read_text(encoding="utf-8") == "reviewed\n"
+
+
+_READ_STREAM = """
+const [url, token, session] = process.argv.slice(1);
+const headers = { accept: "text/event-stream", authorization: `Bearer ${token}`, "mcp-session-id": session };
+const response = await fetch(url, { headers });
+for await (const chunk of response.body) process.stdout.write(chunk);
+"""
+"""What real CLIs do below their SDK, with the client that Node brings: a stream that breaks off is an error."""
+
+
+async def test_the_event_stream_of_a_killed_companion_ends_without_an_error(workspace: Path) -> None:
+    with companion_program(workspace) as companion:
+        token = companion.discovered["authToken"]
+        async with plain_client(
+            base_url=companion.url.removesuffix("/mcp"), headers={"authorization": f"Bearer {token}"}
+        ) as http:
+            agent = BareAgent(http)
+            await agent.initialize()
+            reader = await asyncio.create_subprocess_exec(
+                require("node"), "--input-type=module", "-e", _READ_STREAM, companion.url, token,
+                agent.session["mcp-session-id"], stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            assert reader.stdout is not None
+            await reader.stdout.readuntil(b"ide/contextUpdate")
+            await asyncio.to_thread(companion.end, signal.SIGKILL)
+            assert await reader.wait() == 0

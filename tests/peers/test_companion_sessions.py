@@ -116,16 +116,13 @@ async def test_streams_end_properly_when_the_companion_stops(workspace: Path) ->
             await stream.ended()
 
 
-async def test_clients_are_told_to_come_back_soon_but_to_give_a_restart_its_time(workspace: Path) -> None:
+async def test_clients_are_told_from_the_start_to_give_a_restart_its_time(workspace: Path) -> None:
     async with running_companion(workspace) as companion, bare_agent(companion) as agent:
         await agent.initialize()
         headers = {"accept": "text/event-stream", **agent.session}
         async with agent.http.stream("GET", "/mcp", headers=headers) as response:
             lines = response.aiter_lines()
-            assert await anext(lines) == "retry: 1000"
-            companion.host.stop()
-            async with asyncio.timeout(60):
-                assert [line async for line in lines if line.startswith("retry")] == ["retry: 5000"]
+            assert await anext(lines) == "retry: 5000"  # one that is killed cannot say so at its end
 
 
 async def test_a_decision_right_before_the_editor_quits_is_still_delivered(workspace: Path) -> None:

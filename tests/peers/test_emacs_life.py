@@ -56,7 +56,7 @@ async def test_a_companion_that_crashes_is_started_again_and_the_agent_comes_bac
         former = await _companion(running)
         async with claude_cli(workspace) as cli:
             subprocess.run(["kill", "-KILL", str(former)], check=True)
-            await running.shows("the companion was killed by signal 9; it is started again in 1 s")
+            await running.shows("the companion was killed by signal 9; it is started again in 0.1 s")
             await running.shows(READY)
             assert await _companion(running) != former
             await cli.lost()

@@ -9,12 +9,14 @@
 --   }
 
 local M = {}
-local RESTARTS, RESTART_MS, SHOWN_BYTES = 5, 1000, 4096
+-- The first restart is quick, as agent CLIs come back after five seconds, once. More follow while the companion crashes
+-- within WELL_MS; one that ran longer begins with the first again.
+local RESTART_MS, WELL_MS, SHOWN_BYTES = { 100, 1000, 2000, 3000, 4000 }, 5000, 4096
 
 local job -- while the companion runs
 local wanted = false -- whether one is to run: the last that was asked for, while another one still ends
 local stopping, leaving = false, false
-local restarts = 0
+local restarts, started_at = 0, 0
 local said = "" -- the end of what the companion wrote to its standard error
 
 local function tell(text, level)
@@ -52,13 +54,16 @@ local function ended(code)
   end
   local last = vim.trim(said):match("[^\n]*$"):gsub("^isthmus: ", "")
   local what = ("the companion ended with code %d%s"):format(code, last ~= "" and (" (%s)"):format(last) or "")
-  if code == 0 or restarts >= RESTARTS then
+  if vim.loop.now() - started_at > WELL_MS then
+    restarts = 0
+  end
+  if code == 0 or restarts >= #RESTART_MS then
     tell(what .. "; :IsthmusStart starts it again", vim.log.levels.WARN)
     return
   end
   restarts = restarts + 1
   tell(what .. "; starting it again", vim.log.levels.WARN)
-  vim.defer_fn(start_if_wanted, RESTART_MS * restarts)
+  vim.defer_fn(start_if_wanted, RESTART_MS[restarts])
 end
 
 start_if_wanted = function()
@@ -70,7 +75,7 @@ start_if_wanted = function()
     tell(("there is no program %q; install Isthmus, or set vim.g.isthmus.program"):format(line[1]), vim.log.levels.ERROR)
     return
   end
-  said = ""
+  said, started_at = "", vim.loop.now()
   local started = vim.fn.jobstart(line, {
     on_stderr = function(_, data)
       said = (said .. table.concat(data, "\n")):sub(-SHOWN_BYTES)

@@ -117,7 +117,7 @@ class CompanionHost:
             ending.push_async_callback(control.cut_off)
             serving = [asyncio.create_task(server.serve()) for server in servers]
             ending.push_async_callback(_stop, servers, serving)
-            ending.callback(self._keep)  # without the reviews that have ended: no next life shows them again
+            ending.callback(self._keep)  # with the reviews that nobody answered: the next life shows them again
             following = asyncio.create_task(companion.run())
             ending.push_async_callback(_cancel, following)  # the reviews end while their clients can still be told
             ending.callback(lives.touch)

@@ -130,22 +130,53 @@ async def test_a_start_while_the_companion_still_ends_counts(workspace: Path, su
         await eventually_async(is_another, what="another companion runs")
 
 
+_NOTE_DELAYS = """
+local defer = vim.defer_fn
+_G.delays = {}
+vim.defer_fn = function(act, milliseconds)
+  if not debug.getinfo(2, "S").source:find("lua/isthmus.lua", 1, true) then
+    return defer(act, milliseconds)
+  end
+  _G.delays[#_G.delays + 1] = milliseconds
+  if _G.without_delay then
+    vim.schedule(act)
+  else
+    _G.start_again = act
+  end
+end
+"""
+"""The plugin's restarts are noted, and wait for the test to do them."""
+_WITHOUT_DELAY = "_G.without_delay = true"
+
+
+async def test_a_companion_that_crashes_at_once_is_started_later_and_later_and_given_up(workspace: Path) -> None:
+    async with _with_plugin(workspace, autostart=False, program=["sh", "-c", "exit 3"]) as neovim:
+        await neovim.lua(_NOTE_DELAYS + _WITHOUT_DELAY)
+        await neovim.command("IsthmusStart")
+
+        async def is_given_up() -> bool:
+            return ":IsthmusStart starts it again" in await neovim.lua("return vim.fn.execute('messages')")
+
+        await eventually_async(is_given_up, what="it is given up")
+        assert await neovim.lua("return _G.delays") == [100, 1000, 2000, 3000, 4000]
+
+
+async def test_a_companion_that_ran_for_a_while_is_started_again_at_once_each_time(workspace: Path) -> None:
+    async with _with_plugin(workspace, autostart=False, program=["sh", "-c", "exit 3"]) as neovim:
+        await neovim.lua(_NOTE_DELAYS + _WITHOUT_DELAY)
+        await neovim.lua("local now = 0; vim.loop.now = function() now = now + 6000 return now end")
+        await neovim.command("IsthmusStart")
+        await eventually_async(lambda: neovim.lua("return #_G.delays >= 12"), what="twelve restarts")
+        await neovim.command("IsthmusStop")
+        assert set(await neovim.lua("return _G.delays")) == {100}
+
+
 async def test_a_stop_before_a_crashed_companion_is_started_again_counts(
     workspace: Path, surroundings: Surroundings
 ) -> None:
     async with _with_plugin(workspace) as neovim:
         await _companion(surroundings, neovim)
-        await neovim.lua(
-            """
-            local defer = vim.defer_fn
-            vim.defer_fn = function(act, milliseconds)
-              if milliseconds < 1000 then
-                return defer(act, milliseconds)
-              end
-              _G.start_again = act
-            end
-            """
-        )
+        await neovim.lua(_NOTE_DELAYS)
         (crashed,) = await _jobs(neovim)
         os.kill(crashed, signal.SIGKILL)
         await eventually_async(lambda: neovim.lua("return _G.start_again ~= nil"), what="it is to be started again")

@@ -1,8 +1,8 @@
 """uvicorn for the companion: a socket that is bound already, streams that end properly, signals left alone.
 
-A stream that ends with its last chunk lets real clients come back by themselves after a restart; one that breaks off
-does not. uvicorn waits for open responses before anything else could end them, and wakes up ten times a second, hence
-:class:`Server`.
+A stream that ends properly lets real clients come back by themselves after a restart; one that breaks off does not
+(:mod:`isthmus.ide.gemini.close_delimited`). uvicorn waits for open responses before anything else could end them, and
+wakes up ten times a second, hence :class:`Server`.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import uvicorn
 
+from isthmus.ide.gemini.close_delimited import CloseDelimitedProtocol
 from isthmus.server_end import end_connections
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 endpoint,
                 lifespan="off",
+                http=CloseDelimitedProtocol,
                 ws="none",
                 log_config=None,
                 access_log=False,

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_SECONDS = 15.0
 BODY_SECONDS = 30.0
-RETRY_MILLISECONDS = 1_000
-"""After how long a client comes back when its stream broke (the `retry` field of server-sent events)."""
-RESTART_MILLISECONDS = 5_000
-"""The same when the companion ends: real CLIs give up at the first attempt that fails, so a restart needs that long."""
+RETRY_MILLISECONDS = 5_000
+"""How long a client waits before it opens a stream again that ended (the `retry` field of server-sent events).
+
+Real CLIs count as disconnected after the first attempt that fails, so a companion that was killed, and told nobody,
+has so long to be there again.
+"""
 
 
 class McpEndpoint:
@@ -201,10 +203,7 @@ class McpEndpoint:
                     log.sent = max(log.sent, position)
                 if must_arrive:
                     self._sessions_changed()
-                if self._closing:
-                    yield b"retry: %d\n\n" % RESTART_MILLISECONDS
-                    return
-                if session.stream is not key:
+                if self._closing or session.stream is not key:
                     return
                 try:
                     async with asyncio.timeout(KEEP_ALIVE_SECONDS):

@@ -115,7 +115,8 @@ class GeminiServer:
                     room -= len(decision.message)
                 else:
                     found.decisions.pop(file_path)
-        for review in self._companion.reviews.all():
+        reviews = self._companion.reviews
+        for review in (*reviews.all(), *reviews.unanswered):
             if review.owner in clients and len(review.proposed) <= room:
                 room -= len(review.proposed)
                 proposal = Proposal(review.file_path, review.proposed)

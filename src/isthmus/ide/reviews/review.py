@@ -90,6 +90,8 @@ class ReviewTable:
     def __init__(self) -> None:
         self._by_id: dict[str, DiffReview] = {}
         self._shown: set[str] = set()
+        self.unanswered: list[DiffReview] = []
+        """Those that were open when the companion ended; their agents may still ask."""
 
     def __len__(self) -> int:
         return len(self._by_id)

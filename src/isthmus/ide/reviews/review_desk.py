@@ -291,6 +291,8 @@ class ReviewDesk:
         closed = self.reviews.close(review.id)  # first, so that no answer counts any more
         if closed is None:
             return None
+        if self.is_stopped:
+            self.reviews.unanswered.append(closed)
         self._remember(closed)
         self._tell_closed(closed)
         return await self._put_away(closed, was_shown)

@@ -1,0 +1,44 @@
+"""HTTP/1.1 for the companion, in which an event stream ends with its connection instead of with a last chunk.
+
+The connection of a server that is killed is closed like any other, so the stream of its client has simply ended, and
+the client opens it again. A chunked stream that is cut is an error, after which Gemini CLI and Qwen Code do not come
+back. uvicorn chunks every body of unknown length, whatever its headers say; h11 does not for a client of HTTP/1.0.
+"""
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+EVENT_STREAM = b"text/event-stream"
+
+
+class CloseDelimitedConnection(h11.Connection):
+    """The server's side of a connection that sends event streams without chunks, and closes it after one."""
+
+    def send(self, event: Any) -> Any:
+        """See h11."""
+        if isinstance(event, h11.Response) and _is_event_stream(event):
+            self.their_http_version = b"1.0"  # of this request; h11 sets it anew with each
+        return super().send(event)
+
+
+class CloseDelimitedProtocol(H11Protocol):
+    """uvicorn's HTTP protocol on such a connection. The same one whether httptools is installed or not."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn = CloseDelimitedConnection(h11.SERVER)
+
+
+def _is_event_stream(response: h11.Response) -> bool:
+    return any(name == b"content-type" and value.startswith(EVENT_STREAM) for name, value in response.headers)
