@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.hostile_http_mcp_server import hostile_http
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
@@ -249,6 +250,15 @@ def test_the_doctor_says_where_a_server_fails_and_what_to_do(
     assert status == 1
     for text in expected:
         assert text in said
+
+
+def test_the_doctor_says_that_a_url_refuses_both_ways_in_which_mcp_begins(home: Path, workspace: Path) -> None:
+    with hostile_http("refused-hello") as (url, _):
+        write_servers(home, {"bad": {"httpUrl": url}})
+        status, said = doctor(workspace, "bad")
+    assert status == 1
+    assert "answered initialize with HTTP 400 (this server wants flowers)" in said
+    assert "The server answers, and refuses both ways in which MCP begins: initialize, and server/discover" in said
 
 
 def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, workspace: Path) -> None:

@@ -29,13 +29,22 @@ class Handler(BaseHTTPRequestHandler):
     sent = 0
     calls = 0
     streams = 0
+    methods: list[str]
     is_over: threading.Event
 
     def do_POST(self) -> None:
         message: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        type(self).methods.append(message["method"])
         match message["method"]:
             case "initialize" if self.way == "slow-hello":
                 self.drip()
+            case "initialize" if self.way == "busy-hello":
+                self.answer(503, b"")
+            case "initialize" if self.way == "forbidden-hello":
+                self.answer(403, b"")
+            case "initialize" | "server/discover" if self.way == "refused-hello":
+                error = {"code": -32010, "message": "this server wants flowers"}
+                self.answer(400, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
             case "initialize" if self.way == "redirected-hello":
                 self.answer(307, b"", {"location": "http://localhost:9/elsewhere"})
             case "initialize":
@@ -157,7 +166,7 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def hostile_http(way: str, port: int = 0) -> Generator[tuple[str, type[Handler]]]:
     """The server's URL, and its handler, which counts what it sent."""
-    handler = type("HandlerOfOneServer", (Handler,), {"way": way, "is_over": threading.Event()})
+    handler = type("HandlerOfOneServer", (Handler,), {"way": way, "is_over": threading.Event(), "methods": []})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

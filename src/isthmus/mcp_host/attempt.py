@@ -16,7 +16,7 @@ from isthmus.mcp_host.asking import ServerAsking
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.debug_log import DebugLog
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
-from isthmus.mcp_host.failures import explain, is_about_handshake
+from isthmus.mcp_host.failures import explain, refuses_handshake
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem
 from isthmus.mcp_host.oauth.credentials import stored_login
@@ -161,7 +161,7 @@ class Attempt:
         return ConnectFailedError(
             explain(error, step, self._config.endpoint, self.log, watch),
             is_late=is_late,
-            is_about_handshake=not is_late and is_about_handshake(error) and watch.status is None,
+            is_about_handshake=not is_late and step == "initialize" and refuses_handshake(error, watch.status),
             may_be_other_way=not is_late and watch.status is not None and watch.status not in (401, 403),
         )
 

@@ -96,6 +96,12 @@ def advice(config: ServerConfig, state: ServerState, entries: Sequence[TraceEntr
 
 
 def _advice_on_url(entries: Sequence[TraceEntry]) -> str:
+    if any(step.name == "server/discover" and step.is_error for step in steps(entries)):
+        return (
+            "The server answers, and refuses both ways in which MCP begins: initialize, and server/discover of the "
+            "2026-07-28 revision. The URL may be that of something else (the path is often /mcp or /sse), or a proxy "
+            "may leave out headers; the server's own log may say more."
+        )
     if any(entry.kind is TraceKind.RECEIVED for entry in entries):
         return "The server answers. What it said is above; its own log may say more."
     return (

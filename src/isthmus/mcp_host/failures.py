@@ -6,7 +6,14 @@ their query, where tokens stand.
 
 import httpx2
 from mcp import MCPError
-from mcp_types import METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 from pydantic import ValidationError
 
 from isthmus.mcp_host.closed import is_closed
@@ -19,6 +26,14 @@ from isthmus.sandbox.policy import SandboxError
 
 _REFUSED = "Server returned an error response"
 """What the SDK says of a status that it does not know."""
+_UNSUPPORTED = "Unsupported protocol version"
+"""Begins what the SDK says when ``initialize`` is answered with a revision that has no handshake."""
+_REFUSING_CODES = frozenset(
+    {INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION}
+)
+"""Codes of JSON-RPC errors that refuse a request as such; others tell of what went wrong in the server."""
+_OTHER_REFUSALS = frozenset({401, 403, 407, 408, 425, 429})
+"""HTTP statuses below 500 that refuse the client or the moment, not the request."""
 
 
 def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
@@ -105,7 +120,21 @@ def _place(url: httpx2.URL) -> str:
     return str(url.copy_with(userinfo=b"", query=None, fragment=None))
 
 
-def is_about_handshake(error: BaseException) -> bool:
-    """Whether the server refused `initialize` itself, as one does that knows only revisions without it."""
-    codes = (METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION)
-    return any(isinstance(inner, MCPError) and inner.code in codes for inner in causes(error))
+def refuses_handshake(error: BaseException, status: int | None) -> bool:
+    """Return whether the server refused ``initialize`` itself, as one does that speaks only the 2026-07-28 revision.
+
+    `status` is that of its HTTP answer, if it was an error. Such servers agree neither on the status nor on the code,
+    so any refusal of the request counts, but not one that asks for a login or says that the server is busy or broken.
+    """
+    for inner in causes(error):
+        match inner:
+            case RuntimeError():
+                if str(inner).startswith(_UNSUPPORTED):
+                    return True
+            case MCPError() if not is_closed(inner):
+                if status is None:
+                    return inner.code in _REFUSING_CODES
+                return 400 <= status < 500 and status not in _OTHER_REFUSALS
+            case _:
+                pass
+    return False

@@ -51,15 +51,18 @@ class Ways:
         if known is not None:
             ways = [known, *(() if is_proven else (way for way in ways if way != known))]
         first: ConnectFailedError | None = None
+        fallback: Way | None = None
         while ways:
             way = ways.pop(0)
             try:
                 return await connect(way)
             except ConnectFailedError as error:
-                is_only_remembered = way is known and not is_proven
-                if error.is_about_handshake and not way.is_modern:
-                    ways.insert(0, Way(way.kind, is_modern=True))
-                elif error.is_late or not (error.may_be_other_way or is_only_remembered):
-                    raise
                 first = first or error
+                # How the fallback fails says little: why the handshake was refused decides what else is tried.
+                told = first if way is fallback else error
+                if error.is_about_handshake and not way.is_modern and way.kind is not HttpKind.SSE:
+                    fallback = Way(way.kind, is_modern=True)
+                    ways.insert(0, fallback)
+                elif told.is_late or not (told.may_be_other_way or (way is known and not is_proven)):
+                    raise told from None
         raise first or RuntimeError("no way to connect was tried")
