@@ -55,11 +55,12 @@ chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
 
-check: setup ## the gates alone: format, lint, imports, file sizes, types
+check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_file_sizes.py
+	$(BIN)/python scripts/check_strings.py
 	$(BIN)/pyright --warnings
 
 fmt: setup ## format and apply the safe lint fixes

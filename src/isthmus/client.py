@@ -18,11 +18,9 @@ ELICITATION = "elicitation"
 """The tool name of a call that is a question of an MCP server's, to be answered with what it wants to know."""
 SAMPLING = "sampling"
 """The tool name of a call by which an MCP server asks the model."""
-MISSED_EVENTS = (
-    "missed-events"
-    """The reason of a state change after which events may be missing: the connection
-broke, and the server does not replay."""
-)
+MISSED_EVENTS = "missed-events"
+"""The reason of a state change after which events may be missing: the connection broke, and the server does not
+replay."""
 
 
 @dataclass(frozen=True, slots=True)

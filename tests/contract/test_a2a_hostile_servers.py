@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.a2a.client.connection import Connection, ConnectionLostError, RemoteError
 from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
-from isthmus.client import MISSED_EVENTS, PromptMessage, Turn
+from isthmus.client import PromptMessage, Turn
 from isthmus.events import StateChange, TaskState
 from isthmus.task_view import TaskView
 from support.turns import view_of
@@ -125,7 +125,7 @@ async def test_a_server_that_takes_no_stream_up_again_is_asked_for_the_task(is_i
     assert (view.state, texts(view)) == (TaskState.COMPLETED, ["one ", "two"])
     assert server.asked == ["message/stream", "tasks/resubscribe", "tasks/get"]
     assert [item.event for item in await collected(await remote.follow("t", 0))] == [
-        StateChange(TaskState.COMPLETED, None, MISSED_EVENTS)
+        StateChange(TaskState.COMPLETED, None, "missed-events")
     ]
     await remote.aclose()
 

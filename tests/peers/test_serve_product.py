@@ -13,7 +13,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.a2a.server.sse import STOPPING
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.certificates import make_certificate
 from support.isthmus_program import isthmus
@@ -299,8 +298,8 @@ async def test_sigterm_ends_every_stream_properly_and_answers_who_waits(tmp_path
 
         await eventually_async(both_work, 20)
         assert await served.end(signal.SIGTERM) == 0
-        assert (await streaming).endswith(STOPPING)
-        assert (await following).endswith(STOPPING)
+        assert (await streaming).endswith(b": the server is stopping\n\n")
+        assert (await following).endswith(b": the server is stopping\n\n")
         assert (await sending)["result"]["status"]["state"] == "working"
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.extension import URI, activated_by_card
-from isthmus.cli.sandbox import SANDBOX_STATUS
-from isthmus.terminal.headless import ExitCode
 from support.vocabulary import published_proto
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,9 +78,8 @@ def test_a_confirmation_request_has_the_fields_of_both_texts() -> None:
 
 @pytest.mark.parametrize("name", PAIRS[0])
 def test_the_first_page_names_every_exit_status(name: str) -> None:
-    statuses = {*(code.value for code in ExitCode), SANDBOX_STATUS}
     stated = {int(found) for found in re.findall(r"(?<![\w.:])\d+(?![\w.:])", text(name))}
-    assert statuses <= stated
+    assert {0, 1, 42, 44, 53, 130} <= stated
 
 
 @pytest.mark.requirement("MCP-137")

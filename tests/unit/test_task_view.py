@@ -4,7 +4,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.client import MISSED_EVENTS, Delivery, TaskSnapshot
+from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,
@@ -166,7 +166,7 @@ def test_a_view_says_what_command_ran_and_that_something_may_be_missing() -> Non
     view = fold(numbered([command, Checkpoint("cp-1", "a"), Restored("cp-1"), Compacted("s", 1, 9, 2)]))
     assert (view.command, view.restored, view.has_missed) == (command, "cp-1", False)
     assert (view.checkpoints, view.compactions) == ([Checkpoint("cp-1", "a")], [Compacted("s", 1, 9, 2)])
-    assert fold(numbered([StateChange(TaskState.WORKING, reason=MISSED_EVENTS)])).has_missed
+    assert fold(numbered([StateChange(TaskState.WORKING, reason="missed-events")])).has_missed
 
 
 def test_a_view_of_a_snapshot_knows_the_open_questions() -> None:

@@ -44,7 +44,7 @@ from isthmus.events import (
     ToolResultRecorded,
     ToolsLoaded,
 )
-from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, Usage, requests_of, text_of
+from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, requests_of, text_of
 from isthmus.models.message import message_from_json
 
 QUESTION_MARK = "?"
@@ -111,7 +111,6 @@ class Session:
     """Model messages since the last prompt."""
     has_editor_context: bool = False
     """The last prompt has its editor context."""
-    usage: Usage = field(default_factory=Usage)
     command: Command | None = None
     """The slash command that the task runs; None while it works on a prompt."""
     command_texts: set[str] = field(default_factory=set[str])
@@ -306,9 +305,6 @@ class Session:
         if reply.input_tokens:
             self.measured_tokens = reply.input_tokens + reply.output_tokens
             self.measured_messages = len(self.messages)
-        self.usage += Usage(
-            reply.input_tokens, reply.output_tokens, cached=reply.cached_tokens, thoughts=reply.thought_tokens
-        )
 
     def _load_tools(self, *names: str) -> None:
         self.loaded_tools = tuple(dict.fromkeys((*(self.loaded_tools or ()), *names)))

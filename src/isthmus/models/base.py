@@ -117,15 +117,6 @@ class Usage:
     cache_write: int = 0
     thoughts: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cached + other.cached,
-            self.cache_write + other.cache_write,
-            self.thoughts + other.thoughts,
-        )
-
 
 class Finish(StrEnum):
     """Why the model stopped."""

@@ -108,6 +108,6 @@ def test_two_messages_of_the_person_never_follow_each_other(events: list[AgentEv
     assert all(pair != ("user", "user") for pair in itertools.pairwise(roles))
 
 
-def test_tokens_add_up_and_turns_count_from_the_last_prompt() -> None:
+def test_model_turns_count_from_the_last_prompt() -> None:
     session = folded([Prompt("p", "one"), reply([]), reply([]), Prompt("p", "two"), reply([])])
-    assert (session.usage.input, session.usage.output, session.model_turns) == (6, 3, 1)
+    assert session.model_turns == 1

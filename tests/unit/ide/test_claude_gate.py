@@ -2,9 +2,9 @@
 
 import pytest
 
-from isthmus.ide.claude.gate import AUTHORIZATION, Gate
+from isthmus.ide.claude.gate import Gate
 
-_GOOD = {AUTHORIZATION: ["secret"], "host": ["127.0.0.1:12345"]}
+_GOOD = {"x-claude-code-ide-authorization": ["secret"], "host": ["127.0.0.1:12345"]}
 
 
 def _check(**changes: list[str]) -> tuple[int, str] | None:
