@@ -36,6 +36,7 @@ all of it in the whole program       floods: a_turn_goes_on_beside_all_of_them
 import asyncio
 import contextlib
 import json
+import logging
 import subprocess
 import sys
 import time
@@ -43,6 +44,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import mcp
 import psutil
 import pytest
 
@@ -132,6 +134,26 @@ async def test_a_flood_neither_hides_the_result_nor_stops_anything_else(
         await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
 
 
+async def test_notifications_that_fit_no_schema_are_counted_and_never_logged_one_by_one(
+    home: Path, workspace: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with flooded(home, workspace, "misfits") as (host, tool):
+        assert said(await success_of(tool, tool_context(workspace))) == "after the flood"
+        status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
+        (note,) = [note for note in status.notes if note.startswith("Left out")]
+        assert note.startswith("Left out: 2,000 notifications that do not fit MCP; the first: notifications/progress: ")
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_the_logger_that_the_sdk_shares_with_others_stays_theirs(caplog: pytest.LogCaptureFixture) -> None:
+    assert session.__name__  # importing it silences the SDK
+    log = logging.getLogger("client")
+    log.warning("of somebody else")
+    sdk = str(Path(mcp.__file__).parent / "client" / "session.py")
+    log.handle(log.makeRecord("client", logging.WARNING, sdk, 1, "of the SDK", (), None))
+    assert [record.getMessage() for record in caplog.records] == ["of somebody else"]
+
+
 @pytest.mark.requirement("MCP-132")
 @pytest.mark.parametrize(
     ("way", "timeout", "message"),
@@ -170,7 +192,7 @@ async def test_a_server_without_a_handshake_that_does_not_describe_itself_is_giv
     async with hosting(home, servers) as host:
         assert "ok" in (await host.tools(ToolScope(workspace))).tools
         status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
-        assert "no answer to initialize" in (status.problem or "")
+        assert "answered initialize with the error -32601" in (status.problem or "")
 
 
 @pytest.mark.requirement("MCP-083")

@@ -55,6 +55,18 @@ def call(request: Any) -> None:
             raw(b'{"jsonrpc":"2.0","id":%b,"result":{"content":[%b1]}}\n' % (number, b'{"a":1},' * 3_000_000))
         case "twice":
             raw(result(request, text("first")) * 500)
+        case "misfits":
+            misfits = [
+                notification("notifications/progress", progressToken=None, progress=1),
+                notification("notifications/progress", progressToken=token, progress="much"),
+                notification("notifications/progress", progressToken=token, progress=10**400),
+                notification("notifications/progress", progressToken=token, progress=1, total=10**400),
+                notification("notifications/progress"),
+                notification("notifications/cancelled", requestId={}),
+                notification("notifications/elicitation/complete"),
+                notification("notifications/tools/list_changed", _meta=5),
+            ]
+            raw(b"".join(misfits) * 250 + after)
         case "answers-to-nothing":
             for index in range(5_000):
                 raw(result({"id": 100_000 + index}, text("to whom?")))

@@ -104,6 +104,7 @@ class Attempt:
                     transport,
                     surroundings.workspace,
                     self.way,
+                    self.log,
                     on_end=self._on_end,
                     on_change=self._on_change,
                     asking=self._asking,

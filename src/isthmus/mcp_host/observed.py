@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
-from mcp_types.methods import validate_server_result
+from mcp_types.methods import parse_server_notification, validate_server_result
 from pydantic import ValidationError
 
 from isthmus.mcp_host.repair import JsonObject, repair
@@ -23,6 +23,8 @@ Item: TypeAlias = SessionMessage | Exception
 _UNHEARD = frozenset({"notifications/message", "notifications/resources/updated"})
 """Notifications that nobody here listens to: a flood of them costs no more than to read it."""
 
+_PROGRESS = "notifications/progress"
+
 _SCHEMA_VERSION = "2025-11-25"
 """All revisions before 2026 are checked against this one's shapes, and those of 2026 have these fields alike."""
 
@@ -32,8 +34,7 @@ def misfit(method: str, result: JsonObject) -> str | None:
     try:
         validate_server_result(method, _SCHEMA_VERSION, result)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(str(part) for part in first['loc'][-2:])}: {first['msg']}"
+        return _first_error(error)
     except KeyError:
         return None
     except RecursionError:
@@ -41,14 +42,45 @@ def misfit(method: str, result: JsonObject) -> str | None:
     return None
 
 
+def notification_misfit(message: JSONRPCNotification) -> str | None:
+    """Return why the SDK would refuse a notification; None when it would not, or does not know its method."""
+    try:
+        parse_server_notification(message.method, _SCHEMA_VERSION, message.params)
+        if message.method == _PROGRESS:
+            float((message.params or {}).get("progress", 0))
+            float((message.params or {}).get("total") or 0)
+    except ValidationError as error:
+        return _first_error(error)
+    except KeyError:
+        return None
+    except RecursionError:
+        return "it is nested too deeply"
+    except OverflowError:
+        return "a number is too large"
+    return None
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in first['loc'][-2:])}: {first['msg']}"
+
+
 class Observer:
-    """What is known of one connection's traffic. ``on_end`` is called when the server sends no more."""
+    """The state of one connection's traffic.
+
+    ``on_end`` is called when the server sends no more, ``on_misfit`` with what a notification is that is left out.
+    """
 
     def __init__(
-        self, server: str, on_end: Callable[[], None], on_dropped: Callable[[str, tuple[str, ...]], None]
+        self,
+        server: str,
+        on_end: Callable[[], None],
+        on_dropped: Callable[[str, tuple[str, ...]], None],
+        on_misfit: Callable[[str], None],
     ) -> None:
         self.on_end = on_end
         self._on_dropped = on_dropped
+        self._on_misfit = on_misfit
         self._methods: dict[str | int, str] = {}
         self._unanswered = Unanswered(server)
 
@@ -66,8 +98,12 @@ class Observer:
         if isinstance(item, Exception):
             return item
         message = item.message
-        if isinstance(message, JSONRPCNotification) and message.method in _UNHEARD:
-            return None
+        if isinstance(message, JSONRPCNotification):
+            if message.method in _UNHEARD:
+                return None
+            if (why := notification_misfit(message)) is not None:
+                self._on_misfit(f"{message.method}: {why}")
+                return None
         if not await self._unanswered.admits(message):
             return None
         if isinstance(message, JSONRPCError):

@@ -23,6 +23,10 @@ class ServerLog:
         self._open = b""
         self.exit_code: int | None = None
         self.sandbox = ""
+        self.left_out = 0
+        """Number of the server's notifications that were left out, since they do not fit MCP."""
+        self.first_left_out = ""
+        """Method of the first of them, and why it does not fit."""
 
     def feed(self, data: bytes) -> None:
         """Take error output as it comes."""
@@ -44,6 +48,13 @@ class ServerLog:
         self._size += len(text) + 1
         while self._size > MAXIMUM_BYTES:
             self._size -= len(self._lines.popleft()) + 1
+
+    def leave_out(self, what: str) -> None:
+        """Count a notification that does not fit MCP. The first one is a line of the log, so that a flood is one."""
+        self.left_out += 1
+        if self.left_out == 1:
+            self.first_left_out = what[:MAXIMUM_LINE]
+            self.add(f"[a notification that does not fit MCP is left out; more are only counted: {what}]".encode())
 
     @property
     def exit_text(self) -> str:

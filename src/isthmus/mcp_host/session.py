@@ -32,6 +32,8 @@ from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.observed import Observer, observed
 from isthmus.mcp_host.repair import OUTPUT_SCHEMA
 from isthmus.mcp_host.result import said_maximum
+from isthmus.mcp_host.sdk_logs import silence_sdk
+from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.way import Way
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
@@ -54,8 +56,7 @@ LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
 
 OnProgress: TypeAlias = ProgressFnT
 
-# What it logs as errors (junk lines, listings that do not fit) is told in the server's status instead.
-logging.getLogger("mcp").setLevel(logging.CRITICAL)
+silence_sdk()
 _LOG = logging.getLogger("isthmus.mcp")
 
 _CHANGES = (
@@ -219,12 +220,15 @@ async def open_session(
     transport: AbstractAsyncContextManager[Any],
     workspace: Path,
     way: Way,
+    log: ServerLog,
     *,
     on_end: Callable[[], None],
     on_change: Callable[[], None],
     asking: ServerAsking | None = None,
 ) -> AsyncGenerator[McpSession, None]:
     """A session over `transport`, after the handshake, if `way` has one. Without `asking` the server may ask nothing.
+
+    `log` is told of notifications that are left out since they do not fit MCP.
 
     Raises:
         Exception: whatever the transport or the SDK raises, often in a group.
@@ -246,7 +250,7 @@ async def open_session(
 
     prior = _discovered(way)
     client = Client(
-        observed(transport, Observer(config.name, on_end, drop)),
+        observed(transport, Observer(config.name, on_end, drop, log.leave_out)),
         mode=_mode(way, prior),
         prior_discover=prior,
         message_handler=handle,

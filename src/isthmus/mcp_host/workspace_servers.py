@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from isthmus.amounts import show_count
 from isthmus.mcp_host.config import Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer
 from isthmus.mcp_host.connection import ServerConnection
@@ -212,6 +213,9 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
         notes.append("Starts: at its first call (lazy)")
     if connection.known.is_recalled:
         notes.append("Listed: when it was last connected")
+    if connection.log.left_out:
+        count = show_count(connection.log.left_out, "notification")
+        notes.append(f"Left out: {count} that do not fit MCP; the first: {connection.log.first_left_out}")
     notes += [f"Asked: {note}" for note in connection.asking.notes]
     return tuple(notes)
 
