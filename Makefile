@@ -18,6 +18,7 @@ PEERS := tests/peers/node
 BENCH_PEERS := .cache/bench-peers
 FLOORS := .cache/floors
 LOCK_TOOLS := .cache/lock-tools
+KILLED := .cache/kills
 BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
@@ -28,6 +29,8 @@ PYTEST_WORKERS ?= 3
 CHAOS_KILLS ?= 200
 # How long make fuzz takes, in seconds. Its seed is printed; repeat a run with: make fuzz FUZZ_SEED=...
 FUZZ_SECONDS ?= 3600
+# How often make kills kills the companion of each agent CLI, in each of its two installations.
+KILLS ?= 10
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
 
@@ -35,7 +38,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test coverage chaos fuzz floors check fmt lock ledger ledger-update bench peers bubblewrap emacs clean
+.PHONY: help setup demo test coverage chaos kills fuzz floors check fmt lock ledger ledger-update bench peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +56,10 @@ coverage: ## the same with branch coverage: half as long again
 
 chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
 	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
+
+kills: setup peers $(KILLED)/plain/.installed $(KILLED)/extras/.installed ## kill the companion of the real Gemini CLI and Qwen Code KILLS times each, installed without extras and with all
+	KILLS=$(KILLS) KILLS_PYTHON=$(abspath $(KILLED)/plain/bin/python) $(BIN)/python -m pytest tests/peers/test_companion_killed.py $(PYTEST_ARGS)
+	KILLS=$(KILLS) KILLS_PYTHON=$(abspath $(KILLED)/extras/bin/python) $(BIN)/python -m pytest tests/peers/test_companion_killed.py $(PYTEST_ARGS)
 
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
@@ -147,6 +154,19 @@ $(FLOORS)/.installed: pyproject.toml requirements/floors.txt $(VENV)/.pip
 $(LOCK_TOOLS)/.installed: requirements/lock-tools.txt $(VENV)/.pip
 	$(BIN)/python -m venv --clear $(LOCK_TOOLS)
 	$(LOCK_TOOLS)/bin/python $(LOCKED) requirements/lock-tools.txt
+	@touch $@
+
+# Two installations as users have them, editable: the same code, with the least and with the most beside it.
+$(KILLED)/plain/.installed: pyproject.toml requirements/run.txt $(VENV)/.pip
+	$(BIN)/python -m venv --clear $(KILLED)/plain
+	$(KILLED)/plain/bin/python $(LOCKED) requirements/build.txt --requirement requirements/run.txt
+	$(KILLED)/plain/bin/python $(EDITABLE)
+	@touch $@
+
+$(KILLED)/extras/.installed: pyproject.toml requirements/run.txt $(VENV)/.pip
+	$(BIN)/python -m venv --clear $(KILLED)/extras
+	$(KILLED)/extras/bin/python $(LOCKED) requirements/build.txt --requirement requirements/run.txt
+	$(KILLED)/extras/bin/python -m pip install --quiet --no-build-isolation --editable '.[fast,jupyter,keyring,search]'
 	@touch $@
 
 # The sandbox that tests run programs in; nothing is done when it is there. Without apt or a network it only says so.

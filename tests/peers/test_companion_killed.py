@@ -3,74 +3,71 @@
 import asyncio
 import os
 import signal
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+import sys
 from pathlib import Path
 
 import pytest
 
-from support.coding_cli import CodingCli
+from isthmus.ide.person.control_client import running
 from support.companion import BareAgent
-from support.gemini_cli import gemini_cli
+from support.gemini_cli import GeminiCli, gemini_cli
 from support.isthmus_program import companion_program, person
+from support.neovim import RunningNeovim, neovim_with_plugin
 from support.plain_http import plain_client
 from support.programs import require
-from support.qwen_cli import qwen_code
+from support.qwen_cli import QwenCode, qwen_code
 from support.scripted_wire import Call
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def file(workspace: Path) -> Path:
-    path = workspace / "a.py"
-    path.write_text("one\n", encoding="utf-8")
-    return path
+KILLS = int(os.environ.get("KILLS", "1"))
+"""How often the companion of each CLI is killed; `make kills` sets it."""
+PROGRAM = [os.environ.get("KILLS_PYTHON", sys.executable), "-m", "isthmus"]
+"""The companion, perhaps of another installation than the tests'."""
+CLIS = {"Gemini CLI": gemini_cli, "Qwen Code": qwen_code}
 
 
-async def _accept(file: Path) -> None:
-    """In the companion that runs now, as soon as it shows the edit."""
-    (shown,) = (await person("diffs", "--wait", "60", folder=file.parent))["diffs"]
-    assert (shown["file"], shown["new_content"]) == (str(file), "two\n")
-    await person("accept", file.name, "--content", "-", folder=file.parent, text="reviewed\n")
+async def _propose(cli: GeminiCli | QwenCode, file: Path, text: str, closing: str) -> None:
+    if isinstance(cli, GeminiCli):
+        await cli.propose(Call("write_file", {"file_path": str(file), "content": text}), closing)
+    else:
+        await cli.rewrite(file, text, closing)
 
 
-@contextmanager
-def _holding(cli: CodingCli) -> Generator[None]:
-    """It does not run meanwhile: real CLIs come back to a companion once, after a second, and never again."""
-    group = os.getpgid(cli.terminal.process.pid)
-    os.killpg(group, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.killpg(group, signal.SIGCONT)
+@pytest.mark.timeout(120 + 60 * KILLS)
+@pytest.mark.parametrize("name", CLIS)
+async def test_a_cli_comes_back_to_a_companion_that_is_killed_and_gets_its_answer(workspace: Path, name: str) -> None:
+    file = workspace / "a.py"
+    file.write_text("one\n", encoding="utf-8")
+    settings = {"program": PROGRAM, "arguments": ["--allow-agent-accept"]}
+    async with neovim_with_plugin(workspace, **settings) as neovim:
+        await neovim.command("edit a.py")
+        await _companion_of(neovim)
+        async with CLIS[name](workspace) as cli:
+            for number in range(KILLS):
+                proposed, accepted, closing = f"new {number}\n", f"reviewed {number}\n", f"Accepted number {number}."
+                await _propose(cli, file, proposed, closing)
+                assert (await person("diffs", "--wait", "60", folder=workspace))["diffs"][0]["new_content"] == proposed
+                killed = await _companion_of(neovim)
+                os.kill(killed, signal.SIGKILL)
+                await _companion_of(neovim, but=killed)
+                (shown,) = (await person("diffs", "--wait", "60", folder=workspace))["diffs"]
+                assert (shown["file"], shown["new_content"]) == (str(file), proposed)
+                await person("accept", "a.py", "--content", "-", folder=workspace, text=accepted)
+                await cli.shows(closing)
+                assert file.read_text(encoding="utf-8") == accepted
+                assert "Connected to Neovim" in await cli.status()
 
 
-async def test_an_edit_of_gemini_cli_outlives_the_companion(workspace: Path, file: Path) -> None:
-    with companion_program(workspace, "--open", "a.py") as companion, ExitStack() as next_life:
-        async with gemini_cli(workspace) as cli:
-            await cli.propose(Call("write_file", {"file_path": str(file), "content": "two\n"}), "Accepted, I see.")
-            await person("diffs", "--wait", "60", folder=workspace)
-            with _holding(cli):
-                await asyncio.to_thread(companion.end, signal.SIGKILL)
-                next_life.enter_context(companion_program(workspace, "--open", "a.py"))
-            await _accept(file)
-            await cli.shows("Accepted, I see.")
-            assert file.read_text(encoding="utf-8") == "reviewed\n"
+async def _companion_of(neovim: RunningNeovim, *, but: int | None = None) -> int:
+    """Wait until a companion of this Neovim can be asked; its process id, which is not `but`."""
 
+    def pids() -> list[int]:
+        return [found.pid for found in running() if found.editor_pid == neovim.process.pid and found.pid != but]
 
-async def test_an_edit_of_qwen_code_outlives_the_companion(workspace: Path, file: Path) -> None:
-    with companion_program(workspace, "--open", "a.py") as companion, ExitStack() as next_life:
-        async with qwen_code(workspace) as cli:
-            await cli.sees_file("a.py")
-            await cli.rewrite(file, "two\n", "Accepted, I see.")
-            await person("diffs", "--wait", "60", folder=workspace)
-            with _holding(cli):
-                await asyncio.to_thread(companion.end, signal.SIGKILL)
-                next_life.enter_context(companion_program(workspace, "--open", "a.py"))
-            await _accept(file)
-            await cli.shows("Accepted, I see.")
-            assert file.read_text(encoding="utf-8") == "reviewed\n"
+    return (await eventually_async(pids, what="a companion that can be asked"))[0]
 
 
 _READ_STREAM = """

@@ -1,6 +1,7 @@
 """Reviews of a companion that runs as a program: it is killed or stopped while they are open, and started again."""
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -178,3 +179,18 @@ async def test_what_was_typed_in_neovim_stays_there_when_the_companion_is_killed
 
 async def _tabs(neovim: RunningNeovim, count: int) -> bool:
     return await neovim.tabs() == count
+
+
+async def test_an_empty_text_that_an_agent_does_not_take_is_told_as_rejected_everywhere(
+    workspace: Path, file: Path
+) -> None:
+    with companion_program(workspace, "--allow-agent-accept") as companion:
+        async with _agent(companion) as agent:
+            await agent.initialize()
+            async with agent.stream() as stream:
+                await _propose(agent, file)
+                arguments = ("ide", "accept", "a.py", "--content", "-", "--json")
+                done = await asyncio.to_thread(isthmus, *arguments, folder=workspace, text="")
+                await stream.until("ide/diffRejected")
+            assert done.returncode == 1
+            assert "sent as rejected, this agent takes no empty file" in json.loads(done.stdout or done.stderr)["error"]

@@ -1,6 +1,7 @@
 """A real Neovim for tests: headless, without configuration, driven as a person does, over a connection of its own."""
 
 import asyncio
+import json
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -11,9 +12,21 @@ from typing import Any
 from isthmus.editors.msgpack_rpc import RpcConnection, connect
 from isthmus.editors.rpc_error import RpcClosedError
 from isthmus.ide.editor import DiffAccepted, DiffRejected, Editor, EditorEvent
+from support.isthmus_program import ISTHMUS
 from support.programs import require
 from support.waiting import eventually_async
 
+PLUGIN = Path(__file__).parents[2] / "plugins" / "neovim"
+_JOBS = """
+local pids = {}
+for _, channel in ipairs(vim.api.nvim_list_chans()) do
+  local runs, pid = pcall(vim.fn.jobpid, channel.id) -- a job that ended is listed for another moment
+  if channel.argv and runs then
+    pids[#pids + 1] = pid
+  end
+end
+return pids
+"""
 _NO_PROVIDER = ("--cmd", "let g:loaded_python3_provider = 0")
 """Else a Python file makes Neovim look for a Python with its plugin host: a second, ten on a busy machine."""
 
@@ -62,6 +75,10 @@ class RunningNeovim:
         """The names of all buffers, hidden ones too."""
         return await self.lua("return vim.tbl_map(vim.api.nvim_buf_get_name, vim.api.nvim_list_bufs())")
 
+    async def jobs(self) -> list[int]:
+        """The process ids of the jobs that Neovim runs: with the plugin the companion is the only one."""
+        return await self.lua(_JOBS)
+
     async def quit(self, command: str = "qall!") -> None:
         """Leave Neovim, and wait until it is gone."""
         with suppress(RpcClosedError):
@@ -87,6 +104,20 @@ async def running_neovim(folder: Path, *arguments: str) -> AsyncGenerator[Runnin
         if process.returncode is None:
             process.kill()
         await process.wait()
+
+
+@asynccontextmanager
+async def neovim_with_plugin(folder: Path, **settings: Any) -> AsyncGenerator[RunningNeovim]:
+    """Start Neovim with the plugin, whose `settings` are those of `vim.g.isthmus`."""
+    plugin = ("--cmd", f"set runtimepath^={PLUGIN}")
+    configured = ("--cmd", f"let g:isthmus = {vim_literal({'program': list(ISTHMUS)} | settings)}")
+    async with running_neovim(folder, *plugin, *configured) as neovim:
+        yield neovim
+
+
+def vim_literal(value: Any) -> str:
+    """A value as Vim script: JSON, but for what is true."""
+    return json.dumps(value).replace("true", "v:true").replace("false", "v:false")
 
 
 async def _connected(address: str) -> RpcConnection:

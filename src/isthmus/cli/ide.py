@@ -245,6 +245,8 @@ def accept(person: Person, file: str, content: str | None, cells: str | None) ->
 
     With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. They are those
     of the agent's proposal, without what you changed in it in the editor or on the page.
+
+    Gemini CLI and Qwen Code take no empty file: that is told to them as a rejection, and this command fails.
     """
     if content is not None and cells is not None:
         raise click.UsageError("--cells chooses from the proposal; with --content the text is yours")

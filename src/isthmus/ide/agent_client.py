@@ -46,5 +46,8 @@ class Client(Protocol):
         ...
 
     def decided(self, review: DiffReview) -> str | None:
-        """The person accepted or rejected a review of this client; the text, if any, is shown to them."""
+        """The user accepted or rejected a review of this client.
+
+        The text, if any, is why the client was told of a rejection though the user accepted; it is shown to them.
+        """
         ...

@@ -3,34 +3,17 @@
 import json
 import os
 import signal
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.isthmus_program import ISTHMUS
-from support.neovim import RunningNeovim, running_neovim
+from support.neovim import PLUGIN, RunningNeovim, neovim_with_plugin, running_neovim, vim_literal
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
-
-PLUGIN = Path(__file__).parents[3] / "plugins" / "neovim"
-
-
-@asynccontextmanager
-async def _with_plugin(workspace: Path, **settings: Any) -> AsyncGenerator[RunningNeovim]:
-    settings = {"program": list(ISTHMUS)} | settings
-    arguments = ("--cmd", f"set runtimepath^={PLUGIN}", "--cmd", f"let g:isthmus = {_vim(settings)}")
-    async with running_neovim(workspace, *arguments) as neovim:
-        yield neovim
-
-
-def _vim(value: Any) -> str:
-    """A value as Vim script: JSON, but for what is true."""
-    return json.dumps(value).replace("true", "v:true").replace("false", "v:false")
 
 
 def _discovered(surroundings: Surroundings, neovim: RunningNeovim) -> list[Path]:
@@ -43,7 +26,7 @@ async def _companion(surroundings: Surroundings, neovim: RunningNeovim) -> dict[
 
 
 async def test_the_companion_starts_with_neovim_and_ends_with_it(workspace: Path, surroundings: Surroundings) -> None:
-    async with _with_plugin(workspace) as neovim:
+    async with neovim_with_plugin(workspace) as neovim:
         found = await _companion(surroundings, neovim)
         assert found["workspacePath"] == str(workspace)
         assert found["ideInfo"]["name"] == "neovim"
@@ -54,7 +37,7 @@ async def test_the_companion_starts_with_neovim_and_ends_with_it(workspace: Path
 async def test_a_terminal_inside_neovim_has_the_variables_of_its_companion(
     workspace: Path, surroundings: Surroundings
 ) -> None:
-    async with _with_plugin(workspace) as neovim:
+    async with neovim_with_plugin(workspace) as neovim:
         found = await _companion(surroundings, neovim)
 
         async def variables() -> dict[str, str]:
@@ -76,33 +59,16 @@ async def test_a_terminal_inside_neovim_has_the_variables_of_its_companion(
         await eventually_async(are_gone, what="the variables of a companion that ended are gone")
 
 
-async def _jobs(neovim: RunningNeovim) -> list[int]:
-    """The process ids of the jobs that Neovim runs: the companion is the only one."""
-    pids: list[int] = await neovim.lua(
-        """
-        local pids = {}
-        for _, channel in ipairs(vim.api.nvim_list_chans()) do
-          local runs, pid = pcall(vim.fn.jobpid, channel.id) -- a job that ended is listed for another moment
-          if channel.argv and runs then
-            pids[#pids + 1] = pid
-          end
-        end
-        return pids
-        """
-    )
-    return pids
-
-
 async def test_a_companion_that_crashes_is_started_again_on_the_same_port(
     workspace: Path, surroundings: Surroundings
 ) -> None:
-    async with _with_plugin(workspace) as neovim:
+    async with neovim_with_plugin(workspace) as neovim:
         found = await _companion(surroundings, neovim)
-        (crashed,) = await _jobs(neovim)
+        (crashed,) = await neovim.jobs()
         os.kill(crashed, signal.SIGKILL)
 
         async def is_back() -> bool:
-            return bool(jobs := await _jobs(neovim)) and jobs != [crashed]
+            return bool(jobs := await neovim.jobs()) and jobs != [crashed]
 
         await eventually_async(is_back, what="another companion runs")
 
@@ -117,14 +83,14 @@ async def test_a_companion_that_crashes_is_started_again_on_the_same_port(
 
 
 async def test_a_start_while_the_companion_still_ends_counts(workspace: Path, surroundings: Surroundings) -> None:
-    async with _with_plugin(workspace) as neovim:
+    async with neovim_with_plugin(workspace) as neovim:
         await _companion(surroundings, neovim)
-        (former,) = await _jobs(neovim)
+        (former,) = await neovim.jobs()
         await neovim.lua("vim.cmd('IsthmusStop') vim.cmd('IsthmusStart')")
 
         async def is_another() -> bool:
             return (
-                former not in (jobs := await _jobs(neovim)) and jobs != [] and _discovered(surroundings, neovim) != []
+                former not in (jobs := await neovim.jobs()) and jobs != [] and _discovered(surroundings, neovim) != []
             )
 
         await eventually_async(is_another, what="another companion runs")
@@ -150,7 +116,7 @@ _WITHOUT_DELAY = "_G.without_delay = true"
 
 
 async def test_a_companion_that_crashes_at_once_is_started_later_and_later_and_given_up(workspace: Path) -> None:
-    async with _with_plugin(workspace, autostart=False, program=["sh", "-c", "exit 3"]) as neovim:
+    async with neovim_with_plugin(workspace, autostart=False, program=["sh", "-c", "exit 3"]) as neovim:
         await neovim.lua(_NOTE_DELAYS + _WITHOUT_DELAY)
         await neovim.command("IsthmusStart")
 
@@ -162,7 +128,7 @@ async def test_a_companion_that_crashes_at_once_is_started_later_and_later_and_g
 
 
 async def test_a_companion_that_ran_for_a_while_is_started_again_at_once_each_time(workspace: Path) -> None:
-    async with _with_plugin(workspace, autostart=False, program=["sh", "-c", "exit 3"]) as neovim:
+    async with neovim_with_plugin(workspace, autostart=False, program=["sh", "-c", "exit 3"]) as neovim:
         await neovim.lua(_NOTE_DELAYS + _WITHOUT_DELAY)
         await neovim.lua("local now = 0; vim.loop.now = function() now = now + 6000 return now end")
         await neovim.command("IsthmusStart")
@@ -174,10 +140,10 @@ async def test_a_companion_that_ran_for_a_while_is_started_again_at_once_each_ti
 async def test_a_stop_before_a_crashed_companion_is_started_again_counts(
     workspace: Path, surroundings: Surroundings
 ) -> None:
-    async with _with_plugin(workspace) as neovim:
+    async with neovim_with_plugin(workspace) as neovim:
         await _companion(surroundings, neovim)
         await neovim.lua(_NOTE_DELAYS)
-        (crashed,) = await _jobs(neovim)
+        (crashed,) = await neovim.jobs()
         os.kill(crashed, signal.SIGKILL)
         await eventually_async(lambda: neovim.lua("return _G.start_again ~= nil"), what="it is to be started again")
         await neovim.command("IsthmusStop")
@@ -186,7 +152,7 @@ async def test_a_stop_before_a_crashed_companion_is_started_again_counts(
 
 
 async def test_stop_and_start_by_command(workspace: Path, surroundings: Surroundings) -> None:
-    async with _with_plugin(workspace, autostart=False) as neovim:
+    async with neovim_with_plugin(workspace, autostart=False) as neovim:
         assert not _discovered(surroundings, neovim)
         await neovim.command("IsthmusMention")
         assert ":IsthmusStart starts one" in await neovim.lua("return vim.fn.execute('messages')")
@@ -203,7 +169,7 @@ async def test_stop_and_start_by_command(workspace: Path, surroundings: Surround
 
 
 async def test_a_program_that_is_not_there_is_said_once(workspace: Path) -> None:
-    async with _with_plugin(workspace, program="no-such-isthmus") as neovim:
+    async with neovim_with_plugin(workspace, program="no-such-isthmus") as neovim:
 
         async def says_so() -> bool:
             return 'there is no program "no-such-isthmus"' in await neovim.lua("return vim.fn.execute('messages')")
@@ -212,7 +178,7 @@ async def test_a_program_that_is_not_there_is_said_once(workspace: Path) -> None
 
 
 async def test_more_arguments_reach_the_companion_and_what_it_complains_of_is_shown(workspace: Path) -> None:
-    async with _with_plugin(workspace, arguments=["--no-such-option"]) as neovim:
+    async with neovim_with_plugin(workspace, arguments=["--no-such-option"]) as neovim:
 
         async def says_so() -> bool:
             return "no-such-option" in await neovim.lua("return vim.fn.execute('messages')")
@@ -222,7 +188,12 @@ async def test_more_arguments_reach_the_companion_and_what_it_complains_of_is_sh
 
 async def test_in_a_neovim_that_is_too_old_it_says_so_in_one_line_and_does_nothing(workspace: Path) -> None:
     too_old = ("--cmd", "lua vim.fn.has = function() return 0 end")
-    arguments = ("--cmd", f"set runtimepath^={PLUGIN}", "--cmd", f"let g:isthmus = {_vim({'program': list(ISTHMUS)})}")
+    arguments = (
+        "--cmd",
+        f"set runtimepath^={PLUGIN}",
+        "--cmd",
+        f"let g:isthmus = {vim_literal({'program': list(ISTHMUS)})}",
+    )
     async with running_neovim(workspace, *too_old, *arguments) as neovim:
         found = await neovim.lua("local v = vim.version() return v.major .. '.' .. v.minor .. '.' .. v.patch")
         said = await neovim.lua("return vim.api.nvim_exec2('messages', { output = true }).output")

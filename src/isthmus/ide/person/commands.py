@@ -16,7 +16,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Diagnostic, NotAvailableError, Range, Severity
 from isthmus.ide.person.questions import Question
 from isthmus.ide.positions import from_one_based, one_based, ordered
-from isthmus.ide.reviews.review import DiffReview
+from isthmus.ide.reviews.review import DiffReview, Rejected
 from isthmus.ide.reviews.reviewed_file import with_accepted_cells
 
 LONGEST_WAIT_SECONDS = 3600.0
@@ -224,6 +224,8 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
 def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
     if decided is None:
         raise CommandError(f"the diff of {review.file_path} was answered elsewhere a moment ago; nothing was changed")
+    if isinstance(decided.state, Rejected) and decided.state.instead:
+        raise CommandError(f"not accepted: {decided.state.instead}")
     return {"file": review.file_path, "agent": review.title, "decision": decision}
 
 

@@ -23,7 +23,12 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The person rejected, or closed the view."""
+    """The user rejected, or closed the view.
+
+    ``instead`` is why an acceptance had to be sent as a rejection; empty: it is what the user wanted.
+    """
+
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

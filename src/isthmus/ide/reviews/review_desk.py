@@ -17,7 +17,7 @@ from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.file_stamp import FileStamp, wait_until_written
 from isthmus.ide.reviews.kept_text import KeptTexts
-from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, ReviewTable
+from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected, ReviewTable
 from isthmus.ide.workspace_paths import target_of
 
 MAXIMUM_REVIEWS = 100
@@ -315,9 +315,11 @@ class ReviewDesk:
             return None
         before = FileStamp.of(review.target)
         self._typed.pop(review.id, None)
-        self._remember(review)
         client = self._clients.get(review.owner)
         warning = client.decided(review) if client is not None else None
+        if warning is not None:
+            review = replace(review, state=Rejected(warning))
+        self._remember(review)
         if isinstance(review.state, Accepted):
             self._settle(review, before)
             if not self.is_heard(review):  # it may never come back for it
