@@ -1,12 +1,15 @@
+import logging
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.ignore import read_ignore_file
+from isthmus.ide.privacy import HiddenFiles
+from isthmus.ignore.ignore_file import IgnoreFile, IgnoreScope, read_ignore_file
 from isthmus.tools.workspace import Workspace
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.txt", "b.log", "build", "é"])
@@ -118,3 +121,94 @@ def test_links_pipes_and_the_git_folder_are_never_shown(workspace: Path, tmp_pat
 def test_a_pipe_in_place_of_an_ignore_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".gitignore")
     assert read_ignore_file(tmp_path / ".gitignore") is None
+
+
+CATASTROPHIC = [
+    "*a" * 12 + "b",
+    "a*" * 50 + "b",
+    "?*" * 40 + "b",
+    "*?" * 40 + "b",
+    "[ab]*" * 40 + "c",
+    "*[!b]" * 40 + "b",
+    "/" + "*a" * 12 + "b",
+    "x/" + "*a" * 12 + "b",
+    "**/a/" * 19 + "b",
+    "**/a*/" * 19 + "b",
+    "a/**/" + "*/" * 19 + "**/b",
+    "**a**/" * 15 + "b",
+]
+
+
+@pytest.mark.parametrize("pattern", CATASTROPHIC)
+def test_no_pattern_takes_long_for_any_name(pattern: str) -> None:
+    rules = IgnoreFile(pattern.encode() + b"\n")
+    names = ["a" * 60, "a" * 255, "x/" + "a" * 60, "a/" * 30 + "a", "a/" * 2_000 + "a"]
+    begun = time.process_time()
+    for name in names:
+        assert rules.verdict(name, name.rpartition("/")[2]) is None
+    assert time.process_time() - begun < 0.5, "one of them took over 100 ms"
+
+
+def test_an_ignore_file_of_the_largest_size_is_matched_in_little_time() -> None:
+    rules = IgnoreFile(b"\n".join(b"**/%d*a?a*[ab]b" % number for number in range(100_000)))
+    path = "a/" * 2_000 + "a" * 90
+    begun = time.process_time()
+    assert rules.verdict(path, "a" * 90) is None
+    assert rules.verdict(path, "a" * 90) is None
+    assert time.process_time() - begun < 2, "2,000 patterns and a path of 4,090 characters"
+
+
+def test_a_folder_whose_names_fit_a_catastrophic_pattern_is_walked_at_once(workspace: Path) -> None:
+    make_tree(workspace, ["a" * 60, "b"], {".": ["*a" * 12 + "b"]})
+    (workspace / ".geminiignore").write_text("*a" * 12 + "b\n", encoding="utf-8")
+    begun = time.process_time()
+    assert "a" * 60 in shown(workspace)
+    assert not HiddenFiles([str(workspace)]).hides(str(workspace / ("a" * 60)))
+    assert time.process_time() - begun < 1
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"x" * 200_001, "only its first 200000 bytes have an effect"),
+        (b"x\n" * 10_001, "only its first 10000 lines have an effect"),
+        (b"kept\n" + b"*x?\n" * 2_001, "from line 2002 on it has no effect: over 2000 patterns with wildcards"),
+        (b"kept\n" + b"*a" * 101, "line 2 without effect: a pattern may have 1000 bytes and 100 wildcards"),
+        (b"*" + b"a" * 1_000 + b"\nkept\n" + b"?" * 101, "line 1 and 1 more without effect: a pattern"),
+    ],
+)
+def test_what_is_left_out_of_an_ignore_file_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes, said: str
+) -> None:
+    path = tmp_path / ".gitignore"
+    path.write_bytes(data)
+    with caplog.at_level(logging.WARNING):
+        rules = [read_ignore_file(path) for _ in range(3)]
+    assert [record.getMessage().partition(": ")[0] for record in caplog.records] == [f"ignore file {path}"]
+    assert said in caplog.text
+    if b"kept" in data:
+        assert [file.verdict("kept", "kept") for file in rules if file is not None] == [True] * 3
+
+
+def test_ignore_files_of_a_deep_tree_count_up_to_a_total_size(caplog: pytest.LogCaptureFixture) -> None:
+    scope = IgnoreScope(".gitignore")
+    with caplog.at_level(logging.WARNING):
+        for depth in range(20):
+            scope = scope.with_file("a/" * depth, IgnoreFile(b"x" * 199_999))
+    assert len(scope.files) == 5
+    assert "no effect: over 1000000 bytes of such files count there" in caplog.text
+
+
+def test_a_walk_ends_within_a_folder_when_it_is_to_stop(workspace: Path) -> None:
+    for number in range(300):
+        (workspace / f"{number}").touch()
+    looks = iter([False, False, True])
+    assert len(list(Workspace(workspace).walk(workspace, should_stop=lambda: next(looks)))) < 201
+
+
+def test_names_that_are_no_text_are_compared_byte_by_byte(workspace: Path) -> None:
+    for name in (b"a\xff", b"b\xff", "c\u00e9".encode()):
+        with open(os.fsencode(workspace) + b"/" + name, "wb"):  # noqa: PTH123 - a path of bytes
+            pass
+    (workspace / ".gitignore").write_bytes(b"a?\nc?\nb[\xf0-\xff]\n")
+    assert shown(workspace) == [".gitignore", "c\u00e9"]

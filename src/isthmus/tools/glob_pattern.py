@@ -1,12 +1,14 @@
 """Glob patterns over paths: ``*``, ``?``, ``[a-z]`` within a name, ``**`` over folders, ``{a,b}`` for either.
 
-Matched name by name, so that the time grows with the length of path and pattern and not faster. Names that begin with
-a dot are ordinary. Ignore files have their own rules (:mod:`isthmus.ignore`).
+Matched name by name (:mod:`isthmus.ignore.path_pattern`), so that the time grows with the length of path and pattern
+and not faster. Names that begin with a dot are ordinary. Ignore files have a syntax of their own
+(:mod:`isthmus.ignore.git_pattern`).
 """
 
 import fnmatch
 import re
-from collections.abc import Iterable
+
+from isthmus.ignore.path_pattern import Gap, NameMatcher, PathPattern
 
 MAXIMUM_ALTERNATIVES = 256
 MAXIMUM_BRACED_LENGTH = 1_000
@@ -18,16 +20,15 @@ class GlobPattern:
 
     def __init__(self, pattern: str, *, is_case_sensitive: bool = True) -> None:
         flags = 0 if is_case_sensitive else re.IGNORECASE
-        self._alternatives: list[tuple[re.Pattern[str] | None, ...]] = []
+        self._alternatives: list[PathPattern] = []
         for alternative in _alternatives(pattern):
             parts = [part for part in alternative.split("/") if part not in ("", ".")]
-            compiled = (None if part == "**" else _name_pattern(part, flags) for part in parts)
-            self._alternatives.append(tuple(compiled))
+            self._alternatives.append(PathPattern(Gap() if part == "**" else _matcher(part, flags) for part in parts))
 
     def matches(self, path: str) -> bool:
         """Whether the whole of `path` fits."""
         names = path.split("/")
-        return any(_matches(names, parts) for parts in self._alternatives)
+        return any(alternative.matches(names) for alternative in self._alternatives)
 
 
 class FileFilter:
@@ -47,23 +48,10 @@ def has_glob_syntax(text: str) -> bool:
     return any(character in text for character in "*?[{")
 
 
-def _matches(names: list[str], parts: Iterable[re.Pattern[str] | None]) -> bool:
-    """Which beginnings of `names` fit the parts so far, part by part."""
-    reached = {0}
-    for part in parts:
-        if part is None:
-            reached = set(range(min(reached), len(names) + 1))
-        else:
-            reached = {index + 1 for index in reached if index < len(names) and part.fullmatch(names[index])}
-        if not reached:
-            return False
-    return len(names) in reached
-
-
-def _name_pattern(part: str, flags: int) -> re.Pattern[str]:
+def _matcher(part: str, flags: int) -> NameMatcher:
     # In one name, ** is a *; fnmatch writes negation as [!...] only.
     part = re.sub(r"\*{2,}", "*", part).replace("[^", "[!")
-    return re.compile(fnmatch.translate(part), flags)
+    return re.compile(fnmatch.translate(part), flags).fullmatch
 
 
 def _alternatives(pattern: str) -> list[str]:

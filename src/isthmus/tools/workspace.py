@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isthmus.ignore import IgnoreScope, read_ignore_file
+from isthmus.ignore.ignore_file import IgnoreScope, read_ignore_file
 from isthmus.tools.failure import ToolFailure
 
 OUTSIDE_WORKSPACE = "outside_workspace"
 IGNORED_FILE = "ignored_file"
 PROTECTED_PATH = "protected_path"
+ENTRIES_BETWEEN_LOOKS = 100
+"""Entries of one folder after which a walk asks whether it is to stop: ignore files make some of them dear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class Workspace:
     ) -> Iterator[FoundFile]:
         """Every shown regular file below `folder`, ordered by the names on its path; symbolic links are left out.
 
-        `should_stop` is asked in every folder and ends the walk early. Folders that cannot be read are left out.
+        `should_stop` is asked again and again and ends the walk early. Folders that cannot be read are left out.
         """
         waiting: list[tuple[list[os.DirEntry[str]], str, Visibility]] = []
         entered = _enter(folder, _with_slash(self.relative(folder)), self.visibility(folder, git=git, gemini=gemini))
@@ -138,6 +140,8 @@ class Workspace:
         while waiting and not should_stop():
             entries, relative, visible = waiting[-1]
             while entries:
+                if len(entries) % ENTRIES_BETWEEN_LOOKS == 0 and should_stop():
+                    return
                 entry = entries.pop()
                 if entry.is_dir(follow_symlinks=False):
                     inner = f"{relative}{entry.name}/"

@@ -1,0 +1,206 @@
+"""Ignore files (.gitignore, .geminiignore) with git's rules: per folder, the deepest and then the last match counts.
+
+A scope holds the rules that count inside one folder; a walk makes the scope of a folder from that of its parent, and
+must not enter a folder that is ignored. Answers are remembered: by name for patterns without a slash, by path for the
+others. Of a file or a scope that is larger than any made by hand, the part over the limit has no effect, which the log
+says once.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from isthmus.files import require_regular
+from isthmus.ignore.git_pattern import (
+    MAXIMUM_LENGTH,
+    MAXIMUM_WILDCARDS,
+    GitPattern,
+    PathMatcher,
+    TooComplexPattern,
+    as_bytes,
+    compile_line,
+)
+from isthmus.text import printable
+
+_log = logging.getLogger(__name__)
+
+MAXIMUM_IGNORE_FILE = 200_000
+"""Bytes of an ignore file that count: each is compared with each name. Files made by hand have some hundred."""
+MAXIMUM_LINES = 10_000
+"""Lines of an ignore file that count, for the same reason."""
+MAXIMUM_PATTERNS = 2_000
+"""Lines with wildcards that count, which take longer to compare."""
+MAXIMUM_SCOPE = 5 * MAXIMUM_IGNORE_FILE
+"""Bytes of the ignore files that count in one folder: there may be one in each folder above it."""
+MAXIMUM_ANSWERS = 10_000
+"""Answers of one ignore file that are remembered; over it all are found anew."""
+MAXIMUM_SAID = 1_000
+"""Ignore files of which it is remembered that the log says that they are too large."""
+_said: set[Path] = set()
+
+_Answer = TypeVar("_Answer")
+
+
+class IgnoreFile:
+    """The rules of one ignore file, for paths relative to its folder.
+
+    ``problems`` say which part of it has no effect, and why; ``size`` is the number of bytes that count.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.size = min(len(data), MAXIMUM_IGNORE_FILE)
+        text = data[: self.size].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+        lines = text.split("\n", MAXIMUM_LINES)
+        problems: list[str] = []
+        if len(data) > MAXIMUM_IGNORE_FILE:
+            problems.append(f"only its first {MAXIMUM_IGNORE_FILE} bytes have an effect")
+            lines.pop()
+        elif len(lines) > MAXIMUM_LINES and lines.pop():
+            problems.append(f"only its first {MAXIMUM_LINES} lines have an effect")
+        too_complex: list[int] = []
+        patterns = 0
+        self._literal_names: dict[str, list[tuple[int, GitPattern]]] = {}
+        self._names: list[tuple[int, GitPattern]] = []
+        self._paths: list[tuple[int, GitPattern, PathMatcher]] = []
+        for number, line in enumerate(lines, 1):
+            try:
+                rule = compile_line(line)
+            except TooComplexPattern:
+                too_complex.append(number)
+                continue
+            if rule is None:
+                continue
+            patterns += not rule.is_literal
+            if patterns > MAXIMUM_PATTERNS:
+                problems.append(
+                    f"from line {number} on it has no effect: over {MAXIMUM_PATTERNS} patterns with wildcards"
+                )
+                break
+            if rule.matches_path is not None:
+                self._paths.append((number, rule, rule.matches_path))
+            elif rule.is_literal:
+                self._literal_names.setdefault(rule.name, []).append((number, rule))
+            else:
+                self._names.append((number, rule))
+        self._names.reverse()
+        self._paths.reverse()
+        if too_complex:
+            others = f" and {len(too_complex) - 1} more" if len(too_complex) > 1 else ""
+            problems.append(
+                f"line {too_complex[0]}{others} without effect: a pattern may have {MAXIMUM_LENGTH} bytes"
+                f" and {MAXIMUM_WILDCARDS} wildcards"
+            )
+        self.problems = tuple(problems)
+        self._by_name: dict[str, tuple[int, bool | None]] = {}
+        self._by_path: dict[str, bool | None] = {}
+
+    def verdict(self, path: str, name: str) -> bool | None:
+        """Whether the entry is ignored, or None when no rule is about it. Both strings end in a slash for a folder."""
+        if not self._paths:
+            return self._of_name(name)[1]
+        return _remembered(self._by_path, path, lambda: self._of_path(path, name))
+
+    def _of_name(self, name: str) -> tuple[int, bool | None]:
+        return _remembered(self._by_name, name, lambda: self._last_about_name(name))
+
+    def _of_path(self, path: str, name: str) -> bool | None:
+        last, verdict = self._of_name(name)
+        is_folder = path.endswith("/")
+        compared = as_bytes(path.removesuffix("/"))
+        names = compared.split("/")
+        for number, rule, matches in self._paths:
+            if number < last:
+                break
+            if (is_folder or not rule.is_for_folders) and matches(compared, names):
+                return rule.ignores
+        return verdict
+
+    def _last_about_name(self, name: str) -> tuple[int, bool | None]:
+        """The number and the verdict of the last line without a slash that is about a name; 0 and None for none."""
+        is_folder = name.endswith("/")
+        compared = as_bytes(name.removesuffix("/"))
+        last, verdict = 0, None
+        for number, rule in self._literal_names.get(compared, ()):
+            if is_folder or not rule.is_for_folders:
+                last, verdict = number, rule.ignores
+        for number, rule in self._names:
+            if number < last:
+                break
+            if (is_folder or not rule.is_for_folders) and rule.matches_name(compared):
+                return number, rule.ignores
+        return last, verdict
+
+
+def _remembered(answers: dict[str, _Answer], key: str, find: Callable[[], _Answer]) -> _Answer:
+    if key not in answers:
+        if len(answers) >= MAXIMUM_ANSWERS:
+            answers.clear()
+        answers[key] = find()
+    return answers[key]
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreScope:
+    """The rules of one kind that count inside a folder, the deepest file first, with the folder of each.
+
+    Folders are relative to `top`, with forward slashes and a final slash; the top itself is the empty string.
+    """
+
+    file_name: str
+    files: tuple[tuple[str, IgnoreFile], ...] = ()
+    size: int = 0
+
+    def inside(self, folder: Path, relative: str, names: Container[str]) -> "IgnoreScope":
+        """The scope inside `folder`, which has entries of these `names`.
+
+        A repository of its own does not see the .gitignore files around it.
+        """
+        is_other_repository = relative != "" and ".git" in names and self.file_name == ".gitignore"
+        around = IgnoreScope(self.file_name) if is_other_repository and self.files else self
+        own = read_ignore_file(folder / self.file_name) if self.file_name in names else None
+        return around.with_file(relative, own)
+
+    def with_file(self, relative: str, file: IgnoreFile | None) -> "IgnoreScope":
+        """The scope with one more file, whose rules count most; the same one when there would be too many rules."""
+        if file is None:
+            return self
+        size = self.size + file.size
+        if size > MAXIMUM_SCOPE:
+            _say(
+                Path(relative, self.file_name),
+                f"it has no effect: over {MAXIMUM_SCOPE} bytes of such files count there",
+            )
+            return self
+        return IgnoreScope(self.file_name, ((relative, file), *self.files), size)
+
+    def ignores(self, path: str, name: str) -> bool:
+        """Whether the entry is ignored; `path` is relative to the top; both end in a slash for a folder."""
+        for folder, file in self.files:
+            verdict = file.verdict(path[len(folder) :], name)
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def read_ignore_file(path: Path) -> IgnoreFile | None:
+    """The rules in `path`; None when there is no such file or it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            require_regular(os.fstat(descriptor))  # what was just cloned may have a link to a terminal there
+            data = file.read(MAXIMUM_IGNORE_FILE + 1)
+    except OSError:
+        return None
+    rules = IgnoreFile(data)
+    if rules.problems:
+        _say(path, "; ".join(rules.problems))
+    return rules
+
+
+def _say(path: Path, problem: str) -> None:
+    if path not in _said and len(_said) < MAXIMUM_SAID:
+        _said.add(path)
+        _log.warning("ignore file %s: %s", printable(str(path)), problem)
