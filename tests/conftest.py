@@ -18,7 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from support import programs
+from support import network, programs
 from support.surroundings import Surroundings, own_surroundings
 
 
@@ -30,6 +30,9 @@ def pytest_report_header() -> str:
 # How long an example takes says nothing on a loaded machine; pytest-timeout ends what hangs.
 hypothesis.settings.register_profile("isthmus", deadline=None)
 hypothesis.settings.load_profile("isthmus")
+
+
+network.stay_on_this_machine()
 
 
 # Where a machine forbids bytecode, each process of a run would compile and rewrite all modules of the tests anew.

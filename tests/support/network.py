@@ -1,0 +1,55 @@
+"""Keeps the tests' own process on this machine: no other name is resolved, no other address is reached.
+
+A test that tries gets the error of a machine without a network, at once and everywhere. Programs that tests start are
+not held by this; they are given addresses of this machine alone.
+"""
+
+import errno
+import ipaddress
+import socket
+import sys
+from typing import Any, cast
+
+_RESOLVING = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"}
+_REACHING = {"socket.connect", "socket.sendto", "socket.sendmsg"}
+
+
+def is_here(host: object) -> bool:
+    """Return whether `host`, a name or an address, is this machine, or an address that needs no resolving.
+
+    For ``getaddrinfo`` no host at all means this machine.
+    """
+    if host is None or host in ("", b""):
+        return True
+    name = host.decode("latin-1") if isinstance(host, bytes) else str(host)
+    if name.casefold().rstrip(".") == "localhost" or name.casefold().endswith(".localhost"):
+        return True
+    return _address(name) is not None
+
+
+def may_reach(address: object) -> bool:
+    """Return whether a socket may connect or send to `address`: loopback, a Unix socket, or none at all."""
+    if not isinstance(address, tuple) or not address:
+        return True
+    host = str(cast("tuple[object, ...]", address)[0])
+    found = _address(host)
+    return host in ("", "localhost") or (found is not None and (found.is_loopback or found.is_unspecified))
+
+
+def stay_on_this_machine() -> None:
+    """Refuse, from now on and in this process, to resolve foreign names and to reach foreign addresses."""
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in _RESOLVING and not is_here(arguments[0]):
+        raise socket.gaierror(socket.EAI_NONAME, f"tests resolve no name but localhost, and not {arguments[0]!r}")
+    if event in _REACHING and not may_reach(arguments[1]):
+        raise OSError(errno.ENETUNREACH, f"tests reach no machine but this one, and not {arguments[1]!r}")
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
