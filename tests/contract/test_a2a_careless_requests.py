@@ -151,7 +151,7 @@ async def test_errors_over_http_are_of_the_media_type_and_form_of_1_0(serve: Ser
         }
         for status, request in asked.items():
             response = await request
-            assert (response.status_code, response.headers["content-type"]) == (status, "application/a2a+json")
+            assert (response.status_code, response.headers["content-type"]) == (status, "application/json")
             error = response.json()["error"]
             assert error["code"] == status
             assert error["status"]
@@ -161,7 +161,7 @@ async def test_errors_over_http_are_of_the_media_type_and_form_of_1_0(serve: Ser
 async def test_an_id_in_a_path_may_hold_what_is_escaped_there(serve: Serve) -> None:
     async with serve() as raw:
         found = (await raw.http.get(raw.url + "tasks/a%2Fb%2541%3F", headers=PLAIN)).json()
-        assert found["error"]["message"] == "there is no task a/b%41?"
+        assert found["error"]["message"] == "Task not found: there is no task a/b%41?"
         found = await raw.http.post(raw.url + "message%3Asend", json={}, headers=PLAIN)
         assert "params.message" in found.json()["error"]["message"]
 

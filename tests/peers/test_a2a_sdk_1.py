@@ -94,7 +94,7 @@ async def test_the_python_sdk_1_3_does_all_it_can(
     found = await driven(program, PYTHON_PEERS, python, driver, program.url, str(workspace), URI, binding, version)
     assert_conversation(found, workspace)
     assert [(each["protocolBinding"], each["protocolVersion"]) for each in found["offered"]] == BINDINGS
-    assert found["unknown"] == {"error": "TaskNotFoundError", "message": "there is no task unknown"}
+    assert found["unknown"] == {"error": "TaskNotFoundError", "message": "Task not found: there is no task unknown"}
     assert found["finished"]["error"] == "TaskNotCancelableError"
     (extension,) = found["extended"]["capabilities"]["extensions"]
     assert "memory" in [command["name"] for command in extension["params"]["commands"]]

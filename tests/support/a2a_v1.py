@@ -52,7 +52,7 @@ class Client:
         if self.binding == "JSONRPC":
             assert "error" not in answer, answer
             return answer["result"]
-        assert response.headers["content-type"] == "application/a2a+json"
+        assert response.headers["content-type"] == "application/json"
         return answer
 
     async def fails(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE) -> Failed:

@@ -22,7 +22,7 @@ def rpc_error(error: IsthmusError) -> RpcError:
         case RpcError():
             return error
         case TaskNotFound():
-            return RpcError(TASK_NOT_FOUND, str(error))
+            return RpcError(TASK_NOT_FOUND, f"Task not found: {error}")
         case TaskNotCancelable():
             return RpcError(TASK_NOT_CANCELABLE, str(error))
         case TaskNotResumable():

@@ -10,12 +10,14 @@ import contextlib
 import re
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.a2a.options import Identity, ServerOptions, Skill
 from isthmus.agent.hosted import AgentPort, HostedAgent
+from isthmus.codec import JsonObject
 from isthmus.places import data_directory, make_private_directory
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from isthmus.a2a.server.application import Application
+    from isthmus.a2a.server.auth import Authenticate
     from isthmus.engine import Engine
 
 
@@ -39,6 +42,13 @@ class Hosting:
     all the same. ``pushes_to`` are private names and networks that push notifications may go to, besides all public
     ones. Users, whose tokens ``isthmus serve token add NAME --data-dir FOLDER`` makes, are let in when ``workspaces``
     says where they may work.
+
+    ``authenticate`` takes the place of all tokens, in a program that knows its users already: an async function that is
+    given the :class:`~isthmus.a2a.server.auth.RequestHead` and returns the user's name, empty for the owner, or None to
+    refuse. These users may work in ``workspaces``, else in ``workspace``. ``security_schemes`` are what the card says
+    of it, by name, as OpenAPI writes them (``{}``: nothing is needed); None: a bearer token. ``input_modes`` are the
+    media types that the agent reads. The card has the members of all ``versions`` of A2A for who states none; a checker
+    that allows no others wants ``("1.0",)``. Both versions are served in any case.
     """
 
     name: str = "Agent"
@@ -55,6 +65,10 @@ class Hosting:
     pushes_to: tuple[str, ...] = ()
     allow_push_to: tuple[str, ...] = ()
     former_names: tuple[str, ...] = ()
+    authenticate: "Authenticate | None" = None
+    security_schemes: Mapping[str, JsonObject] | None = None
+    input_modes: tuple[str, ...] = ("text/plain", "application/json")
+    versions: tuple[str, ...] = ("0.3", "1.0")
     server: ServerOptions | None = field(default=None)
     """All other options of the server; token, hosts, public_url and identity are filled in."""
 
@@ -123,18 +137,26 @@ class HostedApplication:
         hosting = self._hosting
         folder = hosting.place()
         make_private_directory(folder)
-        token = hosting.token or ensure_token_file(folder / TOKEN_FILE)
+        is_trusting = hosting.authenticate is not None
+        token = hosting.token or ("" if is_trusting else ensure_token_file(folder / TOKEN_FILE))
         wires = AllWires()
         sender = PushSender(PushRule.of(hosting.pushes_to))
         engine = await self._running.enter_async_context(_engine(self._agent, hosting, folder))
-        users = UsersFile(folder / FILE) if hosting.workspaces else None
+        users = UsersFile(folder / FILE) if hosting.workspaces and not is_trusting else None
 
         def is_served(name: str) -> bool:
-            return not name or (users is not None and users.table().has_user(name, time.time()))
+            return not name or is_trusting or (users is not None and users.table().has_user(name, time.time()))
 
         push = await self._running.enter_async_context(pushing(engine, sender, wires, is_served=is_served))
         identity = Identity(
-            hosting.name, hosting.description, hosting.version, hosting.skills, hosting.requires_extension
+            hosting.name,
+            hosting.description,
+            hosting.version,
+            hosting.skills,
+            hosting.requires_extension,
+            hosting.security_schemes,
+            hosting.versions,
+            hosting.input_modes,
         )
         options = hosting.server or ServerOptions(token)
         return application(
@@ -144,6 +166,7 @@ class HostedApplication:
             users=users.table if users is not None else None,
             push=push,
             wires=wires,
+            authenticate=hosting.authenticate,
         )
 
     async def _lifespan(self, receive: "Receive", send: "Send") -> None:
@@ -165,7 +188,9 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.journal.sqlite import SqliteJournal
 
-    rule = WorkspaceRule((hosting.workspace or Path.cwd()).resolve(), hosting.workspaces)
+    workspace = (hosting.workspace or Path.cwd()).resolve()
+    only = (workspace,) if hosting.authenticate is not None else ()
+    rule = WorkspaceRule(workspace, hosting.workspaces or only)
     names = (hosting.name, *hosting.former_names)
     journal = await SqliteJournal.open(folder / "journal.sqlite", agent=names)
     engine = Engine(HostedAgent(agent), journal, EngineOptions(rule))

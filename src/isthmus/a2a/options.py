@@ -1,9 +1,11 @@
 """How an A2A server serves: what its owner may choose."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from isthmus import __version__
 from isthmus.a2a.server.users import Caps
+from isthmus.codec import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,21 @@ CODE_GENERATION = Skill(
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is served: what the card says of the agent itself. ``extension_required`` is the extension's flag there."""
+    """Who is served: what the card says of the agent itself. ``extension_required`` is the extension's flag there.
+
+    ``security_schemes`` are how requests are authenticated, by name, as OpenAPI writes them; None: by bearer tokens.
+    ``versions`` are those of A2A whose members a card has for requests that state none; both are always served.
+    ``input_modes`` are the media types that messages may have.
+    """
 
     name: str = "Isthmus"
     description: str = "An agent that generates code based on natural language instructions."
     version: str = __version__
     skills: tuple[Skill, ...] = (CODE_GENERATION,)
     extension_required: bool = True
+    security_schemes: Mapping[str, JsonObject] | None = None
+    versions: tuple[str, ...] = ("0.3", "1.0")
+    input_modes: tuple[str, ...] = ("text/plain", "application/json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from isthmus.a2a.errors import bug, no_push
 from isthmus.a2a.extension import Activation
-from isthmus.a2a.jsonrpc import LIMIT_REACHED, RpcError
+from isthmus.a2a.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, RpcError
 from isthmus.a2a.operations import (
     CancelTask,
     DeletePush,
@@ -33,7 +33,7 @@ from isthmus.a2a.operations import (
 )
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import note_of
-from isthmus.a2a.server.card import extended_card
+from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close, follow, page_of_tasks, send
@@ -99,7 +99,10 @@ class Answering:
             case ListCommands(scope):
                 return to_json(GetAllSlashCommandsResponse(tuple(await agent.commands(scope))))
             case GetExtendedCard():
-                return await extended_card(self._card_url(), self.caller, self.options)
+                if self.options.identity.security_schemes == {}:
+                    raise RpcError(NO_EXTENDED_CARD, "there is no extended card: everybody gets the public one")
+                version = "1.0" if self.wire.name == "1.0" else None
+                return await extended_card(card_url(self.http, self.options), self.caller, self.options, version)
             case FollowTask() | ExecuteCommand():
                 raise TypeError(f"answered by a stream: {operation}")
             case _:
@@ -268,9 +271,6 @@ class Answering:
             return (self.framing.item(items[0], delivery.seq),)
         last = len(items) - 1
         return [self.framing.item(item, delivery.seq if at == last else None) for at, item in enumerate(items)]
-
-    def _card_url(self) -> str:
-        return self.options.public_url or f"{self.http.url.scheme}://{self.http.headers['host']}/"
 
 
 class _Quiet:

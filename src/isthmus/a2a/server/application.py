@@ -20,9 +20,10 @@ from isthmus.a2a.coder_agent.paths import methods_of
 from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import begin_note
-from isthmus.a2a.server.auth import NOBODY, Gate, Refusal, Visitor
-from isthmus.a2a.server.card import PATHS, agent_card, card_response
+from isthmus.a2a.server.auth import NOBODY, Authenticate, Gate, Refusal, RequestHead, Visitor
+from isthmus.a2a.server.card import PATHS, card_of_request, card_response
 from isthmus.a2a.server.framing import json_response
+from isthmus.a2a.server.mounting import below_mount
 from isthmus.a2a.server.rest import allowed_methods, raw_path, refusal
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.server.visitors import ForUser, PushFor, Served, Visitors
@@ -40,23 +41,34 @@ def application(
     users: Callable[[], UserTable] | None = None,
     push: PushFor | None = None,
     wires: AllWires | None = None,
+    authenticate: Authenticate | None = None,
 ) -> "Application":
     """The ASGI application that serves ``agent``; it does not close it.
 
     ``for_user`` gives the agent as a user of the table ``users`` has it; that is asked for at each request. ``push``
     keeps the push targets of an agent's tasks; without it there are no push notifications. ``wires`` are the versions
-    and dialects that are spoken, by default all without dialects.
+    and dialects that are spoken, by default all without dialects. ``authenticate`` decides who a request is from,
+    instead of the token and the table of users.
     """
-    return Application(Visitors(agent, options, for_user=for_user, push=push, wires=wires), options, users)
+    visitors = Visitors(agent, options, for_user=for_user, push=push, wires=wires)
+    return Application(visitors, options, users, authenticate)
 
 
 class Application:
     """The ASGI application; made by :func:`application`."""
 
-    def __init__(self, visitors: Visitors, options: ServerOptions, users: Callable[[], UserTable] | None) -> None:
+    def __init__(
+        self,
+        visitors: Visitors,
+        options: ServerOptions,
+        users: Callable[[], UserTable] | None,
+        authenticate: Authenticate | None = None,
+    ) -> None:
         self._visitors = visitors
         self._options = options
         self._users = users
+        self._authenticate = authenticate
+        self._started = time.time()
         public = urlsplit(options.public_url).hostname if options.public_url is not None else None
         names = [*options.hosts, *([public] if public is not None else [])]
         self._gate = Gate(options.token, frozenset(name.lower() for name in names))
@@ -78,6 +90,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the ASGI server."""
         if scope["type"] == "http":
+            scope = below_mount(scope)
             await self._serve(HttpRequest(scope, receive), scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -87,7 +100,7 @@ class Application:
     async def _serve(self, request: HttpRequest, scope: Scope, receive: Receive, send: Send) -> None:
         note = begin_note(scope)
         try:
-            found = self._enter(request)
+            found = await self._enter(request)
             if isinstance(found, Response):
                 note.status = found.status_code
                 if found.status_code in (200, 304):
@@ -118,7 +131,7 @@ class Application:
         self.close_streams()
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _enter(self, request: HttpRequest) -> Served | Response:
+    async def _enter(self, request: HttpRequest) -> Served | Response:
         """Who sends a request that may be read; else the answer, which needs no body."""
         headers = request.headers
         path: str = request.scope["path"]
@@ -126,8 +139,7 @@ class Application:
         refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"))
         visitor: Visitor | Refusal | None = None
         if refused is None and not public:
-            users = self._users() if self._users is not None else NOBODY
-            visitor = self._gate.identify(headers.get("authorization"), users, time.time())
+            visitor = await self._identify(request)
             refused = visitor if isinstance(visitor, Refusal) else None
         if refused is None:
             refused = _refuse_route(request, public) or _refuse_encoding(headers.get("content-encoding"))
@@ -137,12 +149,19 @@ class Application:
             is_draining = self._visitors.closing
             return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
         if not isinstance(visitor, Visitor):
-            url = self._options.public_url or f"{request.url.scheme}://{headers['host']}/"
-            card = agent_card(url, self._options.identity, has_push=self._visitors.has_push)
-            return card_response(card, headers.get("if-none-match"))
+            card = card_of_request(request, self._options, has_push=self._visitors.has_push)
+            return card_response(card, headers, self._started)
         served = self._visitors.of(visitor)
         refused = served.refuse_more()
         return served if refused is None else _refused(refused, request)
+
+    async def _identify(self, request: HttpRequest) -> Visitor | Refusal:
+        if self._authenticate is None:
+            users = self._users() if self._users is not None else NOBODY
+            return self._gate.identify(request.headers.get("authorization"), users, time.time())
+        head = RequestHead(request.method, request.scope["path"], request.headers, request.scope)
+        name = await self._authenticate(head)
+        return Visitor(name) if name is not None else Refusal(401, "the request is not authenticated", {})
 
     async def _body(self, request: HttpRequest, limit: int) -> bytes | Refusal:
         # The connection stays: closed while the client still writes, it would lose the answer.
@@ -170,9 +189,7 @@ def _refuse_route(request: HttpRequest, public: bool) -> Refusal | None:
     else:
         allowed = ("POST",) if path == "/" else (*methods_of(path), *allowed_methods(raw_path(request.scope)))
     if not allowed:
-        return Refusal(
-            404, "not found; JSON-RPC is served at /, and A2A 1.0 over HTTP at /message:send and the like", {}
-        )
+        return Refusal(404, "not found; JSON-RPC is served at /, and A2A over HTTP at /message:send and the like", {})
     if request.method not in allowed:
         return Refusal(405, f"expected {' or '.join(allowed)}", {"Allow": ", ".join(allowed)})
     return None

@@ -13,11 +13,12 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from isthmus.a2a.server.users import Caps, Expired, TokenEntry, UserTable
@@ -53,8 +54,27 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestHead:
+    """What a request says before its body: ``path`` is below the mount, ``headers`` are found in any case.
+
+    ``scope`` is the ASGI scope, where middleware puts what it found out (``scope["user"]``, ``scope["session"]``).
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    scope: Mapping[str, Any]
+
+
+Authenticate: TypeAlias = Callable[[RequestHead], Awaitable[str | None]]
+"""Returns the name of the user that a request is from, empty for the server's owner; None refuses it with 401."""
+
+
+@dataclass(frozen=True, slots=True)
 class Visitor:
     """Who sends a request: a user, or the local person, who has no name, no ``token_id`` and no caps.
+
+    A user whom the program around the server has authenticated has no ``token_id`` either.
 
     ``tier`` is the ``user_tier`` of the token, if it has one of its own.
     """

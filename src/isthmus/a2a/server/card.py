@@ -5,16 +5,22 @@ Deliberately not here: anything that needs a token; the card is public.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from email.utils import formatdate, parsedate_to_datetime
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from isthmus.a2a.extension import DESCRIPTION, URI
 from isthmus.a2a.options import Identity, ServerOptions, Skill
+from isthmus.a2a.security_schemes import security_scheme
 from isthmus.a2a.server.framing import json_response
+from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Caller
 from isthmus.client import AgentClient, CommandScope, TaskError
-from isthmus.codec import to_json
+from isthmus.codec import JsonObject, to_json
 from isthmus.development_tool import SlashCommand
 from isthmus.json_text import encode
 
@@ -22,49 +28,113 @@ CACHED_SECONDS = 60
 """How long clients may go by a card they have: who restarts a server with other options wants to see that."""
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 """Where the card is: of A2A 0.3 and 1.0, and of 0.2."""
+_BEARER: Mapping[str, JsonObject] = MappingProxyType({"bearer": {"type": "http", "scheme": "bearer"}})
 
 
-def agent_card(url: str, identity: Identity, *, has_push: bool = False) -> dict[str, Any]:
-    """The card of the agent's server, which is reached at ``url``: the members of 0.3 and of 1.0 in one."""
-    bearer = {"type": "http", "scheme": "bearer", "httpAuthSecurityScheme": {"scheme": "Bearer"}}
+def agent_card(url: str, identity: Identity, *, has_push: bool = False, version: str | None = None) -> dict[str, Any]:
+    """Return the card of the server that is reached at ``url``.
+
+    It holds the members of A2A 0.3 and of 1.0 in one, or those of one ``version`` alone.
+    """
+    versions = identity.versions if version is None else (version,)
+    schemes = _BEARER if identity.security_schemes is None else identity.security_schemes
+    rest = url.rstrip("/")
+    card: dict[str, Any] = {}
+    capabilities: dict[str, Any] = {"streaming": True, "pushNotifications": has_push}
+    if "0.3" in versions:
+        card |= {
+            "protocolVersion": "0.3.0",
+            "url": url,
+            "preferredTransport": "JSONRPC",
+            "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
+            "security": [{name: []} for name in schemes],
+            "supportsAuthenticatedExtendedCard": bool(schemes),
+        }
+        capabilities["stateTransitionHistory"] = False
+    if "1.0" in versions:
+        card |= {
+            "supportedInterfaces": [
+                {"url": place, "protocolBinding": binding, "protocolVersion": spoken}
+                for spoken in ("1.0", "0.3")
+                for place, binding in ((url, "JSONRPC"), (rest, "HTTP+JSON"))
+                if (spoken, binding) != ("0.3", "HTTP+JSON")
+            ],
+            "securityRequirements": [{"schemes": {name: {"list": []}}} for name in schemes],
+        }
+        capabilities["extendedAgentCard"] = bool(schemes)
+    extension = {"uri": URI, "description": DESCRIPTION, "required": identity.extension_required}
     return {
-        "protocolVersion": "0.3.0",
         "name": identity.name,
         "description": identity.description,
         "version": identity.version,
-        "url": url,
-        "preferredTransport": "JSONRPC",
-        "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
-        "supportedInterfaces": [
-            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
-            {"url": url.rstrip("/"), "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
-            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
-        ],
-        "capabilities": {
-            "streaming": True,
-            "pushNotifications": has_push,
-            "stateTransitionHistory": False,
-            "extendedAgentCard": True,
-            "extensions": [{"uri": URI, "description": DESCRIPTION, "required": identity.extension_required}],
-        },
-        "securitySchemes": {"bearer": bearer},
-        "security": [{"bearer": []}],
-        "securityRequirements": [{"schemes": {"bearer": {"list": []}}}],
-        "supportsAuthenticatedExtendedCard": True,
-        "defaultInputModes": ["text/plain", "application/json"],
+        **card,
+        "capabilities": {**capabilities, "extensions": [extension]},
+        "securitySchemes": {name: security_scheme(scheme, versions) for name, scheme in schemes.items()},
+        "defaultInputModes": list(identity.input_modes),
         "defaultOutputModes": ["text/plain", "application/json"],
         "skills": [_skill(skill) for skill in identity.skills],
     }
 
 
-def card_response(card: Mapping[str, Any], known: str | None) -> Response:
-    """The answer to who asks for the public card; ``known`` is its ``If-None-Match`` (A2A 1.0, section 8.6)."""
+def card_of_request(
+    request: Request, options: ServerOptions, *, has_push: bool, version: str | None = None
+) -> dict[str, Any]:
+    """Return the public card for a request: of the version that it states, else of both.
+
+    The address is the one that the client used, below the path that the application is mounted at.
+    """
+    stated = version or version_of(request)
+    only = next(
+        (known for known in options.identity.versions if stated is not None and is_version(stated, known)), None
+    )
+    return agent_card(card_url(request, options), options.identity, has_push=has_push, version=only)
+
+
+def card_url(request: Request, options: ServerOptions) -> str:
+    """Return the address of the server as its card tells it."""
+    if options.public_url is not None:
+        return options.public_url
+    mount = quote(request.scope.get("root_path", "").rstrip("/"), safe="/")
+    return f"{request.url.scheme}://{request.headers['host']}{mount}/"
+
+
+def version_of(request: Request) -> str | None:
+    """Return the A2A version that a request states: in a header, or a request parameter (A2A 1.0, 3.6.1)."""
+    stated = request.headers.get("a2a-version")
+    if not stated and request.scope["query_string"]:
+        stated = next((value for name, value in request.query_params.items() if name.lower() == "a2a-version"), None)
+    return stated or None
+
+
+def card_response(card: Mapping[str, Any], asked: Mapping[str, str], changed: float) -> Response:
+    """Return the answer to a request for the public card (A2A 1.0, section 8.6).
+
+    ``asked`` are its headers. ``changed`` is Unix time: the card may have changed when the server started.
+    """
     body = encode(card)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    headers = {"Cache-Control": f"public, max-age={CACHED_SECONDS}", "ETag": tag}
-    if known is not None and tag in (each.strip().removeprefix("W/") for each in known.split(",")):
+    headers = {
+        "Cache-Control": f"public, max-age={CACHED_SECONDS}",
+        "ETag": tag,
+        "Last-Modified": formatdate(changed, usegmt=True),
+        "Vary": "A2A-Version",
+    }
+    known = asked.get("if-none-match")
+    if known is not None:
+        is_known = tag in (each.strip().removeprefix("W/") for each in known.split(","))
+    else:
+        is_known = _is_since(asked.get("if-modified-since"), changed)
+    if is_known:
         return Response(status_code=304, headers=headers)
     return json_response(body, headers=headers)
+
+
+def _is_since(stated: str | None, changed: float) -> bool:
+    """Whether nothing changed after a date of HTTP, which counts seconds."""
+    try:
+        return stated is not None and parsedate_to_datetime(stated).timestamp() >= int(changed)
+    except (ValueError, OverflowError):
+        return False
 
 
 def _skill(skill: Skill) -> dict[str, Any]:
@@ -79,8 +149,8 @@ def _skill(skill: Skill) -> dict[str, Any]:
     }
 
 
-async def extended_card(url: str, caller: Caller, options: ServerOptions) -> dict[str, Any]:
-    """The card for those who have a token.
+async def extended_card(url: str, caller: Caller, options: ServerOptions, version: str | None = None) -> dict[str, Any]:
+    """The card for those who have a token; of one ``version`` alone when there is one.
 
     It is the public one, and the parameters of the extension tell the slash commands there are (of the server's own
     workspace), the limits that hold, and the user's name and tier.
@@ -93,7 +163,7 @@ async def extended_card(url: str, caller: Caller, options: ServerOptions) -> dic
         parameters["user"] = caller.name
     if caller.user_tier is not None:
         parameters["user_tier"] = caller.user_tier
-    card = agent_card(url, options.identity, has_push=caller.push is not None)
+    card = agent_card(url, options.identity, has_push=caller.push is not None, version=version)
     extensions = [{**each, "params": parameters} for each in card["capabilities"]["extensions"]]
     return {**card, "capabilities": {**card["capabilities"], "extensions": extensions}}
 

@@ -20,9 +20,11 @@ from isthmus.a2a.jsonrpc import InvalidParamsError, Request, RpcError, decode_re
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.answering import Answering, echo
-from isthmus.a2a.server.framing import Framing, JsonRpcFraming
+from isthmus.a2a.server.card import version_of
+from isthmus.a2a.server.framing import Framing, JsonRpcFraming, check_content_type
 from isthmus.a2a.server.rest import RestFraming, raw_path, rest_request
 from isthmus.a2a.server.sse import OpenStreams
+from isthmus.a2a.v1.operations import METHODS as V1_METHODS
 from isthmus.a2a.wire import Call, Caller, Wire
 from isthmus.a2a.wires import FOLLOWING, metadata_of
 from isthmus.errors import IsthmusError
@@ -58,21 +60,25 @@ class Endpoint:
         only_streams = "text/event-stream" in accept and "application/json" not in accept
         framing = JsonRpcFraming(None, only_streams=only_streams)
         try:
+            check_content_type(http.headers.get("content-type"))
             value = decode_value(body)
             framing = JsonRpcFraming(id_of(value), only_streams=only_streams)
             request = decode_request(value)
         except RpcError as error:
-            return framing.failure(self._wires.of_version(_version(http)).error(error), {})
+            return framing.failure(self._wires.of_version(version_of(http)).error(error), {})
+        if request.method in V1_METHODS:
+            framing = JsonRpcFraming(id_of(value))  # 1.0 has a JSON error before a stream
         return await self.perform(request, framing, caller, http)
 
     async def answer_rest(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
         """Perform a request of A2A 1.0 over HTTP and JSON. Every failure is an HTTP status with a body."""
-        framing = RestFraming()
+        framing = RestFraming(http.headers.getlist("accept"))
         try:
+            check_content_type(http.headers.get("content-type") if body else None)
             request = rest_request(http.method, raw_path(http.scope), http.query_params.multi_items(), body)
         except RpcError as error:
             return framing.failure(self._wires.v1.error(error), {})
-        version = _version(http)
+        version = version_of(http)
         wire = self._wires.v1 if version is None else None
         return await self.perform(request, framing, caller, http, wire)
 
@@ -82,7 +88,7 @@ class Endpoint:
         """Perform a request, by ``wire`` or the one it is for. A bug is an error without internals."""
         note = note_of(http.scope)
         active = Activation()
-        version = _version(http)
+        version = version_of(http)
         speaker = wire or self._wires.of_version(version)
         try:
             asked = (item for name in HEADERS for item in http.headers.getlist(name))
@@ -106,14 +112,6 @@ class Endpoint:
             failure = speaker.error(bug())
         note.error = failure.code
         return framing.failure(failure, echo(active))
-
-
-def _version(http: HttpRequest) -> str | None:
-    """What the client says it speaks: the header, or the request parameter of the same name (A2A 1.0, 3.6.1)."""
-    stated = http.headers.get("a2a-version")
-    if not stated and http.scope["query_string"]:
-        stated = next((value for name, value in http.query_params.items() if name.lower() == "a2a-version"), None)
-    return stated or None
 
 
 def _last_event_id(http: HttpRequest) -> int | None:

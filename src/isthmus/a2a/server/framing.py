@@ -8,7 +8,7 @@ from typing import Protocol
 
 from starlette.responses import Response
 
-from isthmus.a2a.jsonrpc import RequestId, RpcError, encode_error, encode_result
+from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED, RequestId, RpcError, encode_error, encode_result
 from isthmus.a2a.server.sse import event_frame
 
 
@@ -57,6 +57,18 @@ class JsonRpcFraming:
             # Real clients that ask for an event stream alone cannot read anything else (a2a-sdk, @a2a-js/sdk).
             return Response(self.error_item(error), 200, headers, "text/event-stream")
         return json_response(encode_error(self._id, error), headers=headers)
+
+
+def check_content_type(stated: str | None) -> None:
+    """Make sure that a body is JSON; one without a type is taken for it.
+
+    Raises:
+        RpcError: the body is something else.
+    """
+    kind = (stated or "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        message = f"the content type {kind[:80]!r} is not supported: send the request as application/json"
+        raise RpcError(CONTENT_TYPE_NOT_SUPPORTED, message)
 
 
 def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

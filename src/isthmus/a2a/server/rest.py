@@ -36,7 +36,9 @@ from isthmus.a2a.jsonrpc import (
 from isthmus.a2a.server.sse import event_frame
 from isthmus.json_text import encode
 
-MEDIA_TYPE = "application/a2a+json"
+MEDIA_TYPE = "application/json"
+A2A_MEDIA_TYPE = "application/a2a+json"
+"""For clients that accept this one and not the other."""
 
 _TASK = r"/tasks/(?P<id>[^/:]+)"
 _PUSHES = r"/tasks/(?P<taskId>[^/:]+)/pushNotificationConfigs"
@@ -70,7 +72,7 @@ _STATUSES: Mapping[int, tuple[int, str]] = MappingProxyType(
         TASK_NOT_CANCELABLE: (400, "FAILED_PRECONDITION"),
         PUSH_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
         UNSUPPORTED_OPERATION: (400, "FAILED_PRECONDITION"),
-        CONTENT_TYPE_NOT_SUPPORTED: (400, "INVALID_ARGUMENT"),
+        CONTENT_TYPE_NOT_SUPPORTED: (415, "INVALID_ARGUMENT"),
         NO_EXTENDED_CARD: (400, "FAILED_PRECONDITION"),
         EXTENSION_REQUIRED: (400, "FAILED_PRECONDITION"),
         VERSION_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
@@ -110,7 +112,15 @@ def rest_request(method: str, path: str, query: Iterable[tuple[str, str]], body:
 
 
 class RestFraming:
-    """See :class:`isthmus.a2a.server.framing.Framing`; each method is that of the port."""
+    """See :class:`isthmus.a2a.server.framing.Framing`; each method is that of the port.
+
+    ``accept`` are the values of the header of that name.
+    """
+
+    def __init__(self, accept: Iterable[str] = ()) -> None:
+        accepted = ",".join(accept).lower()
+        is_asked = A2A_MEDIA_TYPE in accepted and MEDIA_TYPE not in accepted
+        self._media_type = A2A_MEDIA_TYPE if is_asked else MEDIA_TYPE
 
     def item(self, item: object, seq: int | None = None) -> bytes:
         """A StreamResponse as it is."""
@@ -122,12 +132,12 @@ class RestFraming:
 
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
         """The object as it is."""
-        return Response(encode(result), 200, headers, MEDIA_TYPE)
+        return Response(encode(result), 200, headers, self._media_type)
 
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
         """A ``google.rpc.Status`` with the HTTP status of its code."""
         status, body = _error(error)
-        return Response(body, status, headers, MEDIA_TYPE)
+        return Response(body, status, headers, self._media_type)
 
 
 _HTTP_STATUSES: Mapping[int, str] = MappingProxyType(

@@ -105,7 +105,7 @@ class Visitors:
                 and (entry.caps, entry.tier) == (visitor.caps, visitor.tier)
                 and users.is_valid(visitor.token_id, now)
             )
-            if visitor != LOCAL_PERSON and not is_same:
+            if visitor.token_id and not is_same:
                 served.endpoint.streams.close(
                     "this stream ends: its token is not valid any more, or has other limits now"
                 )

@@ -1,0 +1,36 @@
+"""Security schemes of an agent card: as A2A 0.3 (OpenAPI) writes them, and as 1.0 does. Sans-I/O."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from isthmus.codec import JsonObject
+
+_MEMBERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "apiKey": ("apiKeySecurityScheme", {"in": "location", "name": "name"}),
+    "http": ("httpAuthSecurityScheme", {"scheme": "scheme", "bearerFormat": "bearerFormat"}),
+    "oauth2": ("oauth2SecurityScheme", {"flows": "flows", "oauth2MetadataUrl": "oauth2MetadataUrl"}),
+    "openIdConnect": ("openIdConnectSecurityScheme", {"openIdConnectUrl": "openIdConnectUrl"}),
+    "mutualTLS": ("mtlsSecurityScheme", {}),
+}
+"""Of each type of 0.3: its member in 1.0, and what that calls the fields."""
+
+
+def security_scheme(scheme: JsonObject, versions: Collection[str]) -> dict[str, Any]:
+    """Return a scheme, given as 0.3 writes it, as the members of these versions.
+
+    Raises:
+        ValueError: its type is not one of OpenAPI's.
+    """
+    kind = str(scheme.get("type"))
+    if kind not in _MEMBERS:
+        raise ValueError(f"the security scheme has the type {kind!r}; expected one of {', '.join(_MEMBERS)}")
+    found = dict(scheme) if "0.3" in versions else {}
+    if "1.0" in versions:
+        member, names = _MEMBERS[kind]
+        fields = {new: scheme[old] for old, new in names.items() if old in scheme}
+        if "description" in scheme:
+            fields["description"] = scheme["description"]
+        if kind == "http" and str(fields.get("scheme", "")).lower() == "bearer":
+            fields["scheme"] = "Bearer"
+        found[member] = fields
+    return found
