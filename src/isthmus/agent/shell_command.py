@@ -6,16 +6,15 @@ and functions (they can change what a name means), and programs whose work is to
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+from isthmus.agent.shell_rules import RULES, Rule
+from isthmus.agent.shell_syntax import Extent, Syntax, Word, literal, parse_shell, syntax_of, text_of, word_of
 
-MAXIMUM_LENGTH = 65_536
-"""Longer commands are not analysed."""
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +22,8 @@ class SimpleCommand:
     """A program with its arguments, quotes removed; an argument with an expansion in it is kept as written."""
 
     words: tuple[str, ...]
+    certain: tuple[bool, ...] = ()
+    """For each word whether bash makes exactly it of what is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ _RUNNERS = _names(
     """
     . ash bash builtin busybox bwrap chroot chrt command coproc csh dash dbus-run-session doas env eval exec
     expect fish flatpak-spawn flock hash alias unalias enable trap complete compgen mapfile readarray bind read
-    getopts let ionice ksh mksh nice nohup nsenter parallel pkexec prlimit rbash rksh run0 runuser script setarch
+    getopts let declare typeset local export readonly unset set shopt history fc jobs caller compopt help suspend logout
+    ionice ksh mksh nice nohup nsenter parallel pkexec prlimit rbash rksh run0 runuser script setarch
     setpriv setsid sh source ssh sshpass start-stop-daemon stdbuf strace su sudo systemd-run taskset tcsh time timeout
     toybox unbuffer unshare watch xargs yash zsh
     """
@@ -77,6 +79,12 @@ _INTERPRETERS = re.compile(
 )
 """Programs that run code given as an argument or a file: a prefix names the file, and inline code has none."""
 
+_RESERVED = frozenset(
+    {"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then"}
+    | {"time", "until", "while", "{", "}", "[[", "]]"}
+)
+"""Words of the shell's own syntax."""
+
 _FIND_ACTIONS = frozenset({"-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"})
 
 _TRANSPARENT = _names(
@@ -85,7 +93,7 @@ _TRANSPARENT = _names(
     elif_clause else_clause while_statement for_statement case_statement case_item command_substitution
     process_substitution string string_content concatenation herestring_redirect heredoc_redirect heredoc_start
     heredoc_body heredoc_content heredoc_end file_redirect file_descriptor command_name word number raw_string
-    ansi_c_string translated_string simple_expansion variable_name special_variable_name comment command
+    ansi_c_string simple_expansion variable_name special_variable_name comment command
     test_command unary_expression binary_expression negation_expression parenthesized_expression test_operator
     regex extglob_pattern brace_expression
     """
@@ -95,7 +103,6 @@ _TRANSPARENT = _names(
 _SIMPLE_EXPANSION = re.compile(r"\$\{#?\w+\}")
 _EXPANSION_IN_TEXT = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\(|[<>]\()")
 _UNQUOTED_SYNTAX = re.compile(r"(?<!\\)(?:\\\\)*[;&|<>()\n\r`'\"]")
-_ACTIVE_IN_STRING = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[\w({@*#?!$-])")
 _EXPANDS_IN_NAME = re.compile(r"(?<!\\)(?:\\\\)*[*?\[\]{}$!^~]")
 _FILELESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _WRITING_REDIRECTIONS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
@@ -105,60 +112,43 @@ class _NotAnalysableError(Exception):
     """Something in the command is not understood for certain."""
 
 
-def analyse(command: str) -> ShellAnalysis | None:
-    """What `command`, given to ``bash -c``, would run; None when that cannot be said for certain."""
+def analyse(command: str, rules: Sequence[Rule] = RULES) -> ShellAnalysis | None:
+    """Return what `command`, given to ``bash -c``, would run; None when that cannot be said for certain.
+
+    `rules` are left out by tests alone.
+    """
     if not command.strip() or "\r" in command:
         return None
     try:
         root = parse_shell(command)
-        return None if root is None else _analysis(root)
+        return None if root is None else _analysis(root, rules)
     except _NotAnalysableError:
         return None
 
 
-def parse_shell(command: str) -> "Node | None":
-    """The syntax tree of `command`; None when it is no text that a shell can be given."""
-    if len(command) > MAXIMUM_LENGTH or "\0" in command:
-        return None
-    try:
-        return _parser().parse(command.encode()).root_node
-    except UnicodeEncodeError:
-        return None
-
-
-@cache
-def _parser() -> "Parser":
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-
-
-def _analysis(root: "Node") -> ShellAnalysis:
+def _analysis(root: "Node", rules: Sequence[Rule]) -> ShellAnalysis:
     if root.has_error:
         raise _NotAnalysableError
-    commands: list[SimpleCommand] = []
-    writes_files = False
-    for node in _nodes(root):
+    syntax = syntax_of(root)
+    for node in syntax.nodes:
         _check(node)
-        if node.type == "command":
-            commands.append(SimpleCommand(_words(node)))
-        elif node.type == "test_command":
-            commands.append(SimpleCommand((_text(node.children[0]),)))
-        elif node.type == "file_redirect":
-            writes_files = _writes_file(node) or writes_files
+    if not all(rule(syntax) for rule in rules):
+        raise _NotAnalysableError
+    commands = _commands(syntax)
+    writes_files = True in [_writes_file(node) for node in syntax.nodes if node.type == "file_redirect"]
     prefixes = [_prefix(command.words) for command in commands]
     known = tuple(dict.fromkeys(prefix for prefix in prefixes if prefix))
-    return ShellAnalysis(tuple(commands), known if all(prefixes) else (), writes_files)
+    return ShellAnalysis(commands, known if all(prefixes) else (), writes_files)
 
 
-def _nodes(root: "Node") -> Iterator["Node"]:
-    """Every node, in the order of the source, without recursion: a command may be nested deeply."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
+def _commands(syntax: Syntax) -> tuple[SimpleCommand, ...]:
+    commands: list[SimpleCommand] = []
+    for node in syntax.nodes:
+        if node.type == "command":
+            commands.append(_simple_command(node))
+        elif node.type == "test_command":
+            commands.append(SimpleCommand((text_of(node.children[0]),), (True,)))
+    return tuple(commands)
 
 
 def _check(node: "Node") -> None:
@@ -169,16 +159,14 @@ def _check(node: "Node") -> None:
         return
     match node.type:
         case "expansion":
-            understood = _SIMPLE_EXPANSION.fullmatch(_text(node)) is not None
+            understood = _SIMPLE_EXPANSION.fullmatch(text_of(node)) is not None
         case "word":
-            understood = _UNQUOTED_SYNTAX.search(_text(node)) is None
+            understood = _UNQUOTED_SYNTAX.search(text_of(node)) is None
         case "string_content" | "heredoc_content" | "extglob_pattern" | "regex":
-            understood = _EXPANSION_IN_TEXT.search(_text(node)) is None
-        case "heredoc_body":
-            understood = _heredoc_is_understood(node)
+            understood = _EXPANSION_IN_TEXT.search(text_of(node)) is None
         case "command_substitution":
             # Between backquotes a backslash makes the next backquote a nested substitution.
-            understood = not (_text(node).startswith("`") and "\\" in _text(node))
+            understood = not (text_of(node).startswith("`") and "\\" in text_of(node))
         case "compound_statement":
             understood = node.children[0].type == "{"
         case "binary_expression" | "unary_expression" | "parenthesized_expression" | "negation_expression":
@@ -186,7 +174,7 @@ def _check(node: "Node") -> None:
         case "for_statement":
             # A loop over PATH or IFS changes what the names in its body mean.
             variable = node.child_by_field_name("variable")
-            understood = variable is not None and re.fullmatch(r"[a-z_][a-z0-9_]*", _text(variable)) is not None
+            understood = variable is not None and re.fullmatch(r"[a-z_][a-z0-9_]*", text_of(variable)) is not None
         case _:
             understood = node.type in _TRANSPARENT
     if not understood:
@@ -200,82 +188,57 @@ def _is_in_test(node: "Node") -> bool:
     return parent is not None and parent.type == "test_command" and parent.children[0].type in ("[", "[[")
 
 
-def _heredoc_is_understood(node: "Node") -> bool:
-    """A here-document without substitutions is text, and so is any one with a quoted delimiter."""
-    if not re.search(r"`|\$\(|\$\{", _text(node)):
-        return True
-    parent = node.parent
-    starts = [child for child in parent.children if child.type == "heredoc_start"] if parent is not None else []
-    return bool(starts) and all(_text(start)[:1] in ("'", '"', "\\") for start in starts)
-
-
-def _words(node: "Node") -> tuple[str, ...]:
-    words: list[str] = []
-    is_literal = True
+def _simple_command(node: "Node") -> SimpleCommand:
+    words: list[Word] = []
     for child in node.children:
         if child.type == "command_name":
-            inner = child.children[0] if child.children else child
-            name = _literal(inner)
-            unquoted = [part for part in (inner, *inner.children) if part.type == "word"]
-            if not name or "=" in name or any(_EXPANDS_IN_NAME.search(_text(part)) for part in unquoted):
-                raise _NotAnalysableError
-            words.append(name)
+            words.append(_name(child.children[0] if child.children else child))
         elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
             continue
-        elif child.is_named:
-            if not words:
-                # An assignment, or anything else in front of the name.
-                raise _NotAnalysableError
-            literal = _literal(child)
-            words.append(_text(child) if literal is None else literal)
-            is_literal = is_literal and literal is not None
+        elif not words:
+            # An assignment, or anything else in front of the name.
+            raise _NotAnalysableError
         else:
-            words.append(_text(child))
-    if not words:
+            words.append(word_of(child))
+    if not words or _runs_others(words):
         raise _NotAnalysableError
-    name = words[0].rpartition("/")[2]
-    runs_others = name in _RUNNERS or (name == "find" and not (is_literal and _FIND_ACTIONS.isdisjoint(words)))
-    if runs_others or (name == "printf" and words[1:2] == ["-v"]):
-        raise _NotAnalysableError
-    return tuple(words)
+    return SimpleCommand(tuple(word.text for word in words), tuple(word.extent is Extent.EXACT for word in words))
 
 
-def _literal(node: "Node") -> str | None:
-    """The value of a word in which nothing is expanded, else None."""
-    text = _text(node)
-    match node.type:
-        case "word" | "number":
-            return re.sub(r"\\(.)", lambda found: "" if found[1] == "\n" else found[1], text, flags=re.DOTALL)
-        case "raw_string":
-            return text[1:-1]
-        case "string":
-            inner = text[1:-1]
-            if any(child.type not in ('"', "string_content") for child in node.children):
-                return None
-            if _ACTIVE_IN_STRING.search(inner):
-                return None
-            return re.sub(r'\\([\\"$`\n])', lambda found: "" if found[1] == "\n" else found[1], inner)
-        case "concatenation":
-            parts = [_literal(child) for child in node.children]
-            ends = [node.start_byte, *(child.end_byte for child in node.children)]
-            gapless = all(child.start_byte == end for child, end in zip(node.children, ends, strict=False))
-            return "".join(part for part in parts if part) if gapless and None not in parts else None
+def _name(node: "Node") -> Word:
+    word = word_of(node)
+    unquoted = [part for part in (node, *node.children) if part.type == "word"]
+    if not word.text or word.extent is not Extent.EXACT or "=" in word.text or text_of(node) in _RESERVED:
+        raise _NotAnalysableError
+    if any(_EXPANDS_IN_NAME.search(text_of(part)) for part in unquoted):
+        raise _NotAnalysableError
+    return word
+
+
+def _runs_others(words: Sequence[Word]) -> bool:
+    name = words[0].text.rpartition("/")[2]
+    match name:
+        case "find":
+            return any(word.extent is not Extent.EXACT or word.text in _FIND_ACTIONS for word in words)
+        case "printf":
+            return len(words) > 1 and (words[1].may_be_option or words[1].text.startswith("-v"))
+        case "wait":
+            return any(word.may_be_option or word.text.startswith("-") for word in words[1:])
         case _:
-            return None
+            return name in _RUNNERS
 
 
 def _writes_file(node: "Node") -> bool:
-    operators = {_text(child) for child in node.children if not child.is_named}
+    operators = {text_of(child) for child in node.children if not child.is_named}
     targets = [child for child in node.children if child.is_named and child.type != "file_descriptor"]
     if len(targets) > 1:
         # The parser takes arguments that stand behind a redirection for targets of it.
         raise _NotAnalysableError
     if not operators & _WRITING_REDIRECTIONS:
-        # Bash opens network connections for such names, in either direction.
-        return any("/dev/tcp/" in _text(child) or "/dev/udp/" in _text(child) for child in node.children)
-    if ">&" in operators and all(re.fullmatch(r"\d+-?|-", _text(target)) for target in targets):
         return False
-    return not targets or any(_literal(target) not in _FILELESS_TARGETS for target in targets)
+    if ">&" in operators and all(re.fullmatch(r"\d+-?|-", text_of(target)) for target in targets):
+        return False
+    return not targets or any(literal(target) not in _FILELESS_TARGETS for target in targets)
 
 
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -291,7 +254,3 @@ def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def _is_plain(word: str) -> bool:
     return re.fullmatch(r"[\w.@%+/,][\w.@%+/,:=-]*", word) is not None
-
-
-def _text(node: "Node") -> str:
-    return (node.text or b"").decode()

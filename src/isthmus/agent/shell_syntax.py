@@ -1,0 +1,181 @@
+"""The syntax tree of a shell command, and its words: their values where those are certain, else how they begin."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAXIMUM_LENGTH = 65_536
+"""Characters of the longest command that is analysed."""
+
+_ACTIVE_IN_STRING = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[\w({@*#?!$-])")
+_OPEN_CHARACTERS = re.compile(r"(?<!\\)(?:\\\\)*[*?\[\]{}$!^]")
+_TILDE = re.compile(r"(?<!\\)(?:\\\\)*~")
+_NUMBERS = frozenset({"$?", "$#", "$$", "$!"})
+"""Expansions that are a number, or nothing."""
+
+
+class Extent(Enum):
+    """How certain it is which words bash makes of a word."""
+
+    EXACT = auto()
+    """One word with a known value."""
+    ONE = auto()
+    """One word, whose value or a part of it is not known."""
+    ANY = auto()
+    """Any number of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command. `text` is its value where that is known, else how it is written.
+
+    `start` is what it certainly begins with; empty when nothing is certain.
+    """
+
+    text: str
+    extent: Extent
+    start: str
+
+    @property
+    def may_be_option(self) -> bool:
+        """Whether its value is not known and may begin with a hyphen."""
+        return self.extent is not Extent.EXACT and not (self.start and self.start[0] != "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A parsed command. `nodes` are in the order of the source; `leaves` are those without parts of their own."""
+
+    source: bytes
+    root: "Node"
+    nodes: Sequence["Node"]
+    leaves: Sequence["Node"]
+
+
+def parse_shell(command: str) -> "Node | None":
+    """Return the syntax tree of `command`; None when a shell cannot be given such a text."""
+    if len(command) > MAXIMUM_LENGTH or "\0" in command:
+        return None
+    try:
+        return _parser().parse(command.encode()).root_node
+    except UnicodeEncodeError:
+        return None
+
+
+def syntax_of(root: "Node") -> Syntax:
+    """Return the tree with its nodes and leaves in order. Without recursion: a command may be nested deeply."""
+    nodes: list[Node] = []
+    leaves: list[Node] = []
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        nodes.append(node)
+        children = node.children
+        if children and node.type != "heredoc_body":
+            waiting.extend(reversed(children))
+        else:
+            leaves.append(node)
+    return Syntax(root.text or b"", root, nodes, leaves)
+
+
+@cache
+def _parser() -> "Parser":
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def text_of(node: "Node") -> str:
+    """Return how a node is written."""
+    return (node.text or b"").decode()
+
+
+def literal(node: "Node") -> str | None:
+    """Return the value of a word in which nothing is expanded but paths, else None."""
+    text = text_of(node)
+    match node.type:
+        case "word" | "number":
+            return re.sub(r"\\(.)", lambda found: "" if found[1] == "\n" else found[1], text, flags=re.DOTALL)
+        case "raw_string":
+            return text[1:-1]
+        case "string":
+            inner = text[1:-1]
+            if any(child.type not in ('"', "string_content") for child in node.children):
+                return None
+            if _ACTIVE_IN_STRING.search(inner):
+                return None
+            return re.sub(r'\\([\\"$`\n])', lambda found: "" if found[1] == "\n" else found[1], inner)
+        case "concatenation":
+            parts = [literal(child) for child in node.children]
+            ends = [node.start_byte, *(child.end_byte for child in node.children)]
+            gapless = all(child.start_byte == end for child, end in zip(node.children, ends, strict=False))
+            return "".join(part for part in parts if part) if gapless and None not in parts else None
+        case _:
+            return None
+
+
+def word_of(node: "Node") -> Word:
+    """Return what is certain about a word."""
+    parts = node.children if node.type == "concatenation" else [node]
+    extents = [_extent(part) for part in parts]
+    value = literal(node)
+    if value is not None and all(extent is Extent.EXACT for extent in extents):
+        return Word(value, Extent.EXACT, value)
+    start = _start(parts, extents)
+    if any(extent is Extent.ANY and part.type != "word" for part, extent in zip(parts, extents, strict=True)):
+        # An expansion may be split into words, each with a beginning of its own.
+        start = ""
+    return Word(text_of(node) if value is None else value, Extent.ANY if Extent.ANY in extents else Extent.ONE, start)
+
+
+def _extent(part: "Node") -> Extent:
+    text = text_of(part)
+    match part.type:
+        case "word" | "number":
+            if _OPEN_CHARACTERS.search(text):
+                return Extent.ANY
+            return Extent.ONE if _TILDE.search(text) else Extent.EXACT
+        case "raw_string":
+            return Extent.EXACT
+        case "string":
+            if literal(part) is not None:
+                return Extent.EXACT
+            return Extent.ANY if _has_list(part) else Extent.ONE
+        case "ansi_c_string" | "process_substitution":
+            return Extent.ONE
+        case "simple_expansion":
+            return Extent.ONE if text in _NUMBERS else Extent.ANY
+        case _:
+            return Extent.ANY
+
+
+def _has_list(string: "Node") -> bool:
+    """Return whether "$@" or "${x[@]}" is in a string: that makes any number of words of it."""
+    return "@" in text_of(string)
+
+
+def _start(parts: Sequence["Node"], extents: Sequence[Extent]) -> str:
+    """Return what a word begins with: literal text, up to the first part or character that is not certain."""
+    start = ""
+    for part, extent in zip(parts, extents, strict=True):
+        value = literal(part)
+        if part.type in ("word", "number") and value is not None:
+            written = text_of(part)
+            if extent is Extent.EXACT:
+                start += value
+                continue
+            plain = re.match(r"[\w./,:=@%+-]*", written)
+            return start + (plain[0] if plain else "")
+        if part.type == "process_substitution":
+            return f"{start}/"
+        if extent is not Extent.EXACT or value is None:
+            return start
+        start += value
+    return start

@@ -1,0 +1,93 @@
+"""The shell policy held against bash: lines that run without a question, and what they ran that nobody allowed."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from support.shell_judge import Report, Run
+
+_PROGRAMS = "ls,echo,cat,find,printf,test,grep,head,wc,[,[[,true,false,:,cd,pwd,./run.sh,wait,unset"
+GRANTED: frozenset[tuple[str, ...]] = frozenset({("git", "status"), *((name,) for name in _PROGRAMS.split(","))})
+"""Prefixes that the user allowed for good. `unset` evaluates what it is given, so that no line with it may run."""
+_FIND_ACTIONS = re.compile(r"-delete|-exec|-execdir|-ok|-okdir|-fls|-fprint|-fprint0|-fprintf")
+_SORT_WRITES = re.compile(r"-[A-Za-z]*?[oT].*|--(?:o|co|t).*")
+
+
+class Command(Protocol):
+    """A simple command of an analysis."""
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The program and its arguments."""
+        ...
+
+
+class Analysis(Protocol):
+    """What is the same in every version of the policy."""
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The simple commands."""
+        ...
+
+    @property
+    def writes_files(self) -> bool:
+        """Whether a redirection writes."""
+        ...
+
+
+def is_allowed(analysis: Analysis | None) -> bool:
+    """Whether a line runs without a question where GRANTED was allowed."""
+    return (
+        analysis is not None
+        and bool(analysis.commands)
+        and not analysis.writes_files
+        and not getattr(analysis, "asked", ())
+        and all(_is_granted(command.words) for command in analysis.commands)
+    )
+
+
+def bypass(report: Report) -> str:
+    """Return what a line did that nobody allowed, or nothing. It says the kind first, for counting."""
+    for run in report.runs:
+        if problem := _problem(run):
+            return problem
+    if report.changed:
+        return f"file: {', '.join(report.changed)}"
+    return "network" if report.has_connected else ""
+
+
+def difference(analysis: Analysis, report: Report) -> str:
+    """Return a call with other words than those that were judged, or nothing. Words that bash expands may be any."""
+    for run in report.runs:
+        if not any(_may_become(command, run.words) for command in analysis.commands):
+            return f"words: {run.words!r}"
+    return ""
+
+
+def _may_become(command: Command, words: Sequence[str]) -> bool:
+    is_certain: Iterable[bool] = getattr(command, "certain", ())
+    for number, certain in enumerate(is_certain):
+        if not certain:
+            return tuple(words[:number]) == tuple(command.words[:number])
+    return tuple(words) == tuple(command.words)
+
+
+def _is_granted(words: Sequence[str]) -> bool:
+    return any(tuple(words[: len(prefix)]) == prefix for prefix in GRANTED)
+
+
+def _problem(run: Run) -> str:
+    name = run.path.rpartition("/")[2]
+    if name == "notfound":
+        return f"program: {' '.join(run.words[1:])!r}"
+    if not _is_granted(run.words) or run.path not in (f"/judge/bin/{run.words[0]}", "./run.sh"):
+        return f"program: {run.path} {run.words!r}"
+    if name == "find" and any(_FIND_ACTIONS.fullmatch(word) for word in run.words):
+        return f"find: {run.words!r}"
+    before = run.words[: run.words.index("--")] if "--" in run.words else run.words
+    if name == "sort" and any(_SORT_WRITES.fullmatch(word) for word in before[1:]):
+        return f"sort: {run.words!r}"
+    if name == "uniq" and sum(not word.startswith("-") for word in run.words[1:]) > 1:
+        return f"uniq: {run.words!r}"
+    return ""
