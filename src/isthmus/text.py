@@ -387,8 +387,16 @@ def offset_from_utf16(text: str, units: int) -> int:
 
 
 def printable(path: str) -> str:
-    """A path for messages, logs and JSON: bytes that are not UTF-8, and half surrogate pairs, are shown as escapes."""
+    """Return a path for messages, logs and listings, in one line.
+
+    Bytes that are not UTF-8, half surrogate pairs, line breaks and other control characters are shown as escapes.
+    """
     try:
-        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:
-        return path.encode("utf-8", "backslashreplace").decode()
+        text = path.encode("utf-8", "backslashreplace").decode()
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Characters that end a line somewhere, or that a terminal takes for commands."""

@@ -63,3 +63,15 @@ async def test_without_any_editor_it_says_how_to_name_one(monkeypatch: pytest.Mo
     assert not os.environ.get("EDITOR")
     with pytest.raises(EditorError, match="set EDITOR"):
         await edit_text("x", "a.txt")
+
+
+async def test_no_program_that_asks_which_editor_to_take_is_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, script in {"sensible-editor": "exit 9", "vi": 'echo from vi > "$1"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert await edit_text("one", "a.txt") == "from vi\n"

@@ -9,7 +9,9 @@ from pathlib import Path, PurePath
 
 from isthmus.errors import IsthmusError
 
-FALLBACKS = ("sensible-editor", "nano", "vim", "vi")
+FALLBACKS = ("editor", "nano", "vim", "vi")
+"""Editors where no variable names one, the system's choice first. Debian's sensible-editor is left out: it asks which
+editor to take, in the middle of a question of ours."""
 
 
 class EditorError(IsthmusError):

@@ -190,3 +190,14 @@ async def test_an_empty_list_of_patterns_is_refused(workspace: Path) -> None:
     assert await category_of(ReadManyFiles(), workspace, include=[]) == "invalid_arguments"
     assert await category_of(ReadManyFiles(), workspace, include=[""]) == "invalid_arguments"
     assert await category_of(ReadManyFiles(), workspace, include="*.md") == "invalid_arguments"
+
+
+async def test_a_name_with_line_breaks_takes_one_line_in_every_listing(workspace: Path) -> None:
+    make(workspace, {"a\nb.txt (9 bytes)": "", "c\r\x1b[2J\u2028\x85d": ""})
+    (workspace / "link").symlink_to("to\nnowhere")
+    assert (await text_of(ListDirectory(), workspace, dir_path=".")).split("\n")[1:] == [
+        "a\\nb.txt (9 bytes) (0 bytes)",
+        "c\\r\\x1b[2J\\u2028\\x85d (0 bytes)",
+        "link -> to\\nnowhere",
+    ]
+    assert "a\\nb.txt (9 bytes)" in await found(workspace, pattern="**/*")

@@ -130,7 +130,7 @@ async def test_files_that_cannot_be_searched_are_left_out(workspace: Path, engin
 async def test_unusual_file_names_are_searched(workspace: Path, engine: SearchEngine) -> None:
     make(workspace, {"-e x": "x", "new\nline": "x", "é": "x"})
     text = await text_of(workspace, engine, pattern="x", names_only=True)
-    assert text.split(":\n", 1)[1] == "-e x\nnew\nline\né"
+    assert text.split(":\n", 1)[1] == "-e x\nnew\\nline\né"
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "*x", "a{2", "x\ny", "a\rb", "(?P<n>", "\\"])
