@@ -6,7 +6,7 @@ Deliberately not here: when a server ends, and its open streams, which whoever s
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 LOOK_SECONDS = 0.005
@@ -29,11 +29,28 @@ class ServerState(Protocol):
         ...
 
 
+class Accepting(Protocol):
+    """What accepts connections: an ``asyncio.Server``, or a Listener of :mod:`isthmus.listeners`."""
+
+    @property
+    def sockets(self) -> tuple[socket.socket, ...]:
+        """Those that listen."""
+        ...
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        ...
+
+
 class UvicornServer(Protocol):
     """A uvicorn server that has started."""
 
-    servers: list[asyncio.Server]
     force_exit: bool
+
+    @property
+    def servers(self) -> Sequence[Accepting]:
+        """What accepts its connections."""
+        ...
 
     @property
     def server_state(self) -> ServerState:
@@ -69,7 +86,7 @@ async def end_connections(server: UvicornServer, listeners: Iterable[socket.sock
         task.cancel()
 
 
-async def _stop_accepting(servers: Iterable[asyncio.Server]) -> None:
+async def _stop_accepting(servers: Iterable[Accepting]) -> None:
     """Close what listens, after the connections that are being accepted are there: asyncio would drop them unclosed."""
     loop = asyncio.get_running_loop()
     for server in servers:

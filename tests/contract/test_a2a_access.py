@@ -14,6 +14,7 @@ from isthmus.a2a.server import request_head
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.listen import ListenError, Server, bind, url_of
 from isthmus.events import TextContent
+from isthmus.listeners import listener
 from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
 from support.memory_agent import MemoryAgent, Wait
 from support.waiting import eventually_async
@@ -146,6 +147,7 @@ async def test_a_client_that_sends_a_large_body_to_its_end_reads_why_it_is_refus
 async def test_a_request_whose_head_does_not_come_is_not_waited_for(
     before: bytes, begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(listener, "DEFER_SECONDS", 0)
     if not before:
         monkeypatch.setattr(request_head, "HEAD_SECONDS", 0.1)
     async with serving(MemoryAgent()) as server:

@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 
 from isthmus.ide.claude import bounded_connection, server
+from isthmus.listeners import listener
 from support.claude_cli import AUTHORIZATION, CLIENT_INFO, Lock, claude_cli, locks
 from support.companion import running_companion
 from support.waiting import eventually_async
@@ -274,7 +275,8 @@ async def test_only_so_many_clients_are_attached_at_once(workspace: Path, monkey
 
 
 async def test_connections_that_say_nothing_are_few_and_end(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_connection, "MAXIMUM_CONNECTIONS", 3)
+    monkeypatch.setattr(listener, "MAXIMUM_UNPROVEN", 3)
+    monkeypatch.setattr(listener, "DEFER_SECONDS", 0)
     monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 2.0)
     async with running_companion(workspace):
         lock = _lock(workspace)

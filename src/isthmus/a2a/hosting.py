@@ -204,7 +204,9 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
 async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> None:
     from isthmus.a2a.server.auth import TOKEN_FILE
     from isthmus.a2a.server.listen import Server, bind
+    from isthmus.listeners.descriptors import raise_descriptor_limit
 
+    raise_descriptor_limit()
     listener = bind(host, port)
     hosted = HostedApplication(agent, replace(hosting, hosts=(*hosting.hosts, host)))
     try:

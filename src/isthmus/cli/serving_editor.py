@@ -26,8 +26,10 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
         CompanionError: it could not start.
     """
     from isthmus.ide.host import CompanionHost
+    from isthmus.listeners.descriptors import raise_descriptor_limit
     from isthmus.terminal.sanitize import visible_line
 
+    raise_descriptor_limit()
     host = CompanionHost(editor, options)
     loop = asyncio.get_running_loop()
     received: list[int] = []

@@ -94,6 +94,11 @@ class ReviewPage:
             case _:
                 return _refused(404 if request.method == "GET" else 405, _EXPIRED)
 
+    def has_token(self, request: PageRequest) -> bool:
+        """Whether a request that is not refused comes from the user: by a link that works, or within a visit."""
+        parts = _parts(request)
+        return parts[0] == "visit" or self._known_link(parts[-1]) is not None
+
     async def answer(self, request: PageRequest) -> PageResponse:
         """What to answer."""
         if (refusal := self.refusal(request)) is not None:
@@ -105,7 +110,7 @@ class ReviewPage:
                 return self._open(parts[-1])
 
     def _open(self, token: str) -> PageResponse:
-        known = next((link for link in self._links if hmac.compare_digest(link.encode(), token.encode())), None)
+        known = self._known_link(token)
         if known is None:
             return _refused(403, _EXPIRED)
         del self._links[known]
@@ -117,6 +122,9 @@ class ReviewPage:
         cookie = f"{COOKIE}={visit.cookie}; Path={visit.base}; HttpOnly; SameSite=Strict"
         body = f'<p><a href="{visit.base}/">Go on to the review</a></p>'
         return _page("Isthmus", body, {"set-cookie": cookie}, refresh=f"0;url={visit.base}/")
+
+    def _known_link(self, token: str) -> str | None:
+        return next((link for link in self._links if hmac.compare_digest(link.encode(), token.encode())), None)
 
     def _visit(self, name: str, cookies: str) -> _Visit | None:
         visit = self._visits.get(name)

@@ -8,6 +8,7 @@ from isthmus.editors.review_board import ReviewBoard
 from isthmus.editors.review_page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
 from isthmus.ide import loopback
 from isthmus.ide.editor import EditorError
+from isthmus.listeners.guest import token_shown
 
 if TYPE_CHECKING:
     import socket
@@ -53,7 +54,7 @@ class ReviewPageServer:
         except OSError as error:
             raise EditorError(f"the review page cannot be served: {error}") from error
         self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]))
-        self._server = Server(self, self._listener)
+        self._server = Server(self, self._listener, "the review page")
         self._serving = asyncio.create_task(self._server.run_until_stopped())
         await self._server.listening.wait()
 
@@ -81,6 +82,8 @@ class ReviewPageServer:
         if refusal is not None:  # nobody's body is read who may not in
             await _response(refusal)(scope, receive, send)
             return
+        if self._page is not None and self._page.has_token(head):
+            token_shown(scope)
         body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):

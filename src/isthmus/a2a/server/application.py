@@ -29,6 +29,7 @@ from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.server.visitors import ForUser, PushFor, Served, Visitors
 from isthmus.client import AgentClient
 from isthmus.json_text import encode
+from isthmus.listeners.guest import token_shown
 
 HEALTH = "/healthz"
 
@@ -148,6 +149,8 @@ class Application:
         if path == HEALTH:
             is_draining = self._visitors.closing
             return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
+        if isinstance(visitor, Visitor):
+            token_shown(request.scope)
         if not isinstance(visitor, Visitor):
             card = card_of_request(request, self._options, has_push=self._visitors.has_push)
             return card_response(card, headers, self._started)

@@ -19,12 +19,17 @@ from types import FrameType
 
 import uvicorn
 
+from isthmus.a2a.server import request_head
 from isthmus.a2a.server.application import Application
-from isthmus.a2a.server.request_head import HeadDeadlineProtocol
 from isthmus.errors import IsthmusError
+from isthmus.listeners import http
+from isthmus.listeners.listener import BACKLOG, Listener
 from isthmus.server_end import end_connections
 
 log = logging.getLogger(__name__)
+
+DESCRIPTOR_SHARE = 0.75
+"""Of the descriptors of this process, for connections; the rest is for the journal, commands and MCP servers."""
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 
@@ -52,7 +57,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(2048)  # from now on clients may connect; they wait until the server runs
+        listener.listen(BACKLOG)  # from now on clients may connect; they wait until the server runs
         listener.setblocking(False)
     except OSError as error:
         listener.close()
@@ -136,7 +141,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application,
-                http=HeadDeadlineProtocol,
+                http=request_head.HeadDeadlineProtocol,
                 log_config=None,
                 access_log=False,
                 lifespan="off",
@@ -156,7 +161,12 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve, then say so: who is told may end it at once."""
-        await super().startup(sockets)
+        silence = request_head.HEAD_SECONDS
+        self.servers: list[Listener] = [  # pyright: ignore[reportIncompatibleVariableOverride] - of asyncio's kind
+            await http.listening(self, listener, name=self.url, share=DESCRIPTOR_SHARE, silence=silence)
+            for listener in sockets or ()
+        ]
+        self.started = True
         if self._on_ready is not None:
             self._on_ready()
 

@@ -7,12 +7,13 @@ and idle connections between requests, which uvicorn closes.
 import asyncio
 
 from isthmus.a2a.server.gathering import GatheringProtocol
+from isthmus.listeners.guest import GuestProtocol
 
 HEAD_SECONDS = 30.0
 """How long the head of a request may take, from the connection or its first byte on."""
 
 
-class HeadDeadlineProtocol(GatheringProtocol):
+class HeadDeadlineProtocol(GuestProtocol, GatheringProtocol):
     """uvicorn's HTTP protocol with that deadline; also for what a client still sends after its answer."""
 
     _connection: asyncio.BaseTransport

@@ -10,8 +10,8 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.protocol import State
 
-MAXIMUM_CONNECTIONS = 256
-"""Also of those that have not yet said who they are."""
+from isthmus.listeners.guest import GuestProtocol
+
 MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024
 MAXIMUM_UNREAD_BYTES = 64 * 1024 * 1024
 """That a client lets pile up before its connection is cut."""
@@ -19,7 +19,7 @@ MAXIMUM_UNREAD_BYTES = 64 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
-class BoundedConnection(ServerConnection):
+class BoundedConnection(GuestProtocol, ServerConnection):
     """One connection of a server, which is among its ``living`` ones from beginning to end."""
 
     def __init__(self, living: "set[BoundedConnection]", *arguments: Any, **options: Any) -> None:
@@ -30,8 +30,6 @@ class BoundedConnection(ServerConnection):
         """A connection came in."""
         super().connection_made(transport)
         self._living.add(self)
-        if len(self.server.handler_tasks) > MAXIMUM_CONNECTIONS:
-            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""

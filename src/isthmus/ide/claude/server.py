@@ -8,8 +8,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from isthmus.codec import JsonObject
@@ -22,6 +21,8 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.websocket_log import quiet_log
+from isthmus.listeners.guest import Guest, GuestProtocol
+from isthmus.listeners.listener import Listener
 
 if TYPE_CHECKING:
     import socket
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 LOWEST_PORT, HIGHEST_PORT = 10_000, 65_535
 PORT_ATTEMPTS = 100
 MAXIMUM_CLIENTS = 64
+DESCRIPTOR_SHARE = 0.25
+"""Of the descriptors of this process, for connections."""
+LOG_NAME = "the companion's WebSocket server"
 SUBPROTOCOL = "mcp"
 HANDSHAKE_SECONDS = 10.0
 PING_SECONDS = 30.0
@@ -82,26 +86,41 @@ class ClaudeServer:
     async def serve(self) -> None:
         """See the port."""
         from websockets.asyncio.server import serve
+        from websockets.server import ServerProtocol
 
         from isthmus.ide.claude import bounded_connection
 
         living: set[BoundedConnection] = set()
-        server = await serve(
+        server = serve(
             self._attach,
-            sock=self._listener,
-            create_connection=cast("type[ServerConnection]", partial(bounded_connection.BoundedConnection, living)),
             process_request=self._check,
-            select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
-            compression=None,
             server_header=None,
             open_timeout=HANDSHAKE_SECONDS,
-            ping_interval=PING_SECONDS,
-            ping_timeout=PING_SECONDS,
-            close_timeout=CLOSE_SECONDS,
-            max_size=bounded_connection.MAXIMUM_MESSAGE_BYTES,
-            max_queue=(2, 0),
             logger=quiet_log(),
         )
+
+        def make_connection(guest: Guest) -> GuestProtocol:
+            del guest  # the connection has it
+            protocol = ServerProtocol(
+                select_subprotocol=lambda _, offered: next((name for name in offered if name == SUBPROTOCOL), None),
+                max_size=bounded_connection.MAXIMUM_MESSAGE_BYTES,
+                logger=quiet_log(),
+            )
+            return bounded_connection.BoundedConnection(
+                living,
+                protocol,
+                server,
+                ping_interval=PING_SECONDS,
+                ping_timeout=PING_SECONDS,
+                close_timeout=CLOSE_SECONDS,
+                max_queue=(2, 0),
+            )
+
+        accepting = Listener(
+            self._listener, make_connection, name=LOG_NAME, share=DESCRIPTOR_SHARE, silence=HANDSHAKE_SECONDS
+        )
+        server.server = accepting  # pyright: ignore[reportAttributeAccessIssue] - where it would have asyncio's
+        await accepting.start_serving()
         self._listening.set()
         await self._stopping.wait()
         await asyncio.gather(*(client.finish_calls() for client in self._clients), return_exceptions=True)
@@ -169,9 +188,14 @@ class ClaudeServer:
         return self._companion.recent_mentions(min(KEPT_MENTION_SECONDS, time.monotonic() - self._left_at))
 
     def _check(self, connection: "ServerConnection", request: "Request") -> "Response | None":
+        from isthmus.ide.claude.bounded_connection import BoundedConnection
+
+        assert isinstance(connection, BoundedConnection)  # noqa: S101 - made by serve()
         refusal = self._gate.check(request.headers.get_all)
         if refusal is not None:
             return connection.respond(refusal.status, refusal.text)
+        if connection.guest is not None:
+            connection.guest.show_token()
         if len(self._clients) >= MAXIMUM_CLIENTS:
             return connection.respond(503, f"Too many agents: {MAXIMUM_CLIENTS} are attached; end one first\n")
         return None

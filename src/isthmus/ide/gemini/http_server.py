@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import uvicorn
 
 from isthmus.ide.gemini.close_delimited import CloseDelimitedProtocol
+from isthmus.listeners import http
+from isthmus.listeners.guest import GuestProtocol
+from isthmus.listeners.listener import MAXIMUM_UNPROVEN, Listener
 from isthmus.server_end import end_connections
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 MAXIMUM_CONNECTIONS = 256
+"""With a token."""
+DESCRIPTOR_SHARE = 0.25
+"""Of the descriptors of this process, for connections of one server."""
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""
 TICK_SECONDS = 1.0
@@ -42,25 +48,33 @@ class Endpoint(Protocol):
         ...
 
 
-class Server(uvicorn.Server):
-    """Serves an endpoint on a bound socket until :meth:`stop`; ``listening`` is set once it listens."""
+class HttpProtocol(GuestProtocol, CloseDelimitedProtocol):
+    """uvicorn's HTTP protocol for the companion."""
 
-    def __init__(self, endpoint: Endpoint, listener: socket.socket) -> None:
+
+class Server(uvicorn.Server):
+    """Serves an endpoint on a bound socket until :meth:`stop`; ``listening`` is set once it listens.
+
+    ``name`` is what the log calls it.
+    """
+
+    def __init__(self, endpoint: Endpoint, listener: socket.socket, name: str) -> None:
         super().__init__(
             uvicorn.Config(
                 endpoint,
+                http=HttpProtocol,
                 lifespan="off",
-                http=CloseDelimitedProtocol,
                 ws="none",
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                limit_concurrency=MAXIMUM_CONNECTIONS,
+                limit_concurrency=MAXIMUM_CONNECTIONS + MAXIMUM_UNPROVEN,
                 timeout_keep_alive=KEEP_ALIVE_SECONDS,
             )
         )
         self._endpoint = endpoint
         self._listener = listener
+        self._name = name
         self.listening = asyncio.Event()
         self._stopping = asyncio.Event()
         self._silent: set[object] = set()
@@ -72,7 +86,12 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, then say so."""
-        await super().startup(sockets)
+        silence = SILENT_TICKS * TICK_SECONDS
+        self.servers: list[Listener] = [  # pyright: ignore[reportIncompatibleVariableOverride] - of asyncio's kind
+            await http.listening(self, listener, name=self._name, share=DESCRIPTOR_SHARE, silence=silence)
+            for listener in sockets or ()
+        ]
+        self.started = True
         self.listening.set()
 
     async def run_until_stopped(self) -> None:

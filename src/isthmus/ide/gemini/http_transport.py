@@ -19,6 +19,7 @@ from isthmus.ide.gemini.session import Session, SessionTable
 from isthmus.ide.gemini.tools import call_tool
 from isthmus.ide.gemini.waiting import Proposal
 from isthmus.ide.mcp import json_rpc_message, mcp_peer
+from isthmus.listeners.guest import token_shown
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -65,6 +66,7 @@ class McpEndpoint:
         if isinstance(head, Refusal):
             response = _json(head.status, json_rpc_message.encode(head.body), dict(head.headers))
         else:
+            token_shown(scope)
             try:
                 response = await self._answer(head, Request(scope, receive))
             except asyncio.CancelledError:

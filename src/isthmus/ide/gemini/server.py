@@ -70,7 +70,7 @@ class GeminiServer:
         self._announced: list[Path] = []
         gate = Gate(self._token, self.port)
         endpoint = McpEndpoint(self._companion, self._sessions, gate, self._note)
-        self._server = Server(endpoint, self._listener)
+        self._server = Server(endpoint, self._listener, "the companion's HTTP server")
         return again is not None
 
     async def serve(self) -> None:

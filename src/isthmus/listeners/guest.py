@@ -1,0 +1,74 @@
+"""One connection from its acceptance on, and what an asyncio protocol tells of it."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+_STATE_KEY = "isthmus.token_shown"
+"""Where an ASGI application finds, in the ``state`` of its scope, what to call once a token was shown."""
+
+
+class Guest:
+    """One connection; identity is by object. ``address`` is what its bound counts by."""
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        address: str,
+        token_shown: Callable[["Guest"], None],
+        left: Callable[["Guest"], None],
+    ) -> None:
+        self.connection = connection
+        self.address = address
+        self.since = asyncio.get_running_loop().time()
+        self.drop: Callable[[], None] = _nothing
+        """Cuts the connection in the stage that it is in."""
+        self._token_shown = token_shown
+        self._left = left
+
+    def show_token(self) -> None:
+        """Note that the connection has shown a token: from now on it is not dropped for others."""
+        self._token_shown(self)
+
+    def leave(self) -> None:
+        """Note that the connection is closed."""
+        self._left(self)
+
+
+class GuestProtocol(asyncio.Protocol):
+    """A base class for protocols of a :class:`~isthmus.listeners.listener.Listener`, before the one that does the work.
+
+    Without a ``guest`` (under another server) it changes nothing.
+    """
+
+    guest: Guest | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See :meth:`asyncio.BaseProtocol.connection_made`."""
+        if self.guest is not None:
+            self.guest.drop = cast("asyncio.Transport", transport).abort
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See :meth:`asyncio.BaseProtocol.connection_lost`."""
+        if self.guest is not None:
+            self.guest.leave()
+        super().connection_lost(exc)
+
+
+def with_guest(state: Mapping[str, Any], guest: Guest) -> dict[str, Any]:
+    """Return the ``state`` of an ASGI server for the requests of one connection."""
+    return {**state, _STATE_KEY: guest.show_token}
+
+
+def token_shown(scope: Mapping[str, Any]) -> None:
+    """Note that the connection of an ASGI scope has shown a token; under another server this does nothing."""
+    state: Mapping[str, Any] = scope.get("state") or {}
+    show = state.get(_STATE_KEY)
+    if show is not None:
+        show()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,271 @@
+"""Accepts connections on a bound socket and passes them on to a protocol once their first byte is there.
+
+Connections that have not shown a token are counted, in all and per address, and the oldest gives way to the newest;
+those that have sent nothing and those that have sent something are counted apart, so that silence displaces nobody who
+speaks. One with a token is never dropped. Where descriptors run out, accepting pauses and that is logged once. asyncio
+itself would log a traceback per connection and stop for a second.
+
+Deliberately not here: what is spoken, and what a token is.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+import ssl
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from isthmus.listeners.descriptors import descriptor_limit
+from isthmus.listeners.guest import Guest, GuestProtocol
+from isthmus.listeners.occurrence import Occurrence
+from isthmus.listeners.oldest_first import OldestFirst, address_key
+
+BACKLOG = 4096
+"""Connections that wait in the kernel; of a flood they are accepted, and dropped, in order."""
+BATCH = 32
+"""Connections accepted in a row, before what was accepted before has its turn."""
+MAXIMUM_UNPROVEN = 1024
+"""Of each kind (silent, speaking) of one listener, however many descriptors there are."""
+LOOK_SECONDS = 1.0
+"""How often silent connections are looked at."""
+DEFER_SECONDS = 30
+"""How long Linux keeps a connection that has sent nothing to itself: one with a request overtakes it then."""
+PAUSE_SECONDS = 0.1
+"""How long accepting pauses when descriptors have run out."""
+
+_DESCRIPTORS_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+"""For SO_LINGER: a dropped connection leaves nothing behind in the kernel."""
+
+_log = logging.getLogger(__name__)
+
+
+class Listener(asyncio.AbstractServer):
+    """Accepts on ``listener`` from :meth:`start_serving` to :meth:`close`; ``make_protocol`` makes each protocol.
+
+    ``name`` is what the log calls it. Its connections take at most ``share`` (0 to 1) of the descriptors of this
+    process. One that sends nothing for ``silence`` seconds is closed.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        make_protocol: Callable[[Guest], GuestProtocol],
+        *,
+        name: str,
+        share: float,
+        silence: float,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._listener = listener
+        self._make_protocol = make_protocol
+        self._name = name
+        self._silence = silence
+        self._tls = tls
+        self._maximum = max(4, int(descriptor_limit() * share))
+        unproven = max(1, min(MAXIMUM_UNPROVEN, self._maximum // 3))
+        per_address = max(1, unproven * 3 // 4)
+        self._silent = OldestFirst[Guest](unproven, per_address)
+        self._speaking = OldestFirst[Guest](unproven, per_address)
+        self._guests: set[Guest] = set()
+        self._room = asyncio.Event()
+        self._accepting: asyncio.Task[None] | None = None
+        self._passing: set[asyncio.Task[None]] = set()
+        self._next_look: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        self._dropped = Occurrence(
+            _log,
+            f"{name}: more connections without a token than are kept ({unproven}, {per_address} of one address); the"
+            " oldest are dropped",
+        )
+        self._paused = Occurrence(_log, f"{name}: all descriptors are in use; connections wait until one is closed")
+
+    @property
+    def sockets(self) -> tuple[socket.socket, ...]:
+        """See :attr:`asyncio.Server.sockets`."""
+        return () if self._is_closed else (self._listener,)
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """See :meth:`asyncio.AbstractServer.get_loop`."""
+        return asyncio.get_running_loop()
+
+    def is_serving(self) -> bool:
+        """See :meth:`asyncio.AbstractServer.is_serving`."""
+        return self._accepting is not None and not self._is_closed
+
+    async def start_serving(self) -> None:
+        """Listen and accept."""
+        if self._accepting is None:
+            self._listener.listen(BACKLOG)
+            if sys.platform == "linux":
+                with suppress(OSError):
+                    self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, DEFER_SECONDS)
+            self._listener.setblocking(False)
+            self._accepting = asyncio.create_task(self._accept())
+            self._look_at_silent()
+
+    def close(self) -> None:
+        """Accept nothing more, and close what has not said anything yet; other connections stay."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for waiting in (self._accepting, self._next_look):
+            if waiting is not None:
+                waiting.cancel()
+        for task in tuple(self._passing):
+            task.cancel()
+        while (guest := self._silent.oldest()) is not None:
+            self._drop(guest)
+        self._listener.close()
+
+    async def wait_closed(self) -> None:
+        """Wait until the work of :meth:`close` is done."""
+        tasks = [task for task in (self._accepting, *self._passing) if task is not None]
+        if self._is_closed and tasks:
+            await asyncio.wait(tasks)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._make_room()
+            try:
+                self._accepted(*await loop.sock_accept(self._listener))
+                for _ in range(BATCH - 1):  # what waits as well, at a third of the time
+                    await self._make_room()
+                    self._accepted(*self._listener.accept())
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                await self._not_accepted(error)
+            await asyncio.sleep(0)
+
+    async def _make_room(self) -> None:
+        """Wait until there is room for one more connection; one without a token makes some by leaving."""
+        while len(self._guests) >= self._maximum:
+            if (guest := self._silent.oldest() or self._speaking.oldest()) is not None:
+                self._make_way(guest)
+                await asyncio.sleep(0)  # its descriptor is closed in the loop's next turn
+                continue
+            self._paused.note()
+            self._room.clear()
+            await self._room.wait()
+
+    async def _not_accepted(self, error: OSError) -> None:
+        if self._listener.fileno() < 0:
+            raise error
+        if error.errno in _DESCRIPTORS_EXHAUSTED:
+            self._paused.note()
+            for guest in (self._silent.oldest(), self._speaking.oldest()):
+                self._make_way(guest)
+        elif error.errno != errno.ECONNABORTED:
+            _log.warning("%s could not accept a connection: %s", self._name, error)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+    def _accepted(self, connection: socket.socket, address: tuple[str, int]) -> None:
+        connection.setblocking(False)
+        guest = Guest(connection, address_key(address[0]), self._token_shown, self._left)
+        self._guests.add(guest)
+        guest.drop = connection.close
+        try:
+            first = connection.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            self._await_first_byte(guest, connection)
+        except OSError:
+            self._drop(guest)
+        else:
+            if first:
+                self._pass_on(guest, connection)
+            else:
+                self._drop(guest)  # closed already
+
+    def _await_first_byte(self, guest: Guest, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        descriptor = connection.fileno()  # the loop would write out the socket itself as text, for an error it expects
+        try:
+            loop.add_reader(descriptor, lambda: speak())
+        except NotImplementedError:  # an event loop of Windows, which cannot wait without reading
+            self._pass_on(guest, connection)
+            return
+
+        def speak() -> None:
+            loop.remove_reader(descriptor)
+            self._silent.discard(guest)
+            self._pass_on(guest, connection)
+
+        def drop() -> None:
+            loop.remove_reader(descriptor)
+            connection.close()
+
+        guest.drop = drop
+        self._make_way(self._silent.add(guest, guest.address))
+
+    def _pass_on(self, guest: Guest, connection: socket.socket) -> None:
+        if self._is_closed:
+            self._drop(guest)
+            return
+        self._make_way(self._speaking.add(guest, guest.address))
+        task = asyncio.create_task(self._passed_on(guest, connection))
+
+        def cancel() -> None:
+            task.cancel()
+
+        guest.drop = cancel  # replaced by the protocol, once it has the connection
+        self._passing.add(task)
+
+        def passed(_: "asyncio.Task[None]") -> None:
+            self._passing.discard(task)
+            if task.cancelled():  # also when it was before it began
+                guest.leave()
+                connection.close()
+
+        task.add_done_callback(passed)
+
+    async def _passed_on(self, guest: Guest, connection: socket.socket) -> None:
+        def protocol() -> GuestProtocol:
+            made = self._make_protocol(guest)
+            made.guest = guest
+            return made
+
+        loop = asyncio.get_running_loop()
+        try:
+            if self._tls is None:
+                await loop.connect_accepted_socket(protocol, connection)
+            else:
+                await loop.connect_accepted_socket(
+                    protocol, connection, ssl=self._tls, ssl_handshake_timeout=self._silence
+                )
+        except (OSError, TimeoutError):  # ssl.SSLError is an OSError
+            guest.leave()
+            connection.close()
+
+    def _look_at_silent(self) -> None:
+        """Close what has been silent for too long; again and again."""
+        loop = asyncio.get_running_loop()
+        for guest in self._silent.members():
+            if loop.time() - guest.since >= self._silence:
+                self._drop(guest)
+        self._next_look = loop.call_later(min(LOOK_SECONDS, self._silence / 4), self._look_at_silent)
+
+    def _token_shown(self, guest: Guest) -> None:
+        self._speaking.discard(guest)
+
+    def _left(self, guest: Guest) -> None:
+        self._silent.discard(guest)
+        self._speaking.discard(guest)
+        self._guests.discard(guest)
+        self._room.set()
+
+    def _make_way(self, guest: Guest | None) -> None:
+        """Drop the one that gives way to another one, if any."""
+        if guest is not None:
+            self._dropped.note(f", last one from {guest.address}")
+            with suppress(OSError):
+                guest.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+            self._drop(guest)
+
+    def _drop(self, guest: Guest) -> None:
+        guest.drop()
+        self._left(guest)

@@ -1,0 +1,26 @@
+"""A line in the log for what strangers can make happen any number of times."""
+
+import logging
+import time
+
+LOG_SECONDS = 60.0
+"""How often the same thing is logged at most."""
+
+
+class Occurrence:
+    """Logs what happens again and again: the first time at once, later at most once in LOG_SECONDS."""
+
+    def __init__(self, log: logging.Logger, text: str) -> None:
+        self._log = log
+        self._text = text
+        self._count = 0
+        self._logged_at = -LOG_SECONDS
+
+    def note(self, detail: str = "") -> None:
+        """Log that it happened again, with a detail behind the text, unless that was logged a moment ago."""
+        self._count += 1
+        now = time.monotonic()
+        if now - self._logged_at >= LOG_SECONDS:
+            self._log.warning("%s%s (%d since the last such line)", self._text, detail, self._count)
+            self._logged_at = now
+            self._count = 0

@@ -1,0 +1,87 @@
+"""A bounded set of connections that makes room by giving up its oldest. No I/O.
+
+Two bounds: on all members, and on those of one address. Where the set as a whole is full, the address with the most
+members gives one up, so that one address cannot displace the others.
+"""
+
+import ipaddress
+from collections import OrderedDict
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+Member = TypeVar("Member")
+
+
+class OldestFirst(Generic[Member]):
+    """Members in the order in which they came, with an address each."""
+
+    def __init__(self, maximum: int, maximum_per_address: int) -> None:
+        if not 1 <= maximum_per_address <= maximum:
+            raise ValueError(f"expected 1 <= {maximum_per_address} (per address) <= {maximum} (in all)")
+        self._maximum = maximum
+        self._maximum_per_address = maximum_per_address
+        self._addresses: dict[Member, str] = {}
+        self._by_address: dict[str, OrderedDict[Member, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._addresses)
+
+    def __contains__(self, member: Member) -> bool:
+        return member in self._addresses
+
+    def members(self) -> tuple[Member, ...]:
+        """Return all members, the oldest first."""
+        return tuple(self._addresses)
+
+    def count(self, address: str) -> int:
+        """Return how many members an address has."""
+        return len(self._by_address.get(address, ()))
+
+    def add(self, member: Member, address: str) -> Member | None:
+        """Add a new member, and return the one that has to go for it, if any; that is never the new one."""
+        if member in self._addresses:
+            raise ValueError("expected a new member")
+        gone = None
+        if self.count(address) >= self._maximum_per_address:
+            gone = self._oldest_of(address)
+        elif len(self._addresses) >= self._maximum:
+            gone = self.oldest()
+        if gone is not None:
+            self.discard(gone)
+        self._addresses[member] = address
+        self._by_address.setdefault(address, OrderedDict())[member] = None
+        return gone
+
+    def discard(self, member: Member) -> bool:
+        """Remove a member; return whether it was one."""
+        address = self._addresses.pop(member, None)
+        if address is None:
+            return False
+        members = self._by_address[address]
+        del members[member]
+        if not members:
+            del self._by_address[address]
+        return True
+
+    def oldest(self) -> Member | None:
+        """Return the oldest member of the address with the most members; None: there are no members."""
+        if not self._by_address:
+            return None
+        return self._oldest_of(max(self._by_address, key=self.count))
+
+    def _oldest_of(self, address: str) -> Member:
+        return next(iter(self._by_address[address]))
+
+
+@lru_cache(maxsize=1024)
+def address_key(host: str) -> str:
+    """Return what counts as one address: an IPv4 address, or the 64 bits that an IPv6 network is given as a whole."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((address, 64), strict=False))

@@ -1,0 +1,190 @@
+"""Connections without a token keep no user out, however many there are and however often they come again.
+
+FLOOD_SECONDS is how long each flood lasts, on every listener; the default is a sample. The servers have 1,024
+descriptors.
+"""
+
+import http.client
+import json
+import os
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from support.certificates import make_certificate
+from support.claude_cli import AUTHORIZATION, locks
+from support.isthmus_program import ISTHMUS, read_line
+from support.serve_program import EDIT_SCRIPT
+
+SECONDS = float(os.environ.get("FLOOD_SECONDS", "0.3"))
+_KINDS = ("serve with TLS", "companion, WebSocket", "serve", "companion, HTTP", "review page")
+KINDS = _KINDS if "FLOOD_SECONDS" in os.environ else _KINDS[:2]
+CONNECTIONS = 3_000
+ADDRESSES = ("127.0.0.1", "127.0.0.2")
+LONGEST_WAIT = 1.0
+"""Seconds until a user is served."""
+MOST_LINES = 100
+FLOOD = Path(__file__).resolve().parents[1] / "support" / "silent_flood.py"
+REVIEW_PAGE = FLOOD.with_name("review_page_program.py")
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="floods from 127.0.0.2 as well, which only Linux has"),
+    pytest.mark.timeout(120 + SECONDS * 2),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A server under test: where it listens, and how a user visits it with a connection of its own."""
+
+    process: "subprocess.Popen[str]"
+    log: Path
+    port: int
+    visit: Callable[[], None]
+
+
+@contextmanager
+def _program(folder: Path, *command: str) -> "Generator[tuple[subprocess.Popen[str], Path]]":
+    """Start a program with 1,024 descriptors at the most, of which it has 256 at first."""
+    limited = ("sh", "-c", 'ulimit -Sn 256; ulimit -Hn 1024; exec "$@"', "sh", *command)
+    log = folder / "stderr.log"
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            limited, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            text=True, encoding="utf-8",
+        )  # fmt: skip
+    with process:
+        try:
+            yield process, log
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _request(
+    port: int, method: str, path: str, headers: dict[str, str], body: str = "", tls: ssl.SSLContext | None = None
+) -> tuple[int, str]:
+    if tls is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    else:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=tls)
+    try:
+        connection.request(method, path, body.encode(), headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _serve(folder: Path, *, has_tls: bool) -> Generator[Listening]:
+    (folder / "script.yaml").write_text(EDIT_SCRIPT, encoding="utf-8")
+    options: list[str] = []
+    tls = None
+    if has_tls:
+        files = make_certificate(folder)
+        options = ["--tls-cert", str(files.certificate), "--tls-key", str(files.key)]
+        tls = ssl.create_default_context(cafile=str(files.certificate))
+    command = ("serve", "--port", "0", "--no-ide", "--token-file", "token", "--data-dir", "data")
+    with _program(folder, *ISTHMUS, *command, "-m", "scripted:script.yaml", "--log-level", "warning", *options) as (
+        process,
+        log,
+    ):
+        port = int(read_line(process).rstrip("/").rpartition(":")[2])
+        token = (folder / "token").read_text(encoding="utf-8").strip()
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "none"}})
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+        def visit() -> None:
+            status, answer = _request(port, "POST", "/", headers, body, tls)
+            assert (status, json.loads(answer)["error"]["code"]) == (200, -32001)
+
+        yield Listening(process, log, port, visit)
+
+
+@contextmanager
+def _companion(folder: Path, *, protocol: str) -> Generator[Listening]:
+    with _program(folder, *ISTHMUS, "companion", "--editor", "headless", "--json") as (process, log):
+        ready = json.loads(read_line(process))
+        if protocol == "claude":
+            (lock,) = locks()
+
+            def attach() -> None:
+                headers = {AUTHORIZATION: lock.token or ""}
+                with connect(f"ws://127.0.0.1:{lock.port}", additional_headers=headers, compression=None) as client:
+                    client.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}))
+                    assert json.loads(client.recv(10))["id"] == 1
+
+            yield Listening(process, log, lock.port, attach)
+            return
+        discovered = json.loads(Path(ready["discovery_file"]).read_text(encoding="utf-8"))
+        headers = {"Authorization": f"Bearer {discovered['authToken']}", "Content-Type": "application/json"}
+
+        def ask() -> None:
+            status, _ = _request(ready["port"], "POST", "/mcp", headers, '{"jsonrpc":"2.0","id":1,"method":"ping"}')
+            assert status == 400  # there is no session; without the token it would be 401
+
+        yield Listening(process, log, ready["port"], ask)
+
+
+@contextmanager
+def _review_page(folder: Path) -> Generator[Listening]:
+    with _program(folder, sys.executable, str(REVIEW_PAGE)) as (process, log):
+        visit = json.loads(read_line(process))
+
+        def look() -> None:
+            status, _ = _request(visit["port"], "GET", visit["path"], {"Cookie": visit["cookie"]})
+            assert status == 200
+
+        yield Listening(process, log, visit["port"], look)
+
+
+@contextmanager
+def _flood(port: int) -> "Generator[subprocess.Popen[str]]":
+    command = [sys.executable, str(FLOOD), str(port), str(CONNECTIONS), *ADDRESSES]
+    flood = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    with flood:
+        yield flood
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_user_is_served_while_3000_silent_connections_come_again_and_again(tmp_path: Path, kind: str) -> None:
+    servers = {
+        "serve": lambda: _serve(tmp_path, has_tls=False),
+        "serve with TLS": lambda: _serve(tmp_path, has_tls=True),
+        "companion, HTTP": lambda: _companion(tmp_path, protocol="gemini"),
+        "companion, WebSocket": lambda: _companion(tmp_path, protocol="claude"),
+        "review page": lambda: _review_page(tmp_path),
+    }
+    with servers[kind]() as server:
+        server.visit()
+        waits: list[float] = []
+        with _flood(server.port) as flood:
+            read_line(flood)  # all have been opened once
+            end = time.monotonic() + SECONDS
+            while not waits or time.monotonic() < end:
+                began = time.monotonic()
+                server.visit()
+                waits.append(time.monotonic() - began)
+            told, _ = flood.communicate("")
+        lines = server.log.read_text(encoding="utf-8").splitlines()
+        waits.sort()
+        print(
+            f"{kind}: {len(waits)} visits, median {waits[len(waits) // 2] * 1000:.0f} ms, "
+            f"longest {waits[-1] * 1000:.0f} ms, {told.strip()}, {len(lines)} lines"
+        )
+        assert waits[-1] < LONGEST_WAIT
+        assert len(lines) < MOST_LINES
+        assert "Traceback" not in "\n".join(lines)
+        assert server.process.poll() is None

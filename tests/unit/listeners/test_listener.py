@@ -1,0 +1,194 @@
+"""Accepting connections: silent ones give way, those with a token stay, and exhausted descriptors only pause it."""
+
+import asyncio
+import logging
+import resource
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from isthmus.listeners import listener as module
+from isthmus.listeners.guest import GuestProtocol
+from isthmus.listeners.listener import Listener
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Echo(GuestProtocol):
+    """Sends back what comes; ``token`` counts as a token."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if b"token" in data and self.guest is not None:
+            self.guest.show_token()
+        self.transport.write(data)
+
+
+@asynccontextmanager
+async def _listening(
+    monkeypatch: pytest.MonkeyPatch, *, kept: int = 4, silence: float = 30, defer: int = 0
+) -> AsyncGenerator[tuple[Listener, int]]:
+    monkeypatch.setattr(module, "DEFER_SECONDS", defer)
+    monkeypatch.setattr(module, "MAXIMUM_UNPROVEN", kept)
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    listener = Listener(bound, lambda _: Echo(), name="the server", share=0.5, silence=silence)
+    await listener.start_serving()
+    try:
+        yield listener, bound.getsockname()[1]
+    finally:
+        listener.close()
+        await listener.wait_closed()
+
+
+async def _opened(port: int, said: bytes = b"") -> Streams:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    if said:
+        await _echo((reader, writer), said)
+    return reader, writer
+
+
+async def _echo(streams: Streams, said: bytes) -> None:
+    streams[1].write(said)
+    async with asyncio.timeout(30):
+        assert await streams[0].readexactly(len(said)) == said
+
+
+async def _is_cut(streams: Streams) -> bool:
+    async with asyncio.timeout(30):
+        with suppress(ConnectionResetError):
+            return await streams[0].read() == b""
+        return True
+
+
+async def _closed(*connections: Streams) -> None:
+    for _, writer in connections:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+async def test_the_oldest_silent_connections_give_way_and_one_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with _listening(monkeypatch) as (_, port):
+        silent = [await _opened(port) for _ in range(20)]
+        for streams in silent[:17]:  # four are kept, three of them of one address
+            assert await _is_cut(streams)
+        for streams in silent[17:]:
+            await _echo(streams, b"late")
+        await _closed(*silent)
+    (line,) = [record.getMessage() for record in caplog.records if record.name.startswith("isthmus")]
+    assert "the server" in line
+    assert "127.0.0.1" in line
+
+
+async def test_silence_displaces_nobody_who_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with _listening(monkeypatch) as (_, port):
+        speaking = await _opened(port, b"hello")
+        silent = [await _opened(port) for _ in range(20)]
+        assert await _is_cut(silent[0])
+        await _echo(speaking, b"still here")
+        await _closed(speaking, *silent)
+
+
+async def test_a_connection_that_has_shown_a_token_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with _listening(monkeypatch) as (_, port):
+        proven = await _opened(port, b"token")
+        strangers = [await _opened(port, b"hello") for _ in range(20)]
+        assert await _is_cut(strangers[0])
+        await _echo(proven, b"idle until now")
+        await _closed(proven, *strangers)
+
+
+async def test_room_is_made_again_by_connections_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with _listening(monkeypatch) as (_, port):
+        stays = await _opened(port, b"hello")
+        for _ in range(20):
+            await _closed(await _opened(port, b"hello"))
+        await _echo(stays, b"still here")
+        await _closed(stays)
+
+
+async def test_a_connection_that_says_nothing_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with _listening(monkeypatch, silence=0.1) as (_, port):
+        silent = await _opened(port)
+        assert await _is_cut(silent)
+        await _closed(silent)
+
+
+async def test_where_the_kernel_keeps_silent_connections_a_speaking_one_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with _listening(monkeypatch, defer=30) as (_, port):
+        silent = [await _opened(port) for _ in range(20)]
+        speaking = await _opened(port, b"hello")
+        await _closed(speaking, *silent)
+
+
+async def test_after_the_end_silent_connections_are_closed_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with _listening(monkeypatch) as (listener, port):
+        speaking, silent = await _opened(port, b"hello"), await _opened(port)
+        await asyncio.sleep(0)
+        listener.close()
+        assert await _is_cut(silent)
+        await _echo(speaking, b"still here")
+        assert not listener.is_serving()
+        await _closed(speaking, silent)
+
+
+async def test_exhausted_descriptors_pause_accepting_with_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0.01)
+    not_accepted = Listener._not_accepted  # pyright: ignore[reportPrivateUsage]
+    failures: list[OSError] = []
+
+    async def counted(listener: Listener, error: OSError) -> None:
+        failures.append(error)
+        await not_accepted(listener, error)
+
+    monkeypatch.setattr(Listener, "_not_accepted", counted)
+    async with _listening(monkeypatch) as (_, port):
+        clients = [socket.socket() for _ in range(3)]
+        try:
+            lowest_free = socket.socket()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free.fileno(), hard))
+            lowest_free.close()
+            for client in clients:
+                client.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", port))
+                await asyncio.get_running_loop().sock_sendall(client, b"hello")
+            await eventually_async(lambda: len(failures) >= 3, what="attempts that fail")
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            async with asyncio.timeout(30):
+                for client in clients:
+                    assert await asyncio.get_running_loop().sock_recv(client, 100) == b"hello"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for client in clients:
+                client.close()
+    assert caplog.text.count("\n") == 1
+    assert "descriptors" in caplog.text
+    assert not [record for record in caplog.records if record.levelno > logging.WARNING]
+
+
+async def test_no_descriptor_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+    async with _listening(monkeypatch) as (_, port):
+        for _ in range(10):
+            connections = [await _opened(port, said) for said in (b"", b"hello", b"token") for _ in range(4)]
+            await _closed(*connections)
+    if before:
+        await eventually_async(lambda: len(list(Path("/proc/self/fd").iterdir())) <= before, what="closed descriptors")
