@@ -3,19 +3,22 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
-from support.mcp_hosting import hostile, hosting, status_when, write_servers
+from support.mcp_hosting import HOSTILE, hostile, hosting, status_when, write_servers
 from support.surroundings import Surroundings
 from support.tool_calls import success_of, tool_context
 from support.waiting import eventually, eventually_async
@@ -82,17 +85,96 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -
         assert told[-1] == ()  # the waiting is over
 
 
-async def test_a_server_that_hung_is_waited_for_less_at_the_next_start(
-    home: Path, scope: ToolScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def quick_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts as hanging, or as late, is short."""
     monkeypatch.setattr("isthmus.mcp_host.connection.HANGING_SECONDS", 0.2)
-    monkeypatch.setattr("isthmus.mcp_host.workspace_servers.HELD_SECONDS", 0.2)
-    servers, cache = {"s": hostile("hangs")}, tmp_path / "cache"
+    monkeypatch.setattr("isthmus.mcp_host.known_offer.LATE_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("quick_memory")
+async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
+    home: Path, scope: ToolScope, tmp_path: Path
+) -> None:
+    servers, cache = {"s": hostile("hangs"), "good": hostile("plain")}, tmp_path / "cache"
     async with hosting(home, servers, cache=cache, patience=1) as host:
         await host.tools(scope)
+        await status_when(host, scope, "good", ServerState.CONNECTED)
+    waited: list[Sequence[str]] = []
+
+    def wait(names: Sequence[str], seconds: float) -> None:
+        assert seconds >= 0
+        waited.append(names)
+
+    async with hosting(home, servers, cache=cache, patience=1000, on_wait=wait) as host:
+        tools = await asyncio.wait_for(host.tools(scope), 60)
+        assert list(tools.tools) == ["ok"]
+        assert tools.missing_servers == ("s",)
+        assert waited == []
+        assert (await states(host, scope))["s"] is ServerState.CONNECTING
+
+
+@pytest.mark.usefixtures("quick_memory")
+async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_step(
+    home: Path, scope: ToolScope, tmp_path: Path
+) -> None:
+    program, cache = tmp_path / "server.py", tmp_path / "cache"
+    program.write_text("import time\ntime.sleep(1000)\n")
+    servers = {"s": {"command": sys.executable, "args": ["-S", str(program), "plain"]}}
+    async with hosting(home, servers, cache=cache, patience=1) as host:
+        await host.tools(scope)
+    shutil.copy(HOSTILE, program)
     async with hosting(home, servers, cache=cache, patience=1000) as host:
-        await asyncio.wait_for(host.tools(scope), 60)
-        assert await states(host, scope) == {"s": ServerState.CONNECTING}
+        tools = await host.tools(scope)
+        assert tools.tools == {}
+        await status_when(host, scope, "s", ServerState.CONNECTED)
+        tools = await host.renewed(scope, tools)
+        assert (list(tools.tools), tools.missing_servers) == (["ok"], ())
+
+
+@pytest.mark.usefixtures("quick_memory")
+async def test_one_that_is_required_is_waited_for_also_when_it_was_late(
+    home: Path, scope: ToolScope, tmp_path: Path
+) -> None:
+    servers, cache = {"s": hostile("hangs", timeout=1000, required=True)}, tmp_path / "cache"
+    for _ in range(2):
+        async with hosting(home, servers, cache=cache, patience=0.01) as host:
+            with pytest.raises(ToolFailure, match="MCP servers are not connected: s: no answer to") as failure:
+                await host.tools(scope)
+            assert failure.value.category == "mcp_required"
+            assert "no answer" not in failure.value.told("another user")
+
+
+async def test_one_that_was_quick_to_fail_is_waited_for_at_the_next_start(
+    home: Path, scope: ToolScope, tmp_path: Path
+) -> None:
+    program, cache = tmp_path / "server.py", tmp_path / "cache"
+    program.write_text("raise SystemExit(3)\n")
+    servers = {"s": {"command": sys.executable, "args": ["-S", str(program), "plain"]}}
+    async with hosting(home, servers, cache=cache) as host:
+        assert (await host.tools(scope)).tools == {}
+    shutil.copy(HOSTILE, program)
+    async with hosting(home, servers, cache=cache) as host:
+        assert list((await host.tools(scope)).tools) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_strict"),
+    [
+        ({"required": True, "command": 5}, False),
+        ({"command": "no-such-program", "required": True}, False),
+        ({"command": "no-such-program"}, True),
+        ({"command": 5}, True),
+    ],
+)
+async def test_no_turn_begins_without_a_server_that_is_required(
+    home: Path, scope: ToolScope, settings: dict[str, Any], is_strict: bool
+) -> None:
+    servers = {"bad": settings, "off": {"command": "no-such-program", "required": True, "disabled": True}}
+    async with hosting(home, servers, is_strict=is_strict) as host:
+        with pytest.raises(ToolFailure, match="required MCP servers are not connected: bad: ") as failure:
+            await host.tools(scope)
+        assert "off" not in failure.value.told("another user")
 
 
 async def test_twenty_servers_of_which_some_hang_connect_all_others(home: Path, scope: ToolScope) -> None:

@@ -97,9 +97,35 @@ def test_a_headless_turn_uses_a_trusted_server_without_asking_and_leaves_nothing
         [*ISTHMUS, "-p", "go", "-o", "json", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")],
         cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert json.loads(ended.stdout)["response"] == "done"
+    assert ended.returncode == 0
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("isthmus: without the tools of these MCP servers: dead (the program 'no-such-program' was")
+    assert "hanging (no answer to initialize: none came within 1.5 s)" in line
+    answer = json.loads(ended.stdout)
+    assert answer["response"] == "done"
+    assert [(found["name"], found["status"]) for found in answer["mcp_servers"]] == [
+        ("helper", "connected"),
+        ("dead", "disconnected"),
+        ("hanging", "disconnected"),
+    ]
     process_ends(int(pid_file.read_text()))
+
+
+def test_a_headless_run_ends_with_45_where_a_server_is_missing_that_must_be_there(
+    surroundings: Surroundings, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(surroundings.home, {"good": hostile("plain"), "dead": {"command": "no-such-program"}})
+    command = [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
+    ended = subprocess.run(
+        [*command, "-o", "stream-json", "--strict-mcp"],
+        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert ended.returncode == 45
+    assert "required MCP servers are not connected: dead: the program 'no-such-program' was not found" in ended.stderr
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [found["status"] for found in lines[0]["mcp_servers"]] == ["connected", "disconnected"]
+    assert lines[-1]["status"] == "error"
+    assert lines[-1]["error"]["type"] == "RequiredServerMissing"
 
 
 THREE_SERVERS = """

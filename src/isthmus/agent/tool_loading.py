@@ -19,6 +19,8 @@ from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
 
 MAXIMUM_NAME = 100
 """Characters of a server's name in the system prompt."""
+MAXIMUM_MISSING = 20
+"""Servers that are not available, named in the system prompt."""
 SEARCH_SHARE = 0.1
 """The share of a model's context that the schemas of servers' tools may take before they are loaded on demand."""
 
@@ -89,7 +91,22 @@ class ToolLoading:
         return tuple(self.tools.tools[name] for name in names)
 
     def note(self, loaded: Sequence[str] | None) -> str:
-        """What the system prompt says of the servers whose tools are to be searched; empty where all are sent."""
+        """What the system prompt says of servers that are missing, and of those whose tools are to be searched."""
+        return self._missing + self._searched(loaded)
+
+    @cached_property
+    def _missing(self) -> str:
+        names = self._own.missing_servers
+        if not names:
+            return ""
+        lines = "".join(f"- {_line(name)}\n" for name in names[:MAXIMUM_MISSING])
+        more = f"- and {len(names) - MAXIMUM_MISSING} more\n" if len(names) > MAXIMUM_MISSING else ""
+        return (
+            "\nThese MCP servers are configured and not available now, so their tools are missing. Where the task "
+            f"needs them, say so instead of working around it unsaid.\n{lines}{more}"
+        )
+
+    def _searched(self, loaded: Sequence[str] | None) -> str:
         if loaded is None or SEARCH_TOOL not in self.tools.tools:
             return ""
         counts = {

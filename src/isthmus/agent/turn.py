@@ -110,9 +110,10 @@ class CodingAgent:
             except ToolFailure as failure:
                 if session.state is TaskState.SUBMITTED:
                     yield session.apply(StateChange(TaskState.WORKING))
-                for event in failed_calls(session, str(failure)):
+                told = failure.told(session.user)
+                for event in failed_calls(session, told):
                     yield session.apply(event)
-                yield session.apply(StateChange(TaskState.FAILED, str(failure), failure.category))
+                yield session.apply(StateChange(TaskState.FAILED, told, failure.category))
                 return
             async with aclosing(self._run(session, tools)) as running:
                 async for event in running:

@@ -55,7 +55,8 @@ class McpUse:
     may not be connected to at an address (its host's name comes first), or None; without it, every address may be.
     ``open_browser`` shows the page of a login to the person at this machine. ``on_unknown_trust`` is called at the
     start where the folder's files would start something and nobody said whether they may. ``on_wait`` is told which
-    servers a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too.
+    servers a turn waits for, when that takes long. ``is_for_one_turn``: /mcp waits, too. ``on_host`` is given the host
+    once the agent runs.
     """
 
     patience: float = 5.0
@@ -64,6 +65,7 @@ class McpUse:
     on_unknown_trust: OnUnknown | None = None
     on_wait: OnWait | None = None
     is_for_one_turn: bool = False
+    on_host: Callable[[McpHost], None] | None = None
 
 
 @contextlib.asynccontextmanager
@@ -152,6 +154,8 @@ async def local_agent(
                 await _settle_trust(setup, folder, use, mcp, local_editors)
             for_user = partial(engine.for_user, workspaces=WorkspaceRule())
             surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find).run())
+        if use.on_host is not None:
+            use.on_host(mcp)
         yield engine
     finally:
         if surface is not None:
@@ -216,6 +220,7 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         reads_freely=setup.settings.read_only_tools.are_free,
         on_wait=use.on_wait,
         is_for_one_turn=use.is_for_one_turn,
+        is_strict=setup.is_mcp_strict,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
 

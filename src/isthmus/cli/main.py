@@ -134,7 +134,8 @@ def _refuse_options_before(name: str, context: click.Context) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 44 no sandbox, 130 interrupted.
+    """Run the command line; returns the exit status: 0 done, 1 failed, 42 bad input, 44 no sandbox, 45 no required MCP
+    server, 130 interrupted.
 
     What fails before there is a task is said on stderr and, where -o asks for it, on stdout as JSON too.
     """

@@ -40,6 +40,7 @@ class GivenOptions:
     ide: bool | None = None
     debug: bool = False
     sandbox: str | None = None
+    strict_mcp: bool = False
 
 
 def agent_options(function: F) -> F:
@@ -51,6 +52,11 @@ def agent_options(function: F) -> F:
         ),
         click.option(
             "--debug", is_flag=True, help="Say on stderr what happens, with what MCP servers write on theirs."
+        ),
+        click.option(
+            "--strict-mcp",
+            is_flag=True,
+            help="Begin no turn unless every MCP server that is not switched off is connected.",
         ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
@@ -100,6 +106,8 @@ class Setup:
     sandbox: "SandboxSetup"
     settings: "Settings"
     is_debugging: bool
+    is_mcp_strict: bool = False
+    """Whether a turn needs every MCP server that is not switched off."""
     context_files: tuple[str, ...] = ()
     """Names of the files that instruct the agent; empty for the usual ones."""
     compaction_share: float | None = None
@@ -141,6 +149,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=Path.home(), data_dir=data_dir),
         settings=settings,
         is_debugging=options.debug,
+        is_mcp_strict=options.strict_mcp,
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from isthmus.cli.browser import open_browser
 from isthmus.cli.event_loop import run as run_loop
@@ -15,6 +15,16 @@ from isthmus.cli.sandbox import say_warnings
 from isthmus.cli.trust import ask, tell
 from isthmus.client import AgentClient
 from isthmus.terminal.sanitize import visible_line
+from isthmus.text import with_ellipsis
+from isthmus.tools.base import ToolScope
+
+if TYPE_CHECKING:
+    from isthmus.mcp_host.host import McpHost
+    from isthmus.tools.servers import ServerStatus
+
+
+MAXIMUM_MISSING = 20
+"""Servers that are named where their tools are missing."""
 
 
 def run(
@@ -86,17 +96,26 @@ class AwaitedServers:
 
 async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
     from isthmus.terminal.headless import HeadlessOptions, run_headless
+    from isthmus.terminal.headless_output import ServerLine
 
+    hosts: list[McpHost] = []
     # Nobody is there to ask again: the one turn waits for the servers that it may want.
     use = McpUse(
         patience=UNATTENDED_PATIENCE,
         on_unknown_trust=tell(sys.stderr),
         on_wait=WaitingNotice(sys.stderr),
         is_for_one_turn=True,
+        on_host=hosts.append,
     )
     async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")
+        is_command = prompt.lstrip().startswith("/")
+        scope = ToolScope(setup.workspace)
+        # A command is not kept waiting for servers that it need not have.
+        servers = await (hosts[0].servers(scope) if is_command else hosts[0].awaited(scope))
+        if not is_command and (notice := missing_notice(servers)):
+            sys.stderr.write(f"isthmus: {notice}\n")
         options = HeadlessOptions(
             prompt,
             output_format,
@@ -105,8 +124,35 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
             workspace=str(setup.workspace),
             model=setup.model.name,
             permission_hint="allow it with --approval-mode or --allowed-tools",
+            servers=tuple(
+                ServerLine(status.name, status.state.value, status.problem) for status in servers if not status.is_file
+            ),
         )
         return await run_headless(engine, options, sys.stdout, sys.stderr)
+
+
+def missing_notice(servers: "Sequence[ServerStatus]") -> str:
+    """Return one line on the servers whose tools a run does not have, and why; empty where it has all of them."""
+    from isthmus.tools.servers import ServerState
+
+    told: list[str] = []
+    for status in servers:
+        if not status.is_missing:
+            continue
+        match status.state:
+            case ServerState.CONNECTING:
+                why = "not connected yet"
+            case ServerState.NEEDS_LOGIN:
+                why = f"needs a login: isthmus mcp login {status.name}"
+            case _:
+                why = with_ellipsis((status.problem or status.state.value).partition("; its last output:")[0], 200)
+        told.append(f"{status.name} ({why})")
+    if not told:
+        return ""
+    shown = ", ".join(told[:MAXIMUM_MISSING]) + (
+        f" and {len(told) - MAXIMUM_MISSING} more" * (len(told) > MAXIMUM_MISSING)
+    )
+    return visible_line(f"without the tools of these MCP servers: {shown}; isthmus mcp doctor NAME says more")
 
 
 async def _interactive(setup: Setup, resume: str | None) -> int:

@@ -91,6 +91,8 @@ class OAuthSettings:
     client_metadata_url: str | None = None
 
 
+REQUIRED = "required"
+"""Key of a server without which no turn begins."""
 LONGEST_TIMEOUT = 10**12
 """Milliseconds."""
 DISCOVERED, GOOGLE_CREDENTIALS, IMPERSONATION = AUTH_PROVIDERS = (
@@ -108,9 +110,9 @@ class ServerConfig:
 
     ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``lazy``: it is
     started by the first call alone. ``always_load``: the model has the schemas of its tools from the beginning, however
-    many there are. ``sandbox`` is what its program may do in the sandbox; None: it runs without one. ``warnings`` are
-    for the person. ``source`` is the file; None for a client's. ``variables`` are the names and values of those that
-    were filled in.
+    many there are. ``required``: without it no turn begins. ``sandbox`` is what its program may do in the sandbox;
+    None: it runs without one. ``warnings`` are for the person. ``source`` is the file; None for a client's.
+    ``variables`` are the names and values of those that were filled in.
     """
 
     name: str
@@ -124,6 +126,7 @@ class ServerConfig:
     description: str = ""
     lazy: bool = False
     always_load: bool = False
+    required: bool = False
     sandbox: WithSandbox = None
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     auth_provider: str = DISCOVERED
@@ -184,6 +187,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         description=entry.string("description") or "",
         lazy=entry.boolean("lazy"),
         always_load=entry.boolean("alwaysLoad"),
+        required=entry.boolean(REQUIRED),
         sandbox=_sandbox(entry, endpoint),
         oauth=oauth,
         auth_provider=provider,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from isthmus.jsonc import JsoncError, parse
-from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, decode_server
+from isthmus.mcp_host.config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.mcp_host.config_entry import ServerConfigError
 from isthmus.mcp_host.enablement import enablement_key, enablement_path, switched_off
 from isthmus.mcp_host.trust import FolderTrust
@@ -49,6 +49,8 @@ class UnusableServer:
     hindrance: Hindrance
     config: ServerConfig | None = None
     source: Path | None = None
+    is_required: bool = False
+    """Whether its entry says so, also where the rest of it cannot be read."""
 
     @property
     def is_disabled(self) -> bool:
@@ -111,7 +113,7 @@ def load_configuration(
     def hindrance(name: str, file: _File) -> tuple[Hindrance, str] | None:
         if (reason := gate(name)) is not None:
             return Hindrance.GATE, reason
-        if file.says_disabled(name):
+        if file.says(name, "disabled"):
             return Hindrance.ENTRY, f'{file.path} says "disabled": true; take that out to use it'
         if file.origin.is_of_project and not is_trusted:
             return Hindrance.TRUST, (
@@ -133,7 +135,10 @@ def load_configuration(
         elif config is not None:
             servers.append(config)
         else:
-            servers.append(UnusableServer(name, file.origin, error, Hindrance.ERROR, source=file.path))
+            is_required = file.says(name, REQUIRED)
+            servers.append(
+                UnusableServer(name, file.origin, error, Hindrance.ERROR, source=file.path, is_required=is_required)
+            )
     return McpConfiguration(tuple(servers), tuple(problems), is_trusted)
 
 
@@ -177,10 +182,10 @@ class _File:
         self.values = self._object("", value)
         self.servers = self._object("mcpServers", self.values.get("mcpServers"))
 
-    def says_disabled(self, name: str) -> bool:
-        """Whether a server's entry itself says that it is not to be used."""
+    def says(self, name: str, key: str) -> bool:
+        """Return whether a server's entry has `key` as true."""
         entry = self.servers[name]
-        return isinstance(entry, dict) and cast("dict[str, object]", entry).get("disabled") is True
+        return isinstance(entry, dict) and cast("dict[str, object]", entry).get(key) is True
 
     def names(self, key: str) -> tuple[str, ...] | None:
         """The list of server names ``mcp.KEY``; None when it is not there."""

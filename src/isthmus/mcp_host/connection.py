@@ -181,7 +181,7 @@ class ServerConnection:
         if owner is None:
             return
         if is_new and time.monotonic() - self.began >= HANGING_SECONDS:
-            await self.known.hold()
+            await self.known.hold(time.monotonic() - self.began)
         done, _ = await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
         if not done:
             owner.cancel()
@@ -289,7 +289,7 @@ class ServerConnection:
                 self.known.drop()
                 self._given_up_at = time.monotonic()
                 self._settled.set()
-                await self.known.hold()
+                await self.known.hold(time.monotonic() - began)
                 await self._until_wanted()
                 attempts = 0
                 continue

@@ -29,7 +29,7 @@ from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_
 from isthmus.settings_file import SettingsFileError, change_file
 from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
+from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus
 
 if TYPE_CHECKING:
     from isthmus.ide.clients.checked_transport import WhyNot
@@ -53,6 +53,7 @@ class HostOptions:
     what servers list is kept for the next start; None: nothing is. ``sandbox`` finds the one that servers ask for.
     ``reads_freely`` says of which servers of the person's own file tools that only read run without asking.
     ``is_for_one_turn``: nobody asks again how discovery is, so that it is awaited when somebody does.
+    ``is_strict``: no turn begins unless every server is connected that is not switched off.
     """
 
     home: Path
@@ -67,6 +68,7 @@ class HostOptions:
     reads_freely: Callable[[str], bool] | None = None
     on_wait: OnWait | None = None
     is_for_one_turn: bool = False
+    is_strict: bool = False
 
 
 @dataclass(slots=True)
@@ -113,7 +115,7 @@ class McpHost:
         servers, client = task.result(), self._clients.get(_key(scope))
         connections, clients = servers.connections(_named(scope)), client.connections if client is not None else ()
         await asyncio.gather(*(found.listed(CHANGE_SECONDS) for found in (*connections, *clients)))
-        return self._sets.of(_key(scope), servers, connections, clients)
+        return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def release(self, scope: ToolScope) -> None:
         """The segment that asked for tools has ended: close what was connected for it alone."""
@@ -136,7 +138,11 @@ class McpHost:
             servers.wait_for(connections, self._options.patience),
             *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
         )
-        return self._sets.of(_key(scope), servers, connections, clients)
+        if missing := servers.missing(_named(scope), required=True):
+            told = "; ".join(f"{found.name}: {found.problem}" for found in missing)
+            kept = f"required MCP servers are not connected: {', '.join(found.name for found in missing)}"
+            raise ToolFailure(f"required MCP servers are not connected: {told}", REQUIRED_MISSING, kept)
+        return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def in_scope(self, scope: ToolScope, *, is_patient: bool = False) -> Sequence[ServerConnection]:
         """The connections that a session can use, in configuration order, its client's own last while its task works.
@@ -171,6 +177,13 @@ class McpHost:
                 if server.url is not None
             ]
         return statuses
+
+    async def awaited(self, scope: ToolScope) -> Sequence[ServerStatus]:
+        """Return how the servers stand once they were waited for, as :meth:`tools` does, which then does not again."""
+        servers = await self._servers(scope.workspace)
+        await self._reconsider(servers)
+        await servers.wait_for(servers.connections(_named(scope)), self._options.patience)
+        return await self.servers(scope)
 
     async def discovery(self, scope: ToolScope) -> DiscoveryState:
         """See :meth:`isthmus.tools.servers.ToolServers.discovery`."""
@@ -287,7 +300,13 @@ class McpHost:
         return servers
 
     async def _start(self, workspace: Path) -> WorkspaceServers:
-        servers = WorkspaceServers(workspace, lambda config: self._connection(config, workspace), self._options.on_wait)
+        options = self._options
+        servers = WorkspaceServers(
+            workspace,
+            lambda config: self._connection(config, workspace),
+            options.on_wait,
+            is_strict=options.is_strict,
+        )
         await servers.configure(self._load(servers.workspace))
         await self._reconsider(servers)
         return servers

@@ -14,6 +14,9 @@ from isthmus.mcp_host.offer import Offer, OfferedTool, offer_of
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.way import Way
 
+LATE_SECONDS = 2.0
+"""A server that failed after so long is not waited for at the next start: it would cost that much again."""
+
 
 class KnownOffer:
     """``is_recalled``: it is what the server offered when it was last connected; it has not said so since."""
@@ -46,6 +49,11 @@ class KnownOffer:
     def is_held(self) -> bool:
         """The server could not be used when it was last tried."""
         return self._manifest is not None and self._manifest.is_held
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it took long until it was known that the server could not be used, when it was last tried."""
+        return self._manifest is not None and self._manifest.is_held and self._manifest.is_late
 
     @property
     def tool_names(self) -> tuple[str, ...]:
@@ -86,9 +94,11 @@ class KnownOffer:
         kept = replace(listing, discovered=None)
         await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.offer.is_empty))
 
-    async def hold(self) -> None:
-        """Keep that the server could not be used: at the next start it is waited for before its tools are offered."""
-        await self._store(replace(self._manifest or Manifest(Listing(), Way()), is_held=True))
+    async def hold(self, took: float) -> None:
+        """Keep that the server could not be used, known after `took` seconds: its tools are not offered at the next
+        start before it is connected, and where that took long nobody waits for it."""
+        manifest = self._manifest or Manifest(Listing(), Way())
+        await self._store(replace(manifest, is_held=True, is_late=took >= LATE_SECONDS))
 
     async def _store(self, manifest: Manifest) -> None:
         if self._manifests is None or manifest == self._manifest:

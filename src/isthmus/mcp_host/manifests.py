@@ -42,12 +42,13 @@ class Manifest:
     """What a server listed, and the way that it was reached.
 
     ``is_held``: it could not be used when it was last connected, so that its tools are not offered before it is; their
-    names are kept for it.
+    names are kept for it. ``is_late``: that took long to be known.
     """
 
     listing: Listing
     way: Way
     is_held: bool = False
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Deliberately not here: which servers a session uses, and waiting for them (:mod:
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from isthmus.mcp_host.connection import ServerConnection
@@ -37,13 +38,15 @@ class ToolSets:
         servers: WorkspaceServers,
         connections: Sequence[ServerConnection],
         clients: Sequence[ServerConnection],
+        names: Collection[str] | None = None,
     ) -> ToolSet:
         """What there is with these connections, `clients` of the session alone: the very set of the last time where
-        they offer the same."""
+        they offer the same. `names` are the configured servers that the session uses; None: all."""
         offers: _Offers = tuple((found, found.offer) for found in (*connections, *clients))
         before, made = self._last.get(key, ((), None))
-        if made is None or before != offers:
-            made = self._make(servers, connections, clients)
+        missing = tuple(found.name for found in servers.missing(names))
+        if made is None or before != offers or made.missing_servers != missing:
+            made = replace(self._make(servers, connections, clients), missing_servers=missing)
         self._last[key] = offers, made  # also when they are equal: the same objects are compared sooner
         return made
 

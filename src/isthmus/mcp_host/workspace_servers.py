@@ -7,6 +7,7 @@ are, and clients' own servers (:mod:`isthmus.mcp_host.host`).
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,14 +26,23 @@ OnWait: TypeAlias = Callable[[Sequence[str], float], None]
 """Told the names of the servers that are waited for, in configuration order, and for how many seconds already;
 none when the waiting is over."""
 HELD_SECONDS = 5.0
-"""How long a server is waited for that could not be used when it was last tried."""
+"""How long a server is waited for that could not be used when it was last tried, and was quick to fail."""
 TELL_SECONDS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A configured server that offers nothing now, and why; the reason may quote the server."""
+
+    name: str
+    problem: str
 
 
 class WorkspaceServers:
     """The servers of a workspace. ``connect`` makes the connection of a server, not started.
 
     ``on_wait`` is told every second or two which servers are waited for, and how many seconds they have been.
+    ``is_strict``: every server is required that is not switched off.
     """
 
     def __init__(
@@ -40,6 +50,8 @@ class WorkspaceServers:
         workspace: Path,
         connect: Callable[[ServerConfig], ServerConnection],
         on_wait: OnWait | None = None,
+        *,
+        is_strict: bool = False,
     ) -> None:
         self.workspace = workspace
         self.configuration = McpConfiguration()
@@ -47,6 +59,7 @@ class WorkspaceServers:
         """The sessions and tasks that use them now."""
         self._connect = connect
         self._on_wait = on_wait
+        self._is_strict = is_strict
         self._connections: dict[str, ServerConnection] = {}
         self._given: dict[ToolKey, str] = {}
         self._awaited: set[int] = set()
@@ -88,10 +101,47 @@ class WorkspaceServers:
         return all(found.is_settled or found.is_asleep for found in self._connections.values())
 
     async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
-        """Wait until it is known what they offer, once for each connection, and `seconds` at the most."""
-        waiting = [found for found in connections if id(found) not in self._awaited and not found.is_known]
+        """Wait until it is known what they offer, once for each connection, and `seconds` at the most.
+
+        Those that took long to fail the last time are not waited for, and those that are required always, until it is
+        known whether they are connected, as long as their own deadline allows.
+        """
+        waiting = [
+            found
+            for found in connections
+            if not found.is_settled
+            and not found.is_asleep
+            and (
+                self._is_required(found.config)
+                or not (id(found) in self._awaited or found.is_known or found.known.is_late)
+            )
+        ]
         await self._wait_for(waiting, seconds)
         self._awaited.update(id(found) for found in connections)
+
+    def _is_required(self, config: ServerConfig) -> bool:
+        return config.required or self._is_strict
+
+    def missing(self, names: Collection[str] | None = None, *, required: bool = False) -> tuple[Missing, ...]:
+        """Return the configured servers, those of `names` alone, that offer nothing now and are not switched off.
+
+        With `required` only those that are required.
+        """
+        found: list[Missing] = []
+        for server in self.configuration.servers:
+            if names is not None and server.name not in names:
+                continue
+            if isinstance(server, UnusableServer):
+                if not server.is_disabled and (not required or server.is_required or self._is_strict):
+                    found.append(Missing(server.name, server.problem))
+                continue
+            connection = self._connections.get(server.name)
+            if connection is None or (required and not self._is_required(server)) or connection.is_asleep:
+                continue
+            is_there = connection.state is ServerState.CONNECTED if required else not connection.offer.is_empty
+            if not is_there:
+                found.append(Missing(server.name, connection.problem or "it is not connected yet"))
+        return tuple(found)
 
     async def settle(self, seconds: float) -> None:
         """Wait until it is known of each server how connecting to it came out, and `seconds` at the most."""
@@ -103,11 +153,16 @@ class WorkspaceServers:
             told = asyncio.create_task(self._tell(waiting))
             held, began = min(seconds, HELD_SECONDS), time.monotonic()
             try:
-                await asyncio.gather(*(found.settled(held if found.known.is_held else seconds) for found in waiting))
+                await asyncio.gather(*(found.settled(self._patience(found, seconds, held)) for found in waiting))
             finally:
                 told.cancel()
                 if self._on_wait is not None:
                     self._on_wait((), time.monotonic() - began)
+
+    def _patience(self, connection: ServerConnection, seconds: float, held: float) -> float:
+        if self._is_required(connection.config):
+            return max(seconds, connection.config.connect_seconds + 1)
+        return held if connection.known.is_held else seconds
 
     async def _tell(self, waiting: Sequence[ServerConnection]) -> None:
         """Say who is waited for, as long as that is somebody."""
@@ -141,7 +196,8 @@ class WorkspaceServers:
         for server in self.configuration.servers:
             if isinstance(server, UnusableServer):
                 state = ServerState.DISABLED if server.is_disabled else ServerState.DISCONNECTED
-                statuses.append(ServerStatus(server.name, state, problem=server.problem))
+                is_missing = not server.is_disabled
+                statuses.append(ServerStatus(server.name, state, problem=server.problem, is_missing=is_missing))
             elif (found := self._connections.get(server.name)) is not None:
                 statuses.append(status_of(found, names, self.workspace))
         statuses += [
@@ -197,6 +253,7 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
         summary=(*summary(config, workspace), *_sandbox(connection)),
         notes=_notes(connection),
         is_container=_is_container(config),
+        is_missing=offer.is_empty and not connection.is_asleep,
     )
 
 
@@ -209,6 +266,8 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
     config, notes = connection.config, list[str]()
     if config.origin is Origin.MCP_JSON:
         notes.append("Configured in: .mcp.json")
+    if config.required:
+        notes.append("Required: no turn begins without it")
     if config.lazy:
         notes.append("Starts: at its first call (lazy)")
     if connection.known.is_recalled:

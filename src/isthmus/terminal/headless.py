@@ -35,6 +35,7 @@ from isthmus.terminal.headless_output import (
     HeadlessOutput,
     JsonOutput,
     RunError,
+    ServerLine,
     Stream,
     StreamJsonOutput,
     TextOutput,
@@ -57,11 +58,12 @@ STDIN_LIMIT = 8 * 1024 * 1024
 
 
 class ExitCode(IntEnum):
-    """How a headless run ended; the codes are Gemini CLI's."""
+    """How a headless run ended; the codes are Gemini CLI's, but for that of a required MCP server that is missing."""
 
     COMPLETED = 0
     ERROR = 1
     BAD_INPUT = 42
+    REQUIRED_SERVER = 45
     TURN_LIMIT = 53
     CANCELLED = 130
 
@@ -72,7 +74,8 @@ class HeadlessOptions:
 
     ``settings`` are the AgentSettings of a new session. ``resume`` is ``latest`` or a session's id; ``workspace`` (an
     absolute path) is where ``latest`` looks. ``model`` is shown in the ``init`` line when the agent does not tell it.
-    ``permission_hint`` says what would allow a refused call.
+    ``servers`` are the MCP servers as they stand at the beginning. ``permission_hint`` says what would allow a refused
+    call.
     """
 
     prompt: str
@@ -81,6 +84,7 @@ class HeadlessOptions:
     resume: str | None = None
     workspace: str | None = None
     model: str = ""
+    servers: tuple[ServerLine, ...] = ()
     permission_hint: str = "answer it from an interactive session, or start the agent with --approval-mode"
 
 
@@ -93,9 +97,9 @@ async def run_headless(
         case "text":
             output: HeadlessOutput = TextOutput(out, notices)
         case "json":
-            output = JsonOutput(out, notices)
+            output = JsonOutput(out, notices, options.servers)
         case "stream-json":
-            output = StreamJsonOutput(out, notices, options.model)
+            output = StreamJsonOutput(out, notices, options.model, options.servers)
         case unknown:
             expected = ", ".join(OUTPUT_FORMATS)
             notices.write(f"isthmus: unknown output format {visible_line(unknown)!r}; expected one of {expected}\n")
@@ -239,6 +243,9 @@ class _Run:
             case TaskState.CANCELED:
                 message = view.error or "the task was cancelled"
                 return RunError("FatalCancellationError", message, ExitCode.CANCELLED)
+            case TaskState.FAILED if view.reason == "mcp_required":
+                message = view.error or "a required MCP server is not connected"
+                return RunError("RequiredServerMissing", message, ExitCode.REQUIRED_SERVER)
             case TaskState.FAILED:
                 return RunError(view.reason or "TaskFailed", view.error or "the task failed", ExitCode.ERROR)
             case TaskState.INPUT_REQUIRED:

@@ -7,6 +7,7 @@ the path of scripts, and its start is part of their cost.
 
 import json
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -39,6 +40,25 @@ class RunError:
     kind: str
     message: str
     code: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLine:
+    """An MCP server at the beginning of a run. ``problem`` says why it is not connected, or what else is wrong."""
+
+    name: str
+    status: str
+    problem: str | None = None
+
+
+def servers_json(servers: Sequence[ServerLine]) -> list[dict[str, str]] | None:
+    """Return servers as the JSON formats have them; None where there are none."""
+    if not servers:
+        return None
+    return [
+        {"name": found.name, "status": found.status} | ({"problem": found.problem} if found.problem else {})
+        for found in servers
+    ]
 
 
 @dataclass(slots=True)
@@ -153,6 +173,7 @@ class JsonOutput:
 
     out: Stream
     notices: Stream
+    servers: Sequence[ServerLine] = ()
     session_id: str = ""
 
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
@@ -171,6 +192,8 @@ class JsonOutput:
             "response": without_escapes(view.final_text),
             "stats": session_metrics(view),
         }
+        if (servers := servers_json(self.servers)) is not None:
+            result["mcp_servers"] = servers
         if error is not None:
             result["error"] = {"type": error.kind, "message": error.message, "code": error.code}
             self.warning(error.message)
@@ -184,12 +207,13 @@ class StreamJsonOutput:
     out: Stream
     notices: Stream
     model: str = ""
+    servers: Sequence[ServerLine] = ()
     used: set[str] = field(default_factory=set[str])
 
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
         now = datetime.now(UTC).timestamp()
         model = snapshot.model or self.model
-        self._emit("init", now, session_id=snapshot.context_id, model=model)
+        self._emit("init", now, session_id=snapshot.context_id, model=model, mcp_servers=servers_json(self.servers))
         self._emit("message", now, role="user", content=prompt)
 
     def event(self, delivery: Delivery, view: TaskView) -> None:

@@ -177,13 +177,15 @@ class ToolSet:
 
     ``trusted_servers`` are MCP servers whose tools the person's own settings let run without asking.
     ``foreign_servers`` were brought by a client: what the settings allow by a name does not mean them.
-    ``servers`` says which tools are of MCP servers.
+    ``servers`` says which tools are of MCP servers. ``missing_servers`` are names of those that are configured and
+    offer nothing now.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     trusted_servers: frozenset[str] = frozenset()
     foreign_servers: frozenset[str] = frozenset()
     servers: tuple[ServerTools, ...] = ()
+    missing_servers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 from isthmus.tools.base import ToolScope
 
+REQUIRED_MISSING = "mcp_required"
+"""Reason of a task that failed before it began, since a required MCP server is not connected."""
+
 
 class ServerState(StrEnum):
     """How a server stands."""
@@ -45,6 +48,7 @@ class ServerStatus:
 
     ``summary`` are lines on how it is reached, without secrets. ``notes`` are further lines, such as where its
     configuration or its list of tools comes from. ``is_container``: it runs in a container of its own.
+    ``is_missing``: it is to be used, and nothing of it is offered now.
     ``is_file``: it is no server, but stands for a file of them that cannot be read, as `problem` says.
     """
 
@@ -59,6 +63,7 @@ class ServerStatus:
     summary: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     is_container: bool = False
+    is_missing: bool = False
     is_file: bool = False
 
 
