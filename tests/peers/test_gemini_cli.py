@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.editor_tree import below_editor
-from support.gemini_cli import SECONDS, GeminiCli, gemini_cli
+from support.gemini_cli import SECONDS, SETTINGS, GeminiCli, gemini_cli
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.programs import NODE_PEERS
@@ -195,13 +195,20 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
     workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
 ) -> None:
     a, _ = files
-    async with gemini_cli(workspace, *ISTHMUS, "companion", "exec", "--", files=0) as cli:
+    fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # nobody has entered /ide enable
+    command = (*ISTHMUS, "companion", "exec", "--")
+    question = "Do you want to connect Isthmus (headless) to Gemini CLI?"
+    async with gemini_cli(workspace, *command, files=0, settings=fresh, first=question) as cli:
+        assert b"answer No: Yes looks for an extension to install" in cli.terminal.received
+        await cli.choose("No (esc)")
+        await cli.type("/ide enable", "Enable IDE integration")
         await person("open", "a.py:3", folder=workspace)
         await cli.sees_files(1)
         assert "Connected to Isthmus (headless)" in await cli.status()
         await cli.propose(write_file(a), "Allowed, I see.")
         assert len((await person("diffs", folder=workspace))["diffs"]) == 1
-        await cli.choose("Allow once")
+        # Its own question takes no answer of an edit until it is started anew with IDE mode on.
+        await person("accept", "a.py", folder=workspace)
         await cli.shows("Allowed, I see.")
         assert a.read_text(encoding="utf-8") == PROPOSED
         assert (await person("diffs", folder=workspace))["diffs"] == []

@@ -11,7 +11,7 @@ import pytest
 from support.coding_cli import SECONDS
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import running_neovim, view_is_closed
-from support.qwen_cli import QwenCode, qwen_code
+from support.qwen_cli import SETTINGS, QwenCode, qwen_code
 from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
@@ -125,7 +125,8 @@ async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
     workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
 ) -> None:
     a, _ = files
-    async with qwen_code(workspace, *ISTHMUS, "companion", "exec", "--") as cli:
+    fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # nobody has entered /ide enable
+    async with qwen_code(workspace, *ISTHMUS, "companion", "exec", "--", settings=fresh) as cli:
         await person("open", "a.py:3", folder=workspace)
         await cli.sees_file("a.py")
         (lock,) = (surroundings.home / ".qwen" / "ide").iterdir()

@@ -88,23 +88,29 @@ def gemini_environment(model: GeminiWire) -> dict[str, str]:
 
 @asynccontextmanager
 async def gemini_cli(
-    folder: Path, *before: str | Path, files: int = 1, environment: Mapping[str, str] | None = None
+    folder: Path,
+    *before: str | Path,
+    files: int = 1,
+    environment: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] = SETTINGS,
+    first: str = PROMPT,
 ) -> AsyncGenerator[GeminiCli]:
     """Start the CLI in `folder`, below the command `before`; it is ended afterwards, and nothing of the script is left.
 
     Returns when it shows the companion's context with `files` open files; 0 waits for its prompt alone. `environment`
-    is added to what it has from its surroundings.
+    is added to what it has from its surroundings, `settings` are those of the user;
+    `first` is what it shows in place of its prompt when they make it ask something.
     """
     program = node_package("@google/gemini-cli") / "bundle" / "gemini.js"
-    settings = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
-    settings.parent.mkdir(exist_ok=True)
-    settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
+    file = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(settings), encoding="utf-8")
     with GeminiWire() as model:
         command = [*before, require("node"), program]
         surroundings = gemini_environment(model) | dict(environment or {})
         with pty_program(command, folder=folder, environment=surroundings) as terminal:
             cli = GeminiCli(terminal, model)
-            await cli.shows(PROMPT)
+            await cli.shows(first)
             if files:
                 await cli.sees_files(files)
             yield cli

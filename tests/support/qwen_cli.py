@@ -90,16 +90,20 @@ class QwenCode(CodingCli):
 
 @asynccontextmanager
 async def qwen_code(
-    folder: Path, *before: str | Path, environment: Mapping[str, str] | None = None
+    folder: Path,
+    *before: str | Path,
+    environment: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] = SETTINGS,
 ) -> AsyncGenerator[QwenCode]:
     """Start the CLI in `folder`, below the command `before`; it is ended afterwards, and nothing of the script is left.
 
-    Returns when it shows its prompt. `environment` is added to what it has from its surroundings.
+    Returns when it shows its prompt. `environment` is added to what it has from its surroundings, `settings`
+    are those of the user.
     """
     program = node_package("@qwen-code/qwen-code") / "cli.js"
-    settings = Path(os.environ["HOME"]) / ".qwen" / "settings.json"
-    settings.parent.mkdir(exist_ok=True)
-    settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
+    file = Path(os.environ["HOME"]) / ".qwen" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(settings), encoding="utf-8")
     with OpenAIWire() as model:
         surroundings = {
             **cli_environment(),

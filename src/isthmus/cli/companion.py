@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -185,21 +186,29 @@ def exec_command(
 
     A companion that runs for the workspace is used; else one is started that ends with the agent. The agent's process
     takes the place of this one, so its exit code and signals are its own. It gets every variable that real clients
-    read, and loopback in NO_PROXY; it does not get the token with which you accept edits.
+    read, and loopback in NO_PROXY; it does not get the token with which you accept edits. Qwen Code is in IDE
+    mode then, unless your settings say ide.enabled: false; in Gemini CLI enter /ide enable, once.
 
     \b
     isthmus companion exec -- gemini
     """
     import shutil
 
+    from isthmus.ide.discovery.cli_settings import gemini_ide_mode, ide_mode_defaults
     from isthmus.ide.terminal_environment import terminal_environment
+    from isthmus.places import data_directory
 
     program = shutil.which(arguments[0])
     if program is None:
         click.echo(f"isthmus: there is no program {arguments[0]!r} on PATH", err=True)
         raise SystemExit(127)
     companion = _find_or_start(editor, tuple(_folder(folder) for folder in workspaces), address)
-    environment = terminal_environment(companion.variables, os.environ)
+    variables = {**companion.variables, **ide_mode_defaults(os.environ, data_directory())}
+    environment = terminal_environment(variables, os.environ)
+    if any(PurePath(argument).stem == "gemini" for argument in arguments) and (
+        hint := gemini_ide_mode(Path.cwd(), os.environ)
+    ):
+        click.echo(f"isthmus: Gemini CLI: {hint}", err=True)
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -47,7 +47,7 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
 
 def examine_here(folder: str = ".") -> "Examination":
     """Look at the files, processes and ports, for a CLI that is started in this terminal and a folder."""
-    from isthmus.ide.discovery import doctor
+    from isthmus.ide.discovery import cli_settings, doctor
     from isthmus.ide.discovery.announcement import announcements
     from isthmus.ide.discovery.cli_choice import Here
     from isthmus.ide.discovery.connecting import find_candidates
@@ -71,7 +71,8 @@ def examine_here(folder: str = ".") -> "Examination":
         doctor.Announced(companion.port, companion.discovery_file, companion.workspace_folders)
         for companion in control_client.running()
     ]
-    return doctor.examine(files, here, running, find_candidates(Path(folder), os.environ))
+    remarks = cli_settings.remarks(Path(here.folder), os.environ)
+    return doctor.examine(files, here, running, find_candidates(Path(folder), os.environ), remarks)
 
 
 def _sweep(examination: "Examination") -> Iterator[str]:
@@ -104,6 +105,7 @@ def _choices(choices: "Sequence[Choice]") -> Iterator[str]:
         for choice in alike:
             where = f"{choice.editor} on port {choice.port}" if choice.connects else "no editor"
             yield f"  {'✓' if choice.connects else '✗'} {choice.cli}: {where}"
+            yield from (f"      but: {remark}" for remark in choice.remarks)
         yield f"      why: {reason}"
         if advice in advised:
             yield f"      what to do: as for {advised[advice]}"

@@ -48,7 +48,8 @@ class Here:
 class Choice:
     """What one CLI would do. ``source`` is the file, or the variable, that it goes by; None: it finds nothing.
 
-    ``connects``: it reaches somebody there. ``advice`` is what to do when it does not, or "".
+    ``connects``: it reaches somebody there. ``advice`` is what to do when it does not, or "". ``remarks`` are what its
+    own settings keep it from all the same.
     """
 
     cli: str
@@ -58,6 +59,7 @@ class Choice:
     editor: str
     reason: str
     advice: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def choices(files: Sequence[Announcement], here: Here) -> tuple[Choice, ...]:

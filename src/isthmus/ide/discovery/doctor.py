@@ -5,9 +5,10 @@ what each CLI would choose, and what about this terminal gets in the way. Removi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 
 from isthmus.ide.claude.finding import PORT_VARIABLE
 from isthmus.ide.discovery.announcement import Announcement, Protocol
@@ -72,13 +73,18 @@ def ports_to_try(files: Sequence[Announcement], environment: Mapping[str, str]) 
 
 
 def examine(
-    files: Sequence[Announcement], here: Here, running: Sequence[Announced] = (), candidates: Candidates | None = None
+    files: Sequence[Announcement],
+    here: Here,
+    running: Sequence[Announced] = (),
+    candidates: Candidates | None = None,
+    remarks: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Examination:
-    """Judge what was found; ``candidates`` are what our own agent finds."""
+    """Judge what was found; ``candidates`` are what our own agent finds, ``remarks`` what settings say, by CLI."""
     findings = tuple(_finding(file, here) for file in files)
     chosen = choices(files, here)
     if candidates is not None:
         chosen = (*chosen, isthmus_choice(candidates, files, here))
+    chosen = tuple(replace(one, remarks=tuple(remarks.get(one.cli, ()))) if one.connects else one for one in chosen)
     hazards = _hazards(findings, here, running)
     if here.in_container and not any(choice.connects for choice in chosen):
         hazards.append(
