@@ -79,6 +79,11 @@ begins with the first again."
 Thus an agent's edit never catches what you type."
   :type 'number)
 
+(defcustom isthmus-review-reading 2.0
+  "Seconds after a review took the window in which it takes no keys.
+What you type then goes where you were: it was meant for that."
+  :type 'number)
+
 (defface isthmus-review-removed '((t :inherit diff-removed :extend t))
   "Lines on disk that the proposal has not.")
 
@@ -102,6 +107,8 @@ Thus an agent's edit never catches what you type."
 (defvar-local isthmus--line-count nil "(TICK . COUNT): the lines at this modification tick.")
 (defvar-local isthmus--review nil "The review that this buffer is a side of.")
 (defvar-local isthmus--question nil "The request that this buffer asks the person about.")
+(defvar-local isthmus--takes-keys t "Whether the keys of this review are taken: the user could read it.")
+(put 'isthmus--takes-keys 'risky-local-variable t) ; so that the faces in the header line stay
 
 (defmacro isthmus--without-questions (&rest body)
   "Run BODY; what would ask the person something is an error instead."
@@ -642,6 +649,7 @@ CHANGE is `add-hook' or `remove-hook'."
     (funcall change hook #'isthmus--changed))
   (dolist (hook '(window-selection-change-functions window-buffer-change-functions))
     (funcall change hook #'isthmus--changed-in))
+  (funcall change 'pre-command-hook #'isthmus--before-command)
   (funcall change 'kill-buffer-hook #'isthmus--buffer-killed)
   (funcall change 'kill-emacs-hook #'isthmus--leave))
 
@@ -1092,6 +1100,13 @@ CODING and MARK say how to get back what was sent."
 (defconst isthmus--most-refined 20 "Changes in which single words are marked; the others are marked by lines.")
 (defvar isthmus--layout nil "The windows as they were before the first review was shown.")
 (defvar isthmus--show-timer nil "Shows reviews when the person pauses.")
+(defvar isthmus--fresh nil
+  "The review that took the window a moment ago: (REVIEW UNTIL RETURNS).
+Before the time UNTIL it cannot be accepted; with RETURNS its keys go
+back to where the user was.")
+(defconst isthmus--next-reading 1.0
+  "Seconds in which a review that followed another one cannot be accepted.
+Its keys go nowhere else, as the user decides reviews.")
 
 (put 'isthmus--review 'permanent-local t)
 (put 'isthmus-review-mode 'permanent-local t)
@@ -1206,7 +1221,9 @@ What is read has to be what is accepted."
         (add-hook 'after-change-functions #'isthmus--proposal-changed nil t)
         (isthmus--dress review (concat (propertize " C-c C-c" 'face 'bold) " accept  "
                                        (propertize "C-c C-k" 'face 'bold) " reject  proposed"
-                                       (if (string-empty-p (or title "")) "" (concat " by " title)))))
+                                       (if (string-empty-p (or title "")) "" (concat " by " title)))
+                        (concat (propertize " In a moment C-c C-c accepts" 'face 'warning)
+                                (if (string-empty-p (or title "")) "" (concat "; proposed by " title)))))
       (push review isthmus--reviews)
       (isthmus--compare review)
       (isthmus--show-reviews)
@@ -1214,10 +1231,13 @@ What is read has to be what is accepted."
         (isthmus--say "a review of %s waits; it is shown when you pause" name))))
   :null)
 
-(defun isthmus--dress (review header)
-  "Make the current buffer a side of REVIEW, with HEADER above it."
+(defun isthmus--dress (review header &optional waiting)
+  "Make the current buffer a side of REVIEW, with HEADER above it.
+WAITING stands there while the review takes no keys."
   (setq isthmus--review review
-        header-line-format (list (string-replace "%" "%%" (isthmus--visible header))))
+        header-line-format (mapcar (lambda (text) (string-replace "%" "%%" (isthmus--visible text)))
+                                   (list header (or waiting header)))
+        header-line-format `((isthmus--takes-keys ,@header-line-format)))
   (isthmus-review-mode 1))
 
 ;; Showing
@@ -1226,6 +1246,7 @@ What is read has to be what is accepted."
   "Whether a review may be shown now.
 That is when the person does not type, and answers no question of Emacs."
   (and (zerop (minibuffer-depth))
+       (not (or defining-kbd-macro executing-kbd-macro (bound-and-true-p isearch-mode)))
        (not (equal (terminal-name) "initial_terminal"))
        (let ((idle (current-idle-time)))
          (and idle (>= (float-time idle) isthmus-review-when-idle)))))
@@ -1237,12 +1258,13 @@ That is when the person does not type, and answers no question of Emacs."
     (setq isthmus--show-timer nil))
   (when-let ((review (seq-find (lambda (review) (not (isthmus-review-is-seen review))) isthmus--reviews)))
     (if (isthmus--may-show)
-        (isthmus--show review)
+        (isthmus--show review (+ (float-time) isthmus-review-reading) t)
       (setq isthmus--show-timer (run-at-time 0.2 nil #'isthmus--show-reviews)))))
 
-(defun isthmus--show (review)
+(defun isthmus--show (review &optional until returns)
   "Show REVIEW side by side.
-A terminal that has the focus keeps it, and stays below."
+A terminal that has the focus keeps it, and stays below.  UNTIL and
+RETURNS: see `isthmus--fresh'; without them the user asked for it."
   (unless isthmus--layout
     (setq isthmus--layout (current-window-configuration)))
   (setf (isthmus-review-is-seen review) t)
@@ -1260,9 +1282,54 @@ A terminal that has the focus keeps it, and stays below."
                     (set-window-buffer window buffer)
                     (set-window-point window (with-current-buffer buffer (point)))))
       (unless terminal
-        (select-window right))
+        (select-window right)
+        (isthmus--take-keys-later review until returns))
       (isthmus--say "%s%s" (isthmus--keys)
                     (if (> others 0) (format "; %d more review(s)" others) "")))))
+
+(defun isthmus--take-keys-later (review until returns)
+  "Let REVIEW, which has the focus now, take keys from the time UNTIL on.
+RETURNS: see `isthmus--fresh'."
+  (when isthmus--fresh
+    (isthmus--take-keys (car isthmus--fresh)))
+  (when (and until (< (float-time) until))
+    (setq isthmus--fresh (list review until returns))
+    (with-current-buffer (isthmus-review-proposal review)
+      (setq isthmus--takes-keys nil))
+    (run-at-time (- until (float-time)) nil #'isthmus--take-keys review until)))
+
+(defun isthmus--take-keys (review &optional until)
+  "Let REVIEW take keys; with UNTIL only when that is the time it waits for."
+  (when (and (eq review (car isthmus--fresh)) (or (null until) (eql until (cadr isthmus--fresh))))
+    (setq isthmus--fresh nil)
+    (when (buffer-live-p (isthmus-review-proposal review))
+      (with-current-buffer (isthmus-review-proposal review)
+        (setq isthmus--takes-keys t)
+        (force-mode-line-update)))))
+
+(defun isthmus--is-fresh (review)
+  "Whether REVIEW took the window only a moment ago."
+  (and (eq review (car isthmus--fresh)) (< (float-time) (cadr isthmus--fresh))))
+
+(defun isthmus--before-command ()
+  "Give keys that come too soon for a review back to where the user was.
+The review's own keys decide nothing then, and do nothing elsewhere."
+  (pcase isthmus--fresh
+    ((and `(,review ,_until t)
+          (guard (and (eq review isthmus--review) (memq review isthmus--reviews) (isthmus--is-fresh review)
+                      isthmus--layout
+                      (not (mouse-event-p last-command-event))
+                      (not (and (symbolp this-command) (string-prefix-p "isthmus-" (symbol-name this-command)))))))
+     (let ((keys (append (this-single-command-raw-keys) nil))
+           (layout isthmus--layout))
+       (isthmus--take-keys review)
+       (setq isthmus--layout nil)
+       (when (frame-live-p (window-configuration-frame layout))
+         (set-window-configuration layout))
+       (setq this-command #'ignore
+             unread-command-events (append (mapcar (lambda (key) (cons t key)) keys) unread-command-events))
+       (run-at-time 0 nil #'isthmus--say "a review of %s waits; M-x isthmus-review shows it"
+                    (file-name-nondirectory (isthmus-review-path review)))))))
 
 (defun isthmus--is-shown (review)
   "Whether a side of REVIEW is in a window."
@@ -1275,7 +1342,7 @@ A terminal that has the focus keeps it, and stays below."
    (lambda ()
      (cond
       (isthmus--reviews
-       (isthmus--show (car isthmus--reviews)))
+       (isthmus--show (car isthmus--reviews) (+ (float-time) (min isthmus--next-reading isthmus-review-reading))))
       (isthmus--layout
        (let ((layout isthmus--layout))
          (setq isthmus--layout nil)
@@ -1487,6 +1554,9 @@ Nil means exactly as proposed."
   (interactive)
   (let* ((review (isthmus--here))
          (said (isthmus--id-and-text review)))
+    (when (isthmus--is-fresh review)
+      (user-error "Isthmus: this edit came up only now; read it, then %s"
+                  (substitute-command-keys "\\<isthmus-review-mode-map>\\[isthmus-review-accept]")))
     (unless (process-live-p isthmus--process)
       (user-error "Isthmus: the companion is gone; your text stays here"))
     (isthmus--notify "editor/didAcceptDiff" said)

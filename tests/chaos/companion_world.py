@@ -192,7 +192,7 @@ class NeovimWorld(HeadlessWorld):
     async def decide(self, file: Path, marker: str, *, accept: bool) -> None:
         with suppress(RpcError, RpcClosedError):
             if self.neovim is not None and await self.neovim.lua(_GO_TO_PROPOSAL, marker):
-                await self.neovim.command("write" if accept else "quit")
+                await self.neovim.enter("write" if accept else "quit")
 
     async def type_into(self, marker: str, text: str) -> bool:
         with suppress(RpcError, RpcClosedError):

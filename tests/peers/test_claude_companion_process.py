@@ -127,7 +127,7 @@ async def test_in_neovim_a_selection_is_told_and_a_review_is_not(workspace: Path
                 await cli.selects(text="")
                 editing = asyncio.create_task(cli.edit(file, "mine\r\n"))
                 await eventually_async(lambda: _tabs(neovim, 2), what="the tab of the review")
-                await neovim.command("write")
+                await neovim.enter("write")
                 assert await editing == Edit("written", "mine\r\n")
                 editing = asyncio.create_task(cli.edit(file, "other\n"))
                 await eventually_async(lambda: _tabs(neovim, 2), what="the tab of the review")

@@ -152,7 +152,7 @@ async def test_after_a_crash_of_the_companion_neovim_has_one_view_of_what_is_ask
                         await _propose(agent, file)
                         await eventually_async(lambda: _tabs(neovim, 2), what="one view")
                         await neovim.type("Amine<Esc>")
-                        await neovim.command("write")
+                        await neovim.enter("write")
                         assert await _accepted(stream) == "newmine\n"
 
 

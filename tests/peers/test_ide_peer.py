@@ -168,7 +168,7 @@ async def test_what_the_person_accepts_in_neovim_reaches_the_agent(workspace: Pa
         reviewing = asyncio.create_task(peer.open_diff(path, "one\nTWO\n"))
         await eventually_async(lambda: two_tabs(neovim), what="the diff view")
         await neovim.set_lines("one", "TWO", "three")
-        await neovim.command("wq")
+        await neovim.enter("wq")
         assert await asyncio.wait_for(reviewing, 30) == Accepted("one\nTWO\nthree\n")
         await view_is_closed(neovim)
 

@@ -71,7 +71,7 @@ async def test_an_edit_is_changed_in_neovim_and_what_it_broke_there_goes_back_to
 
         await eventually_async(is_shown, what="the diff view")
         await neovim.set_lines("wrong_before", "", "wrong_by_the_person")
-        await neovim.command("write")
+        await neovim.enter("write")
 
         async def is_over() -> bool:
             return (await desk.engine.get(asked.task_id)).state is TaskState.COMPLETED

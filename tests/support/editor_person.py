@@ -140,7 +140,7 @@ class NeovimPerson:
 
     async def accept(self, review: DiffReview) -> None:
         await self._go_to(review)
-        await self._neovim.command("write")
+        await self._neovim.enter("write")
 
     async def reject(self, review: DiffReview) -> None:
         await self._go_to(review)

@@ -32,6 +32,8 @@ EARLY_INIT = """
 (setq inhibit-startup-screen t)
 """
 """Else Emacs starts processes that compile what it loads to machine code, and that outlive it."""
+AT_ONCE = "(setq isthmus-review-reading 0)"
+"""Reviews take keys as soon as they are shown: for tests that are not about when they do."""
 _RELAY = """#!/bin/sh
 trap '' HUP
 exec 3>{folder}/from-emacs
@@ -198,8 +200,11 @@ def lisp_string(text: str) -> str:
 
 
 @asynccontextmanager
-async def emacs_person(folder: Path) -> AsyncGenerator[EmacsPerson]:
-    """A person in front of Emacs; the companion's side of the plugin's pipes is in this process."""
+async def emacs_person(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerator[EmacsPerson]:
+    """A person in front of Emacs; the companion's side of the plugin's pipes is in this process.
+
+    `reviews` is Lisp that says when reviews take keys; without any, they do as at a user's.
+    """
     scratch = Path(tempfile.mkdtemp(prefix="relay-"))
     os.mkfifo(scratch / "to-emacs")
     os.mkfifo(scratch / "from-emacs")
@@ -208,7 +213,7 @@ async def emacs_person(folder: Path) -> AsyncGenerator[EmacsPerson]:
     relay.chmod(0o700)
     # Neither waits for the other side: a test that has to wait for Emacs is to end with its deadline.
     incoming = os.open(scratch / "from-emacs", os.O_RDONLY | os.O_NONBLOCK)
-    start = f"(setq isthmus-program {lisp_string(str(relay))}) (isthmus-mode 1)"
+    start = f"{reviews} (setq isthmus-program {lisp_string(str(relay))}) (isthmus-mode 1)"
     async with running_emacs(folder, start) as running:
 
         def relay_reads() -> int:

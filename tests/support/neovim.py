@@ -3,7 +3,7 @@
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,9 @@ return pids
 _NO_PROVIDER = ("--cmd", "let g:loaded_python3_provider = 0")
 """Else a Python file makes Neovim look for a Python with its plugin host: a second, ten on a busy machine."""
 
+AT_ONCE = ("--cmd", "let g:isthmus_review = {'pause': 0, 'reading': 0}")
+"""Reviews and questions come to the front and take keys at once: for tests that are not about when they do."""
+
 
 @dataclass(slots=True)
 class RunningNeovim:
@@ -49,6 +52,11 @@ class RunningNeovim:
         await self.connection.request("nvim_input", keys, timeout=30)
         # A request is answered in its turn, after the keys that came before it.
         await self.lua("return 0")
+
+    async def enter(self, *commands: str) -> None:
+        """Type Ex commands and Enter, as a user does."""
+        for command in commands:
+            await self.type(f":{command}<CR>")
 
     async def lua(self, code: str, *arguments: object) -> Any:
         """Run Lua and return what it returns."""
@@ -87,11 +95,16 @@ class RunningNeovim:
 
 
 @asynccontextmanager
-async def running_neovim(folder: Path, *arguments: str) -> AsyncGenerator[RunningNeovim]:
-    """Start Neovim with `folder` as its working directory; it is killed at the end."""
+async def running_neovim(
+    folder: Path, *arguments: str, reviews: Sequence[str] = AT_ONCE
+) -> AsyncGenerator[RunningNeovim]:
+    """Start Neovim with `folder` as its working directory; it is killed at the end.
+
+    `reviews` are the arguments that say when reviews take keys; without any, they do as at a user's.
+    """
     address = str(Path(tempfile.mkdtemp(prefix="nvim-")) / "socket")
     process = await asyncio.create_subprocess_exec(
-        require("nvim"), "--headless", "--clean", "-n", "--listen", address, *_NO_PROVIDER, *arguments,
+        require("nvim"), "--headless", "--clean", "-n", "--listen", address, *_NO_PROVIDER, *reviews, *arguments,
         cwd=folder, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:

@@ -1,7 +1,7 @@
 -- What Isthmus runs inside Neovim (0.8 or newer) while a companion is attached: files, focus, selection, diagnostics.
 -- Argument: our channel. Everything is kept in _G.isthmus_sessions[channel] and taken away by detach(). Nothing here
--- waits, prompts or writes a file that the person did not name. neovim_documents.lua, neovim_review.lua and
--- neovim_person.lua add to the session what a companion does with files, its reviews, and what the person does.
+-- waits, prompts or writes a file that the person did not name. neovim_focus.lua, neovim_documents.lua,
+-- neovim_review.lua and neovim_person.lua add to the session what a companion does with files, its reviews, and what the person does.
 --
 -- Positions leave and enter as {line, character}, 0-based, character in UTF-16 units; times are Unix seconds.
 
@@ -334,6 +334,7 @@ end, { ["repeat"] = -1 })
 
 local function forget()
   fn.timer_stop(watching)
+  session.focus.stop()
   pcall(api.nvim_del_augroup_by_id, group)
   session.restore_environment()
   _G.isthmus_sessions[channel] = nil

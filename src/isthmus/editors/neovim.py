@@ -53,14 +53,15 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
 _START: Final = """
-local channel, files, documents, reviews, person = ...
+local channel, files, focus, documents, reviews, person = ...
 local session = assert(loadstring(files, "=neovim.lua"))(channel)
+assert(loadstring(focus, "=neovim_focus.lua"))(session)
 assert(loadstring(documents, "=neovim_documents.lua"))(session)
 assert(loadstring(reviews, "=neovim_review.lua"))(session)
 assert(loadstring(person, "=neovim_person.lua"))(session)
 return { pid = vim.fn.getpid(), folders = session.folders() }
 """
-_SCRIPTS: Final = ("neovim.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_person.lua")
+_SCRIPTS: Final = ("neovim.lua", "neovim_focus.lua", "neovim_documents.lua", "neovim_review.lua", "neovim_person.lua")
 _COMMAND_SECONDS: Final = 10.0
 _OPEN_DIFF_SECONDS: Final = 3.0
 _SNAPSHOT_SECONDS: Final = 0.5

@@ -52,7 +52,7 @@ local function place_cursor(buffer, range)
     last_row = last_row - 1
     last_column = #line_at(buffer, last_row)
   end
-  vim.cmd("normal! v")
+  session.focus.by_us(vim.cmd, "normal! v")
   api.nvim_win_set_cursor(0, { last_row + 1, math.max(0, last_column - 1) })
 end
 

@@ -6,11 +6,9 @@
 
 local session = ...
 local api, fn = vim.api, vim.fn
-local uv = vim.uv or vim.loop
-local notify, tell = session.notify, session.tell
+local notify, tell, focus = session.notify, session.tell, session.focus
 
 local MAX_QUESTION_LINES = 1000
-local READING_MS = 700 -- a key that comes sooner was pressed for something else, or for a question before this one
 local COMMANDS = {
   IsthmusMention = "Show this file, or these lines, to the agent",
   IsthmusDiffAccept = "Accept the proposed edit in this window, or the only one that waits",
@@ -19,7 +17,7 @@ local COMMANDS = {
   IsthmusRefuse = "Answer the agent's question with no",
 }
 
-local questions = {} -- id -> {buffer, window}, while nobody has answered
+local questions = {} -- id -> view with its buffer, while nobody has answered
 local oldest = {} -- their ids in order
 
 local function sessions(act) -- whether one of them had something to do
@@ -82,36 +80,70 @@ function session.ask(id, title, text)
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].bufhidden = "wipe"
   api.nvim_buf_set_name(buffer, "isthmus://question/" .. id)
-  local asked_at = uv.hrtime()
-  for _, key in ipairs({ "y", "Y" }) do
-    vim.keymap.set("n", key, function()
-      if uv.hrtime() - asked_at < READING_MS * 1e6 then
-        return tell("read the question first; then y once more")
-      end
-      answer(id, true)
-    end, { buffer = buffer, nowait = true })
+  local question = { buffer = buffer }
+  local function map(keys, act)
+    for _, key in ipairs(keys) do
+      vim.keymap.set("n", key, function()
+        if question.is_front() then
+          act()
+        else -- the key went back to where the user was, and has another meaning there
+          api.nvim_feedkeys(api.nvim_replace_termcodes(key, true, false, true), "imt", false)
+        end
+      end, { buffer = buffer, nowait = true })
+    end
   end
-  for _, key in ipairs({ "n", "N", "q", "<Esc>" }) do
-    vim.keymap.set("n", key, function() answer(id, false) end, { buffer = buffer, nowait = true })
-  end
-  -- Keys that are under way must not answer: only a person in normal mode is taken to the question.
-  local enter = api.nvim_get_mode().mode == "n" and fn.getcmdwintype() == ""
+  map({ "y", "Y" }, function()
+    if focus.why_not(question) then
+      return tell("read the question first; then y once more")
+    end
+    answer(id, true)
+  end)
+  map({ "n", "N", "q", "<Esc>" }, function() answer(id, false) end)
+  -- Keys that are under way must not answer: see neovim_focus.lua.
+  local enter = focus.may_come()
+  question.came_from, question.from_terminal = api.nvim_get_current_win(), api.nvim_get_mode().mode == "t"
   local row = math.max(0, math.floor((vim.o.lines - height) / 2) - 1)
   local column = math.max(0, math.floor((vim.o.columns - width) / 2))
-  local window = api.nvim_open_win(buffer, enter, {
+  local window = focus.by_us(api.nvim_open_win, buffer, enter, {
     relative = "editor", row = row, col = column, width = width, height = height,
     style = "minimal", border = "rounded", zindex = 60,
   })
   vim.wo[window].wrap = true
-  questions[id] = { buffer = buffer, window = window }
+  questions[id] = question
+  function question.is_open()
+    return questions[id] == question
+  end
+  function question.is_front()
+    return api.nvim_get_current_buf() == buffer
+  end
+  function question.to_front()
+    if api.nvim_win_is_valid(window) then
+      api.nvim_set_current_win(window)
+    end
+  end
+  function question.ready() end
+  function question.returned()
+    if question.is_open() then
+      tell(title .. " - :IsthmusAllow or :IsthmusRefuse")
+    end
+  end
+  api.nvim_create_autocmd("WinEnter", { group = session.group, buffer = buffer, callback = function()
+    focus.entered(question)
+  end })
+  api.nvim_create_autocmd("WinLeave", { group = session.group, buffer = buffer, callback = function()
+    focus.left(question)
+  end })
   oldest[#oldest + 1] = id
   api.nvim_create_autocmd("BufWipeout", {
     group = session.group,
     buffer = buffer,
     callback = function() answer(id, false) end, -- closed in any way: a no
   })
-  if not enter then
+  if enter then
+    focus.came(question)
+  else
     session.message(title .. " - :IsthmusAllow or :IsthmusRefuse")
+    focus.wait(question)
   end
 end
 

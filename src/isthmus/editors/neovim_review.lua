@@ -7,10 +7,12 @@ local session = ...
 local api, fn = vim.api, vim.fn
 local uv = vim.uv or vim.loop
 local group, notify, tell, find_buffer = session.group, session.notify, session.tell, session.find_buffer
+local focus = session.focus
 
 local reviews = {} -- id -> review, while undecided
 local terminals = {} -- window -> true, where the person typed into a terminal when a review was shown
 local leaving = false
+local last_closed = -math.huge -- when a view was closed last, in focus.now()
 local LARGE = 20000 -- lines; copying and colouring takes a while from here on
 
 local function on(events, callback, pattern)
@@ -87,6 +89,7 @@ local function go_back(review) -- to the next review that waits, else to where t
     local window = fn.win_findbuf(other.proposed)[1]
     if window then
       api.nvim_set_current_win(window)
+      focus.follows(other)
       return
     end
   end
@@ -110,6 +113,7 @@ local function close_view(review, attempts)
     return
   end
   review.closed = true
+  last_closed = focus.now()
   each_window(review, function(window)
     for _, other in pairs(reviews) do
       other.came_from = other.came_from == window and review.came_from or other.came_from
@@ -120,7 +124,7 @@ local function close_view(review, attempts)
   if inside then
     vim.cmd("stopinsert")
     if session.VISUAL[api.nvim_get_mode().mode:sub(1, 1)] then
-      vim.cmd("normal! \27")
+      focus.by_us(vim.cmd, "normal! \27")
     end
   end
   each_window(review, function(window)
@@ -218,7 +222,15 @@ local function write(review, event)
     let_go(review)
     tell("the review of " .. review.options.label .. " is not decided: :w in its own window accepts")
   else
-    accept(review)
+    local reason = focus.why_not(review)
+    if reason then
+      vim.bo[review.proposed].modified = true -- so that :wq does not close it either
+      vim.schedule(function() -- said also where `silent!` hides what is said now
+        tell(("the edit of %s is not accepted: %s; :w once more accepts"):format(review.options.label, reason))
+      end)
+    else
+      accept(review)
+    end
   end
 end
 
@@ -266,23 +278,32 @@ local function watch(review)
   end)
 end
 
-local function bar(window, highlight, name, hint, label)
+local function bar(window, highlight, name, hint_text, label)
   label = label:gsub("%%", "%%%%")
   local function set(option, format, ...)
     api.nvim_set_option_value(option, format:format(...), { win = window, scope = "local" })
   end
-  set("winbar", "%s%%#%s# %s %%* %%<%s", hint, highlight, (name:gsub("%%", "%%%%")), label)
+  set("winbar", "%s%%#%s# %s %%* %%<%s", hint_text, highlight, (name:gsub("%%", "%%%%")), label)
   set("statusline", " %%<%s%%=%%l,%%c  %%P ", label)
 end
 
+local function number_of(review) -- of its tab page; nil: it has none
+  local window = fn.win_findbuf(review.proposed)[1]
+  return window and api.nvim_tabpage_get_number(api.nvim_win_get_tabpage(window))
+end
+
+local KEYS = " %#Title#:w%* accept  %#Title#:q%* reject  "
+local KEYS_SOON = " %#WarningMsg#:w accepts in a moment%*  "
+local KEYS_GO_BACK = " %#WarningMsg#in a moment :w accepts; keys still go where you were%*  "
+
 local function show(review)
   local options = review.options
-  local function arrange(window, buffer, highlight, name, hint)
+  local function arrange(window, buffer, highlight, name, hint_text)
     api.nvim_win_set_buf(window, buffer)
     api.nvim_win_call(window, function()
       vim.cmd("diffthis")
     end)
-    bar(window, highlight, name, hint, options.label)
+    bar(window, highlight, name, hint_text, options.label)
     pcall(api.nvim_set_option_value, "winfixbuf", true, { win = window, scope = "local" }) -- since 0.10
   end
   vim.cmd("tab split")
@@ -294,7 +315,7 @@ local function show(review)
   local target = find_buffer(options.path)
   local unsaved = target and vim.bo[target].modified and ", without your unsaved changes" or ""
   arrange(left, review.current, "DiffDelete", options.note .. unsaved, "")
-  arrange(right, review.proposed, "DiffAdd", options.proposed_by, " %#Title#:w%* accept  %#Title#:q%* reject  ")
+  arrange(right, review.proposed, "DiffAdd", options.proposed_by, KEYS)
   vim.cmd("wincmd =")
   api.nvim_win_call(right, function()
     vim.cmd("normal! gg")
@@ -305,8 +326,50 @@ local function show(review)
   api.nvim_set_current_win(right)
 end
 
+local function tell_where(review)
+  local number = number_of(review)
+  if number and reviews[review.id] == review then
+    tell(("review of %s waits in tab %d (%dgt)"):format(review.options.label, number, number))
+  end
+end
+
+-- What neovim_focus.lua has to know of a review; see there.
+local function make_view(review)
+  function review.is_open()
+    return reviews[review.id] == review
+  end
+  function review.is_front()
+    local current = api.nvim_get_current_buf()
+    return current == review.proposed or current == review.current
+  end
+  function review.to_front()
+    local window = fn.win_findbuf(review.proposed)[1]
+    if window then
+      terminals[review.came_from] = review.from_terminal or nil
+      api.nvim_set_current_win(window)
+    end
+  end
+  function review.ready(takes_keys)
+    if not api.nvim_buf_is_valid(review.proposed) then
+      return
+    end
+    vim.b[review.proposed].isthmus_takes_keys = takes_keys
+    local hint = KEYS
+    if not takes_keys and review.takes_keys_at then -- it is in front
+      hint = review.gives_back and KEYS_GO_BACK or KEYS_SOON
+    end
+    for _, window in ipairs(fn.win_findbuf(review.proposed)) do
+      bar(window, "DiffAdd", review.options.proposed_by, hint, review.options.label)
+    end
+  end
+  function review.returned()
+    tell_where(review)
+  end
+end
+
 function session.open_diff(id, options)
   local review = { id = id, options = options, came_from = api.nvim_get_current_win() }
+  make_view(review)
   review.current = new_buffer(review, "current", options.current)
   vim.bo[review.current].modifiable = false
   vim.bo[review.current].readonly = true
@@ -314,26 +377,33 @@ function session.open_diff(id, options)
   vim.bo[review.proposed].buftype = "acwrite"
   vim.bo[review.proposed].modified = true
   local mode = api.nvim_get_mode().mode
-  local typing = not (mode == "n" or mode == "nt" or mode == "t")
-  terminals[review.came_from] = mode == "t" or nil
-  local ok, problem = pcall(show, review)
+  local comes = focus.may_come()
+  review.from_terminal = mode == "t"
+  terminals[review.came_from] = review.from_terminal or nil
+  local ok, problem = pcall(focus.by_us, show, review)
   if not ok then
     close_view(review)
     error(problem, 0)
   end
   reviews[id] = review
   watch(review)
-  if typing then -- keys that are under way must not land in the proposal
-    local number = api.nvim_tabpage_get_number(0)
-    api.nvim_set_current_win(review.came_from)
-    if session.VISUAL[mode:sub(1, 1)] then
-      vim.cmd("normal! gv")
-    end
-    local text = ("review of %s waits in tab %d (%dgt)"):format(options.label, number, number)
-    review.unseen = text
-    vim.schedule(function()
-      tell(text)
+  if comes then
+    focus.came(review)
+  else -- keys that are under way must not land in the proposal
+    focus.by_us(function()
+      api.nvim_set_current_win(review.came_from)
+      if session.VISUAL[mode:sub(1, 1)] then
+        vim.cmd("normal! gv")
+      elseif review.from_terminal and api.nvim_get_mode().mode ~= "t" then
+        vim.cmd("startinsert")
+      end
     end)
+    review.ready(false)
+    review.unseen = mode ~= "n" and mode ~= "nt"
+    vim.schedule(function()
+      tell_where(review)
+    end)
+    focus.wait(review)
   end
   session.changed()
 end
@@ -349,7 +419,9 @@ function session.close_diff(id)
   return { text = text or vim.NIL }
 end
 
-function session.decide_here(accepting) -- by command: the review of the current window, else the only one
+-- By command: the review of the current window, else the only one. Accepting is refused where another review stood when
+-- the command was begun, as it was meant for that one.
+function session.decide_here(accepting)
   local current, found, count = api.nvim_get_current_buf(), nil, 0
   for _, review in pairs(reviews) do
     count = count + 1
@@ -359,7 +431,10 @@ function session.decide_here(accepting) -- by command: the review of the current
   end
   local _, only = next(reviews)
   found = found or (count == 1 and only or nil)
-  if found and accepting then
+  local began = focus.began()
+  if found and accepting and began and began < last_closed then
+    tell("nothing is accepted: another review ended while you typed; once more accepts " .. found.options.label)
+  elseif found and accepting then
     accept(found)
   elseif found then
     reject(found)
@@ -383,12 +458,33 @@ on("ModeChanged", function() -- the mode's own line had hidden it
     end
     for _, review in pairs(reviews) do
       if review.unseen and api.nvim_get_current_buf() ~= review.proposed then
-        tell(review.unseen)
+        tell_where(review)
       end
       review.unseen = nil
     end
   end)
 end, "*:n")
+local function review_here()
+  local current = api.nvim_get_current_buf()
+  for _, review in pairs(reviews) do
+    if review.proposed == current or review.current == current then
+      return review
+    end
+  end
+end
+
+on({ "WinEnter", "BufEnter" }, function()
+  local review = review_here()
+  if review and not review.takes_keys_at then
+    focus.entered(review)
+  end
+end)
+on("WinLeave", function()
+  local review = review_here()
+  if review then
+    focus.left(review)
+  end
+end)
 on("CmdlineLeave", function() -- :bd and :bw refuse a modified buffer; typed here they mean "reject"
   local review
   for _, candidate in pairs(reviews) do

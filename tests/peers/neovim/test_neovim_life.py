@@ -35,7 +35,7 @@ async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_when_i
     await neovim.connection.request("nvim_input", "<Esc>", timeout=30)
     await eventually_async(lambda: neovim.tabs(), what="an answer")
     assert await neovim.tabs() == 2
-    await neovim.command("write")
+    await neovim.enter("write")
     await eventually_async(lambda: heard.decisions == [DiffAccepted("review-1", "proposed\n")])
     await view_is_closed(neovim)
 
@@ -146,7 +146,7 @@ async def test_two_companions_at_one_neovim_do_not_disturb_each_other(
     await other.open_diff(review(path, "for the second\n", 2))
     await other.aclose()
     assert await neovim.lines() == ["for the first"]
-    await neovim.command("write")
+    await neovim.enter("write")
     assert await heard.decision() == DiffAccepted("review-1", "for the first\n")
 
 

@@ -43,25 +43,9 @@ async def test_a_key_answers_and_closing_the_window_is_a_no(
         "Claude Code wants to run code", "", "print(1)", "print(2)", "",
         "y yes   n no   (or :IsthmusAllow, :IsthmusRefuse)",
     ]  # fmt: skip
-    await neovim.lua(
-        "local uv = vim.uv or vim.loop; local now = uv.hrtime(); uv.hrtime = function() return now + 1e9 end"
-    )
     await neovim.type(keys)
     assert await asyncio.wait_for(asking, 30) is answer
     assert await neovim.lua(_WINDOWS) == 1
-
-
-async def test_a_key_that_was_meant_for_something_else_allows_nothing(
-    neovim: RunningNeovim, editor: NeovimEditor
-) -> None:
-    await neovim.lua("_G.time = 0; (vim.uv or vim.loop).hrtime = function() return _G.time end")
-    asking = await _asked(neovim, editor)
-    await neovim.type("yy")
-    assert await neovim.lua(_WINDOWS) == 2
-    assert not asking.done()
-    await neovim.lua("_G.time = 1e9")
-    await neovim.type("y")
-    assert await asyncio.wait_for(asking, 30) is True
 
 
 async def test_a_question_that_is_not_shown_to_its_end_says_so(neovim: RunningNeovim, editor: NeovimEditor) -> None:

@@ -50,7 +50,7 @@ async def test_writing_accepts_what_is_in_the_buffer_and_touches_no_disk(
     before = names(workspace)
     await editor.open_diff(review(path, "proposed\n"))
     await neovim.set_lines("edited by the person", "é😀")
-    await neovim.command(command)
+    await neovim.enter(command)
     assert await heard.decision() == DiffAccepted("review-1", "edited by the person\né😀\n")
     await view_is_closed(neovim)
     assert content(path) == b"one\ntwo\nthree\n"
@@ -72,7 +72,7 @@ async def test_closing_the_view_rejects(
     await editor.open_diff(review(path, "proposed\n"))
     if edited:
         await neovim.set_lines("edited")
-    await neovim.command(command)
+    await neovim.enter(command)
     assert await heard.decision() == DiffRejected("review-1")
     await view_is_closed(neovim)
 
@@ -93,7 +93,7 @@ async def test_the_person_stays_where_they_were_after_a_review(
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}", "3", "vsplit", "2")
     await editor.open_diff(review(path, "proposed\n"))
-    await neovim.command("wq")
+    await neovim.enter("wq")
     await heard.decision()
     await view_is_closed(neovim)
     assert await neovim.lua("return { vim.fn.winnr('$'), vim.fn.line('.'), vim.fn.bufname() }") == [2, 2, path]
@@ -164,7 +164,7 @@ async def test_undo_and_rereading_lead_back_to_the_proposal(
     await neovim.type("dd")
     await neovim.command("edit!")
     assert await neovim.lines() == ["proposed"]
-    await neovim.command("x")
+    await neovim.enter("x")
     assert await heard.decision() == DiffAccepted("review-1", "proposed\n")
 
 
@@ -180,7 +180,7 @@ async def test_a_proposal_comes_back_as_it_was(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, proposed: str
 ) -> None:
     await editor.open_diff(review(make_file(workspace, "a.txt"), proposed))
-    await neovim.command("write")
+    await neovim.enter("write")
     assert await heard.decision() == DiffAccepted("review-1", proposed)
 
 
@@ -217,7 +217,7 @@ async def test_a_new_file_and_a_file_that_is_not_utf8_are_reviewed(
     latin = make_file(workspace, "latin.txt", b"caf\xe9\n")
     await editor.open_diff(review(new, "hello\n"))
     await editor.open_diff(review(latin, "café\n", 2))
-    await neovim.command("write", "write")
+    await neovim.enter("write", "write")
     await eventually_async(lambda: len(heard.decisions) == 2)
     assert heard.decisions == [DiffAccepted("review-2", "café\n"), DiffAccepted("review-1", "hello\n")]
     assert names(workspace) == ["latin.txt"]
@@ -232,7 +232,7 @@ async def test_a_dirty_target_keeps_its_unsaved_changes(
     await neovim.set_lines("unsaved")
     await editor.open_diff(review(path, "proposed\n"))
     assert await neovim.lua("return vim.fn.getbufline(vim.fn.winbufnr(1), 1, '$')") == ["one", "two", "three"]
-    await neovim.command("wq")
+    await neovim.enter("wq")
     assert await heard.decision() == DiffAccepted("review-1", "proposed\n")
     await view_is_closed(neovim)
     assert await neovim.lines() == ["unsaved"]
@@ -245,7 +245,7 @@ async def test_an_accepted_file_is_read_again_when_the_agent_writes_it(
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}")
     await editor.open_diff(review(path, "proposed\n"))
-    await neovim.command("write")
+    await neovim.enter("write")
     await heard.decision()
     await view_is_closed(neovim)
     make_file(workspace, "a.py", "proposed\n")
@@ -263,7 +263,7 @@ async def test_two_reviews_are_decided_each_for_itself(
     await editor.open_diff(review(path, "first\n", 1))
     await editor.open_diff(review(path, "second\n", 2))
     await neovim.command("tabprevious")
-    await neovim.command("write")
+    await neovim.enter("write")
     await eventually_async(lambda: heard.decisions == [DiffAccepted("review-1", "first\n")])
     assert await neovim.lines() == ["second"]
     await neovim.command("quit")

@@ -1,0 +1,272 @@
+-- When a review or a question may have the keyboard, so that keys meant for something else never answer it. Argument:
+-- the session that neovim.lua made.
+--
+-- A view comes to the front only when the user has paused: in Normal mode or in a terminal, with no key for a second.
+-- Keys that come before it could be read go back to where the user was. An answer counts when the command that gives it
+-- began after that time: what a timer or a program writes, or what was typed before, is no answer.
+--
+--   vim.g.isthmus_review = {
+--     pause = 1.0,    -- seconds without a key after which a view may come to the front
+--     reading = 2.0,  -- seconds after that in which keys go back to where the user was
+--   }
+
+local session = ...
+local api, fn = vim.api, vim.fn
+local uv = vim.uv or vim.loop
+
+local DEFAULTS = { pause = 1.0, reading = 2.0 }
+local NEXT_MS = 1000 -- for a view that follows the one that was closed: its keys have nowhere else to go
+local LOOK_MS = 100 -- between two looks whether a user who is not in Normal mode has come back to it
+local DISCARDING = { "quit", "qall", "quitall", "close", "tabclose", "bdelete", "bwipeout", "bunload", "edit", "enew" }
+
+local waiting = {} -- views that have not come to the front yet, in their order
+local front -- the view that has the keyboard, or gets it soon
+local last_key = -math.huge -- when a key came last, in ms
+local began -- when the command began that runs now; nil: Neovim waits for keys
+local ours = false -- the keys that come now are from this script
+local returned_at -- when keys were given back; their command line may throw nothing away
+local closing = false -- a window is being closed, which moves the focus
+local looking = false
+
+local function now()
+  return uv.hrtime() / 1e6
+end
+
+local function setting(name) -- in ms
+  local settings = vim.g.isthmus_review
+  local value = type(settings) == "table" and settings[name]
+  return (type(value) == "number" and value or DEFAULTS[name]) * 1000
+end
+
+local function mode()
+  return api.nvim_get_mode().mode
+end
+
+local function has_paused()
+  local current = mode()
+  return (current == "n" or current == "nt" or current == "t")
+    and now() - last_key >= setting("pause")
+    and fn.getcmdwintype() == ""
+    and fn.reg_recording() == ""
+    and fn.reg_executing() == ""
+end
+
+-- A view: {is_open(), is_front(), to_front(), ready(boolean), returned()}. `came_from` is the window to which its keys go
+-- back, `from_terminal` whether the user typed into a terminal there. `takes_keys_at` is since when it takes keys, in ms;
+-- nil: it is not in front. `gives_back`: keys that come before that go back.
+
+local function leave(view)
+  view.takes_keys_at = nil
+  if view.is_open() then
+    view.ready(false)
+  end
+end
+
+local function takes_keys(view, at, gives_back)
+  if front and front ~= view then
+    leave(front)
+  end
+  front, view.takes_keys_at, view.gives_back = view, at, gives_back
+  local wait = at - now()
+  if wait <= 0 then
+    return view.ready(true)
+  end
+  view.ready(false)
+  vim.defer_fn(function()
+    if view.is_open() and view.takes_keys_at == at then
+      view.ready(true)
+    end
+  end, math.ceil(wait))
+end
+
+local focus = {}
+session.focus = focus
+
+function focus.may_come()
+  return has_paused()
+end
+
+-- The view has just been brought to the front, because the user had paused.
+function focus.came(view)
+  takes_keys(view, now() + setting("reading"), true)
+end
+
+-- The view was focused because another one was closed: its keys cannot go back.
+function focus.follows(view)
+  takes_keys(view, now() + math.min(NEXT_MS, setting("reading")))
+end
+
+-- The view got the focus: the user went there, unless this script did.
+function focus.entered(view)
+  if ours then
+    return
+  elseif began and not closing then
+    takes_keys(view, began)
+  else
+    focus.follows(view)
+  end
+end
+
+function focus.left(view)
+  if not ours then
+    leave(view)
+  end
+end
+
+local look
+
+local function look_later(delay)
+  if not looking then
+    looking = true
+    vim.defer_fn(function()
+      looking = false
+      look()
+    end, delay)
+  end
+end
+
+look = function()
+  while waiting[1] and not waiting[1].is_open() do
+    table.remove(waiting, 1)
+  end
+  local view = waiting[1]
+  if not view or _G.isthmus_sessions[session.channel] ~= session then
+    waiting = {}
+    return
+  elseif view.is_front() then -- the user went there
+    table.remove(waiting, 1)
+    return look()
+  elseif not has_paused() then
+    return look_later(math.max(LOOK_MS, last_key + setting("pause") - now()))
+  end
+  table.remove(waiting, 1)
+  view.came_from = api.nvim_get_current_win()
+  view.from_terminal = mode() == "t"
+  focus.by_us(view.to_front)
+  focus.came(view)
+  look()
+end
+
+function focus.wait(view)
+  waiting[#waiting + 1] = view
+  look_later(LOOK_MS)
+end
+
+-- Run what moves the focus or feeds keys without taking either for the user's.
+function focus.by_us(act, ...)
+  local before = ours
+  ours = true
+  local result = { pcall(act, ...) }
+  ours = before
+  if not result[1] then
+    error(result[2], 0)
+  end
+  return result[2]
+end
+
+-- Why what happens now is no answer to the view; nil: it is one.
+function focus.why_not(view)
+  if not began then
+    return "that did not come from a key"
+  elseif not view.takes_keys_at or began < view.takes_keys_at then
+    return "that began before it could be read"
+  end
+  return nil
+end
+
+-- When the command began that runs now; nil: it does not come from a key.
+function focus.began()
+  return began
+end
+
+focus.now = now
+
+local function is_mouse(key)
+  local name = fn.keytrans and fn.keytrans(key) or ""
+  return name:find("Mouse") ~= nil or name:find("ScrollWheel") ~= nil or name:find("Drag") ~= nil
+end
+
+local function give_back(key, typed)
+  local view = front
+  if not (view and view.gives_back and view.takes_keys_at and now() < view.takes_keys_at) then
+    return
+  elseif not (view.is_open() and view.is_front() and mode() == "n") or is_mouse(key) then
+    return
+  elseif not api.nvim_win_is_valid(view.came_from) then
+    return
+  end
+  returned_at = now()
+  api.nvim_set_current_win(view.came_from)
+  leave(view)
+  vim.schedule(view.returned)
+  if not view.from_terminal or vim.bo.buftype ~= "terminal" then
+    return
+  elseif typed == key and fn.has("nvim-0.11") == 1 then -- the key can be taken back, and typed once more
+    api.nvim_feedkeys("i" .. typed, "int", false)
+    return ""
+  end
+  vim.cmd("startinsert")
+end
+
+local namespace = api.nvim_create_namespace("isthmus_keys_" .. session.channel)
+local has_safe_state = fn.exists("##SafeState") == 1
+
+local function wait_for_keys()
+  local current = mode():sub(1, 1)
+  if current ~= "c" and current ~= "r" then
+    began = nil
+  end
+end
+
+vim.on_key(function(key, typed)
+  if ours or typed == "" then -- not from the keyboard: the rest of a mapping, or a script's
+    return
+  end
+  local at, current = now(), mode()
+  local is_middle = current:sub(1, 1) == "c" or current:sub(1, 2) == "no"
+  if not began or (not is_middle and at - last_key > setting("pause")) then
+    began = at
+  end
+  last_key = at
+  if not has_safe_state then
+    vim.schedule(wait_for_keys)
+  end
+  return give_back(key, typed)
+end, namespace)
+
+local function on(events, callback, pattern)
+  api.nvim_create_autocmd(events, { group = session.group, pattern = pattern, callback = callback })
+end
+
+if has_safe_state then
+  on("SafeState", wait_for_keys)
+end
+on({ "WinClosed", "TabClosed" }, function()
+  closing = true
+  vim.schedule(function()
+    closing = false
+  end)
+end)
+-- `:q!` was meant for the view, and would throw away the user's own unsaved changes.
+on("CmdlineLeave", function()
+  if not returned_at or vim.v.event.abort then
+    return
+  end
+  local is_first = began and began <= returned_at
+  returned_at = nil
+  local ok, command = pcall(api.nvim_parse_cmd, fn.getcmdline(), {})
+  if is_first and ok and command.bang and vim.tbl_contains(DISCARDING, command.cmd) then
+    vim.cmd("let v:event.abort = v:true")
+    vim.schedule(function()
+      session.tell(
+        (":%s! is not done: a proposed edit had just come up, and it is not clear which was meant"):format(command.cmd),
+        vim.log.levels.WARN
+      )
+    end)
+  end
+end, ":")
+
+function focus.stop()
+  vim.on_key(nil, namespace)
+  waiting, front = {}, nil
+end
