@@ -1570,8 +1570,8 @@ Nil means exactly as proposed."
   (isthmus--reject (isthmus--here)))
 
 (defun isthmus--reject (review)
-  "Reject REVIEW and close it."
-  (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review))))
+  "Reject REVIEW and close it; the companion keeps what the user typed."
+  (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review))
   (isthmus--close review)
   (isthmus--say "rejected %s" (file-name-nondirectory (isthmus-review-path review))))
 
@@ -1629,11 +1629,12 @@ Nil means exactly as proposed."
   "The current buffer is killed.
 A review is rejected with it, a question answered with no."
   (when isthmus--review
-    (let ((review isthmus--review))
+    (let* ((review isthmus--review)
+           (said (isthmus--id-and-text review)))
       (with-current-buffer (isthmus-review-current review) (setq isthmus--review nil))
       (with-current-buffer (isthmus-review-proposal review) (setq isthmus--review nil))
       (run-at-time 0 nil #'isthmus--close review)
-      (isthmus--notify "editor/didRejectDiff" `((id . ,(isthmus-review-id review))))
+      (isthmus--notify "editor/didRejectDiff" said)
       (setq isthmus--reviews (delq review isthmus--reviews))))
   (when isthmus--question
     (isthmus--question-closed))

@@ -143,6 +143,47 @@ async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace:
     assert scene.one.decisions == []
 
 
+_TYPING = ("emacs", "headless", "jupyter", "neovim", "stdio")
+"""The editors that have the view themselves; behind a remote one is another companion, which keeps what was typed."""
+
+
+@pytest.mark.parametrize("person", _TYPING, indirect=True)
+async def test_what_was_typed_is_kept_when_the_user_rejects_all_the_same(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
+    await scene.person.edit_review(review, "mine\n")
+    await scene.person.reject(review)
+    await eventually_async(lambda: scene.kept == ["mine\n"], what="the text is kept")
+
+
+@everything
+async def test_what_was_typed_is_kept_when_the_client_refuses_its_edit(scene: Scene, workspace: Path) -> None:
+    path = _file(workspace)
+    review = await scene.companion.open_diff(scene.one, str(path), "new\n")
+    await scene.person.edit_review(review, "mine\n")
+    await scene.companion.close_diff(scene.one, str(path))
+    await eventually_async(lambda: scene.kept == ["mine\n"], what="the text is kept")
+
+
+@everything
+async def test_what_was_typed_is_not_kept_when_the_client_writes_it(scene: Scene, workspace: Path) -> None:
+    path = _file(workspace)
+    review = await scene.companion.open_diff(scene.one, str(path), "new\n")
+    await scene.person.edit_review(review, "mine\n")
+    closed = await scene.companion.close_diff(scene.one, str(path))
+    assert closed is not None
+    path.write_text("mine\n", encoding="utf-8")
+    await scene.end()
+    assert scene.kept == []
+
+
+@everything
+async def test_what_was_typed_is_kept_when_another_terminal_rejects(scene: Scene, workspace: Path) -> None:
+    review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
+    await scene.person.edit_review(review, "mine\n")
+    assert await scene.companion.reject(review.id) is not None
+    assert scene.kept == ["mine\n"]
+
+
 @pytest.mark.parametrize("answer", ["accept", "reject"])
 async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, workspace: Path, answer: str) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")

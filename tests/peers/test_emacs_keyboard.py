@@ -1,4 +1,4 @@
-"""Keys that were meant for something else never decide or change a review in Emacs, however close it came before them."""
+"""Keys that were meant for something else never decide or change a review in Emacs, however late they come."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

@@ -20,7 +20,7 @@ for _, window in ipairs(vim.api.nvim_list_wins()) do
   local buffer = vim.api.nvim_win_get_buf(window)
   if vim.wo[window].diff and vim.bo[buffer].buftype == "acwrite" then
     vim.api.nvim_set_current_win(window)
-    return true
+    return vim.b[buffer].isthmus_takes_keys == true
   end
 end
 return false
@@ -55,7 +55,7 @@ class NeovimPerson:
         return ["--editor", "nvim", "--address", str(self._address)]
 
     async def change_and_accept(self, path: Path, review: Review) -> None:
-        """Change the lines of the proposal in its window, and ``:write``."""
+        """Change the lines of the proposal in its window when it takes keys, and type ``:write``."""
         from isthmus.editors.msgpack_rpc import connect
 
         connection = await connect(str(self._address), lambda _: None, lambda: None)
@@ -66,7 +66,7 @@ class NeovimPerson:
             lines: list[str] = await connection.request("nvim_buf_get_lines", 0, 0, -1, True, timeout=10)
             changed = review("\n".join(lines) + "\n").removesuffix("\n").split("\n")
             await connection.request("nvim_buf_set_lines", 0, 0, -1, True, changed, timeout=10)
-            await connection.request("nvim_command", "write", timeout=10)
+            await connection.request("nvim_input", ":write<CR>", timeout=10)
         except TimeoutError as error:
             raise IsthmusError(f"no review of {path.name} appeared in Neovim within {REVIEW_SECONDS:g} s") from error
         finally:

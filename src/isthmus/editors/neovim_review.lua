@@ -187,7 +187,7 @@ local function reject(review)
   if reviews[review.id] ~= review then
     return
   end
-  notify("isthmus", "rejected", review.id)
+  notify("isthmus", "rejected", review.id, text_of(review) or review.left or vim.NIL)
   decided(review)
   vim.schedule(function()
     close_view(review)
@@ -258,6 +258,7 @@ local function watch(review)
   inside("BufReadCmd", review.proposed, function() -- :e! brings the proposal back
     fill(review.proposed, review.options.proposed)
     vim.bo[review.proposed].modified = true
+    review.left = nil
   end)
   inside("BufModifiedSet", review.proposed, function()
     if not vim.bo[review.proposed].modified and reviews[review.id] == review then
@@ -266,6 +267,9 @@ local function watch(review)
   end)
   inside({ "TextChanged", "TextChangedI", "TextChangedP" }, review.proposed, function()
     note_edit(review)
+  end)
+  inside("BufUnload", review.proposed, function() -- by :q! or :bd!
+    review.left = text_of(review)
   end)
   inside("BufWipeout", review.proposed, function()
     reject(review)

@@ -207,7 +207,7 @@ class DiffAccepted:
 class DiffRejected:
     """The person rejected the review, or closed its view without accepting.
 
-    ``content`` is what they had typed when the view went with the editor that quit, and is kept; None: it may go.
+    ``content`` is the text in the view when it was changed, and is kept; None: unchanged, or the editor cannot tell.
     """
 
     review_id: str

@@ -60,14 +60,14 @@ async def test_quitting_rejects_and_hands_over_what_was_typed(
     assert heard.decisions == [DiffRejected(proposal.id, left)]
 
 
-async def test_rejecting_by_hand_throws_away_what_was_typed(
+async def test_rejecting_by_hand_hands_over_what_was_typed(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
     proposal = review(make_file(workspace, "a.py"), "new\n")
     await editor.open_diff(proposal)
     await neovim.type("Amine<Esc>")
     await neovim.type(":quit<CR>")
-    assert await heard.decision() == DiffRejected(proposal.id)
+    assert await heard.decision() == DiffRejected(proposal.id, "newmine\n")
 
 
 async def test_a_companion_keeps_what_was_typed_into_a_neovim_that_quits(

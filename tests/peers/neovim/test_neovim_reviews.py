@@ -73,7 +73,7 @@ async def test_closing_the_view_rejects(
     if edited:
         await neovim.set_lines("edited")
     await neovim.enter(command)
-    assert await heard.decision() == DiffRejected("review-1")
+    assert await heard.decision() == DiffRejected("review-1", "edited\n" if edited else None)
     await view_is_closed(neovim)
 
 
@@ -83,7 +83,7 @@ async def test_typed_commands_that_close_the_view_reject(
 ) -> None:
     await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
     await neovim.type(keys)
-    assert await heard.decision() == DiffRejected("review-1")
+    assert await heard.decision() == DiffRejected("review-1", "helloproposed\n" if "hello" in keys else None)
     await view_is_closed(neovim)
 
 

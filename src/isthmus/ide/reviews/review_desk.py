@@ -18,6 +18,7 @@ from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.file_stamp import FileStamp, wait_until_written
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected, ReviewTable
+from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.ide.workspace_paths import target_of
 
 MAXIMUM_REVIEWS = 100
@@ -100,7 +101,11 @@ class ReviewDesk:
             ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
             # Only the last one: an answer to an earlier proposal says nothing about what was taken back since.
             return None if not ended or isinstance(ended[-1].state, Closed) else ended[-1]
-        return await self._take_back(review)
+        before = FileStamp.of(review.target)
+        closed = await self._take_back(review)
+        if closed is not None and isinstance(closed.state, Closed) and closed.state.content != closed.proposed:
+            self._later(self._keep_unless_written(closed, closed.state.content, before))
+        return closed
 
     async def close(self, review_id: str) -> DiffReview | None:
         """See :meth:`isthmus.ide.companion.Companion.close_review`."""
@@ -131,9 +136,13 @@ class ReviewDesk:
 
     async def reject(self, review_id: str) -> DiffReview | None:
         """See :meth:`isthmus.ide.companion.Companion.reject`."""
-        if await self._take_for_answer(review_id) is None:
+        text = await self._take_for_answer(review_id)
+        if text is None:
             return None
-        return await self._decide(self.reviews.reject(review_id))
+        decided = await self._decide(self.reviews.reject(review_id))
+        if decided is not None:
+            await self._keep(decided, text)
+        return decided
 
     async def accepted_in_editor(self, review_id: str, content: str) -> None:
         """The editor told that the person accepted."""
@@ -145,7 +154,8 @@ class ReviewDesk:
                 await self._keep(ended, content)
 
     async def rejected_in_editor(self, review_id: str, content: str | None) -> None:
-        """The editor told that the person rejected; ``content`` is what they typed and did not mean to throw away."""
+        """The editor told that the user rejected; ``content`` is the text in the view, if it tells it."""
+        content = self._typed.get(review_id) if content is None else content
         decided = await self._decide(self.reviews.reject(review_id))
         if decided is not None and content is not None:
             await self._keep(decided, content)
@@ -350,6 +360,12 @@ class ReviewDesk:
             told = str(kept)
         _log.warning("%s", told)
         self.say(told)
+
+    async def _keep_unless_written(self, review: DiffReview, text: str, before: FileStamp | None) -> None:
+        """Keep a text that the client was told, unless the client writes it: it may have refused its own edit."""
+        await wait_until_written(review.target, before, SETTLE_SECONDS)
+        if await asyncio.to_thread(text_on_disk, review.target) != text:
+            await self._keep(review, text)
 
     def _tell_closed(self, review: DiffReview) -> None:
         if (client := self._clients.get(review.owner)) is not None:
