@@ -23,6 +23,8 @@ JsonObject: TypeAlias = Mapping[str, Any]
 """A JSON object whose values are not known to us, e.g. the arguments of a tool (``google.protobuf.Struct``)."""
 
 T = TypeVar("T")
+MAXIMUM_DEPTH = 100
+"""How deep arrays and objects may be nested in what we read: functions that walk a value call themselves."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN: frozenset[type] = frozenset({bool, int, float, type(None)})
 _TEXTLESS: set[type] = set(_PLAIN)
@@ -57,6 +59,22 @@ def well_formed(value: T) -> T:
     """
     kind: type[object] = value.__class__
     return value if kind in _TEXTLESS else _walker(kind)(value)
+
+
+def is_deeper(value: object, limit: int = MAXIMUM_DEPTH) -> bool:
+    """Return whether objects and lists are nested more than `limit` deep in a JSON value."""
+    level: list[object] = [value]
+    for _ in range(limit + 1):
+        inner: list[object] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(cast("dict[str, object]", item).values())
+            elif isinstance(item, list):
+                inner.extend(cast("list[object]", item))
+        level = inner
+        if not level:
+            return False
+    return True
 
 
 @cache

@@ -11,11 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from isthmus.codec import well_formed
+from isthmus.codec import MAXIMUM_DEPTH, is_deeper, well_formed
 from isthmus.errors import IsthmusError
-
-MAX_DEPTH = 100
-"""How deep arrays and objects may be nested in what we read."""
 
 # str.splitlines of real clients (httpx) ends lines there as well; inside JSON text they only occur in strings.
 _LINE_ENDS = re.compile("[\x85\u2028\u2029]")
@@ -33,7 +30,8 @@ def decode(body: bytes, *, mends_text: bool = False) -> Any:
     `mends_text`: half of a surrogate pair becomes U+FFFD instead of being refused.
 
     Raises:
-        JsonError: not UTF-8, not JSON, nested deeper than MAX_DEPTH, or with numbers or text that cannot be given back.
+        JsonError: not UTF-8, not JSON, nested deeper than MAXIMUM_DEPTH, or with numbers or text that cannot be
+            given back.
     """
     try:
         text = body.removeprefix(codecs.BOM_UTF8).decode()
@@ -41,14 +39,14 @@ def decode(body: bytes, *, mends_text: bool = False) -> Any:
     except UnicodeDecodeError as error:
         raise JsonError(f"expected JSON in UTF-8, but byte {error.start} does not belong to it") from error
     except RecursionError as error:
-        raise JsonError(f"expected JSON nested at most {MAX_DEPTH} deep") from error
+        raise JsonError(f"expected JSON nested at most {MAXIMUM_DEPTH} deep") from error
     except json.JSONDecodeError as error:
         raise JsonError(f"expected JSON: {error}") from error
     except ValueError as error:
         # Of a whole number with thousands of digits Python goes on to say how its limit is changed.
         raise JsonError(f"expected JSON: {str(error).partition(';')[0]}") from error
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
-        raise JsonError(f"expected JSON nested at most {MAX_DEPTH} deep")
+    if body.count(b"[") + body.count(b"{") > MAXIMUM_DEPTH and is_deeper(value, MAXIMUM_DEPTH):
+        raise JsonError(f"expected JSON nested at most {MAXIMUM_DEPTH} deep")
     if b"\\ud" in body.lower() and not _is_unicode(value):
         if mends_text:
             return well_formed(value)
@@ -85,21 +83,6 @@ def _finite_float(text: str) -> float:
     if math.isinf(value):
         raise ValueError(f"the number {text[:40]} is too large")
     return value
-
-
-def _is_deeper(value: Any, limit: int) -> bool:
-    level: list[Any] = [value]
-    for _ in range(limit + 1):
-        inner: list[Any] = []
-        for item in level:
-            if isinstance(item, dict):
-                inner.extend(cast("dict[str, Any]", item).values())
-            elif isinstance(item, list):
-                inner.extend(cast("list[Any]", item))
-        level = inner
-        if not level:
-            return False
-    return True
 
 
 def _is_unicode(value: Any) -> bool:

@@ -8,17 +8,13 @@ import json
 import re
 from typing import Any
 
+from isthmus.codec import MAXIMUM_DEPTH, is_deeper
 from isthmus.errors import IsthmusError
 
-_TOKEN = re.compile(
-    r"""
-      (?P<string>"(?:[^"\\\n]|\\.)*"?)
-    | (?P<line_comment>//[^\n]*)
-    | (?P<block_comment>/\*.*?\*/)
-    | (?P<trailing_comma>,(?=(?:\s|//[^\n]*(?:\n|$)|/\*(?:(?!\*/).)*\*/)*[}\]]))
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+# Nothing here is tried twice: a comment without an end is taken up to the end of the text, and stays in it.
+_STRING = r'(?P<kept>"(?:[^"\\\n]|\\.)*+"?)'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|(?P<endless>\Z))", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
 
 
 class JsoncError(IsthmusError):
@@ -37,16 +33,20 @@ def parse(text: str) -> Any:
         JsoncError: it is not JSON, even without its comments and trailing commas.
     """
     try:
-        return json.loads(_TOKEN.sub(_blank, text.removeprefix("\ufeff")))
+        without_comments = _COMMENT.sub(_blank, text.removeprefix("\ufeff"))
+        value: object = json.loads(_TRAILING_COMMA.sub(_blank, without_comments))
     except json.JSONDecodeError as error:
         raise JsoncError(error.msg, error.lineno, error.colno) from error
     except ValueError as error:  # Python bounds the digits that it reads
         raise JsoncError("a number has too many digits", 1, 1) from error
-    except RecursionError as error:
-        raise JsoncError("it is nested too deeply", 1, 1) from error
+    except (RecursionError, MemoryError) as error:
+        raise JsoncError(f"it is nested more than {MAXIMUM_DEPTH} deep", 1, 1) from error
+    if text.count("[") + text.count("{") > MAXIMUM_DEPTH and is_deeper(value):
+        raise JsoncError(f"it is nested more than {MAXIMUM_DEPTH} deep", 1, 1)
+    return value
 
 
 def _blank(found: re.Match[str]) -> str:
-    if found.lastgroup == "string":
+    if found.lastgroup is not None:
         return found[0]
     return re.sub(r"[^\n]", " ", found[0])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from isthmus.codec import JsonObject
+from isthmus.codec import MAXIMUM_DEPTH, JsonObject, is_deeper
 from isthmus.errors import IsthmusError
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -95,12 +95,17 @@ def parse(text: str) -> Notebook:
         NotebookError: it is not JSON, or has no list of cells.
     """
     try:
-        return _parse(text)
+        notebook = _parse(text)
+        if is_deeper([notebook.members, *(cell.value for cell in notebook.cells)], MAXIMUM_DEPTH):
+            raise RecursionError
+        return notebook
     except json.JSONDecodeError as error:
         raise NotebookError(
             f"it is no notebook: expected JSON; line {error.lineno}, column {error.colno}: {error.msg}"
         ) from error
-    except (ValueError, RecursionError) as error:
+    except (RecursionError, MemoryError) as error:
+        raise NotebookError(f"it is no notebook: its JSON is nested more than {MAXIMUM_DEPTH} deep") from error
+    except ValueError as error:
         raise NotebookError(f"it is no notebook: its JSON cannot be read: {error}") from error
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.json_text import MAX_DEPTH, JsonError, decode, encode
+from isthmus.codec import MAXIMUM_DEPTH
+from isthmus.json_text import JsonError, decode, encode
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -35,8 +36,8 @@ def test_whole_numbers_stay_whole_and_numbers_that_json_lacks_become_null() -> N
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 def test_depth_is_limited(opening: bytes) -> None:
     closing = b"]" if opening == b"[" else b"}"
-    decode(opening * MAX_DEPTH + b"1" + closing * MAX_DEPTH)
-    for depth in (MAX_DEPTH + 1, 100_000):
+    decode(opening * MAXIMUM_DEPTH + b"1" + closing * MAXIMUM_DEPTH)
+    for depth in (MAXIMUM_DEPTH + 1, 100_000):
         with pytest.raises(JsonError, match="nested"):
             decode(opening * depth + b"1" + closing * depth)
     decode(b"[" + b"[1]," * 1000 + b"[]]")

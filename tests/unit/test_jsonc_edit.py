@@ -129,7 +129,7 @@ def test_objects_on_the_way_are_made_also_where_null_stands() -> None:
         ('{\n  "a": [1]\n}', (2, 8), "a: expected an object"),
         ("\ufeff[1]", (1, 1), "expected an object"),
         ("{\n,}", (2, 1), "a comma without a member before it"),
-        ('{"a":' * 100_000, (1, 1), "nested too deeply"),
+        ('{"a":' * 100_000, (1, 1), "nested more than 100 deep"),
         ('{"a": ' + "1" * 5_000 + "}", (1, 1), "too many digits"),
     ],
 )

@@ -18,7 +18,7 @@ MAXIMUM_PATH = 1_024
 """Characters of a path that is written in a file."""
 
 _IMPORT = re.compile(r"(?<![^\s(\[])@(?=[\w./~])(\S+)")
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_BACKTICKS = re.compile(r"`+")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _LIST_ITEM = re.compile(r" {0,3}([-*+]|\d+[.)])\s")
 _TRAILING = ".,;:!?)]}>'\""
@@ -107,10 +107,30 @@ def imports_in(text: str) -> Iterator[tuple[int, int, str]]:
     offset = 0
     for line, is_code in _lines(text):
         if not is_code and "@" in line:
-            masked = _CODE_SPAN.sub(lambda span: " " * len(span[0]), line)
-            for match in _IMPORT.finditer(masked):
+            for match in _IMPORT.finditer(_without_code_spans(line)):
                 yield offset + match.start(), offset + match.end(), match[1]
         offset += len(line)
+
+
+def _without_code_spans(line: str) -> str:
+    """The line with blanks in place of what stands between two runs of equally many backticks."""
+    runs = [found.span() for found in _BACKTICKS.finditer(line)]
+    later: dict[int, list[int]] = {}
+    for index in reversed(range(len(runs))):
+        later.setdefault(runs[index][1] - runs[index][0], []).append(index)
+    pieces: list[str] = []
+    end = index = 0
+    while index < len(runs):
+        start, stop = runs[index]
+        same = later[stop - start]
+        while same and same[-1] <= index:
+            same.pop()
+        if same:
+            index = same.pop()
+            pieces += [line[end:start], " " * (runs[index][1] - start)]
+            end = runs[index][1]
+        index += 1
+    return "".join((*pieces, line[end:]))
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:

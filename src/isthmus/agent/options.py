@@ -64,7 +64,7 @@ _SECRET_NAME = re.compile(
     r"|^(SSH_AUTH_SOCK|GPG_AGENT_INFO)$",
     re.IGNORECASE,
 )
-_SECRET_VALUE = re.compile(r"://[^\s/@]*:[^\s/@]+@")
+_SECRET_VALUE = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
 """A URL with a password in it, such as that of a database or a proxy."""
 
 

@@ -17,7 +17,7 @@ HIDDEN = "***"
 SHORTEST = 4
 _MARK = "isthmus__hidden"
 
-_PASSWORD_IN_URL = re.compile(r"://[^\s/@]*:[^\s/@]+@")
+_PASSWORD_IN_URL = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
 _SPEAKING_NAME = re.compile(r"key|token|secret|passw|pwd|credential|auth|bearer|private|session|dsn", re.IGNORECASE)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _REFERENCE = re.compile(
-    r"\$(?:\{(?P<braced>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}|(?P<plain>[A-Za-z_]\w*))", re.ASCII
+    r"\$(?:\{(?P<braced>[A-Za-z_]\w*+)(?::-(?P<default>[^}]*+))?\}|(?P<plain>[A-Za-z_]\w*+))", re.ASCII
 )
+_PLAIN = re.compile(r"\$(?P<plain>[A-Za-z_]\w*+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +31,17 @@ def expand(text: str, variables: Mapping[str, str]) -> Expanded:
     unset: list[str] = []
     values: dict[str, str] = {}
 
-    def value(found: re.Match[str]) -> str:
-        name = found["braced"] or found["plain"]
+    def value(name: str, default: str | None = None) -> str:
         if variables.get(name):
             return values.setdefault(name, variables[name])
-        if found["default"] is not None:
-            return found["default"]
+        if default is not None:
+            return default
         if name not in variables:
             unset.append(name)
         return ""
 
-    return Expanded(_REFERENCE.sub(value, text), tuple(dict.fromkeys(unset)), values)
+    # No reference in braces ends behind the last brace; each that begins there would be read up to the text's end.
+    end = text.rfind("}") + 1
+    with_braces = _REFERENCE.sub(lambda found: value(found["braced"] or found["plain"], found["default"]), text[:end])
+    without = _PLAIN.sub(lambda found: value(found["plain"]), text[end:])
+    return Expanded(with_braces + without, tuple(dict.fromkeys(unset)), values)

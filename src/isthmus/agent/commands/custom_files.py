@@ -6,13 +6,13 @@ both, and then the custom one has another name. A file that cannot be used is na
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.commands.custom import CustomCommand, node_of
 from isthmus.agent.commands.template import TemplateError, parse
 from isthmus.files import read_regular
@@ -21,6 +21,9 @@ MAXIMUM_FILES = 500
 """Files of one folder of commands, with its sub-folders."""
 MAXIMUM_FOLDERS = 500
 MAXIMUM_BYTES = 256 * 1024
+"""Bytes of one command."""
+MAXIMUM_TOTAL_BYTES = 1024 * 1024
+"""Bytes of all commands of one folder: whoever wrote the project could make each start take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[
 
 def _files(folder: Path, root: Path | None, problems: list[str]) -> Iterator[Path]:
     """The TOML files below a folder by name; with ``root`` none that lead out of it."""
-    count = 0
+    count = total = 0
     for visited, (current, folders, names) in enumerate(os.walk(folder)):
         folders.sort()
         if visited >= MAXIMUM_FOLDERS:
@@ -71,10 +74,21 @@ def _files(folder: Path, root: Path | None, problems: list[str]) -> Iterator[Pat
             if count > MAXIMUM_FILES:
                 problems.append(f"{folder}: only the first {MAXIMUM_FILES} commands are used")
                 return
+            total += min(_size(path), MAXIMUM_BYTES)
+            if total > MAXIMUM_TOTAL_BYTES:
+                problems.append(f"{folder}: only the first {MAXIMUM_TOTAL_BYTES} bytes of commands are used")
+                return
             if root is not None and not _real(path).is_relative_to(root):
                 problems.append(f"{path} leads out of the project; it is not used")
                 continue
             yield path
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _real(path: Path) -> Path:
@@ -84,7 +98,7 @@ def _real(path: Path) -> Path:
 
 def _read(path: Path, folder: Path, problems: list[str], *, is_of_project: bool) -> CustomCommand | None:
     try:
-        values = tomllib.loads(read_regular(path, MAXIMUM_BYTES).decode("utf-8"))
+        values = read_toml(read_regular(path, MAXIMUM_BYTES).decode("utf-8"))
         prompt, description = _text(values, "prompt"), _text(values, "description")
         if prompt is None or not prompt.strip():
             raise ValueError('expected a text under "prompt"')

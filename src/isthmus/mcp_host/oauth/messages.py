@@ -22,7 +22,7 @@ FORGOTTEN_CODES = ("invalid_client", "unauthorized_client")
 """What a server says that does not know, or no longer takes, the client."""
 _PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
 
-_PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]+))')
 
 
 @dataclass(frozen=True, slots=True)

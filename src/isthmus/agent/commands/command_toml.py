@@ -1,0 +1,53 @@
+"""TOML of custom commands, checked before it is parsed.
+
+Python's parser calls itself for each level of nesting, and takes time with the square of the number of names in one
+key. Whoever wrote the project wrote the file, and it is read at each start, also in folders that nobody trusts.
+"""
+
+import re
+import tomllib
+from typing import Any
+
+MAXIMUM_DEPTH = 100
+"""How deep arrays and tables may be nested, and how many names one key may have."""
+
+# Nothing in it is tried twice: a text without an end is taken up to the end of the line or of the file.
+_TOKEN = re.compile(
+    r'''
+      """(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5})?
+    | \'\'\'(?:[^\']++|\'(?!\'\'))*+(?:\'{3,5})?
+    | "(?:[^"\\\n]++|\\.)*+"?
+    | \'[^\'\n]*+\'?
+    | \#[^\n]*+
+    | (?P<mark>[\n.,=\[\]{}])
+    ''',
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Raises:
+        ValueError: it is not TOML, or is nested too deeply.
+    """
+    depth = names = 0
+    for found in _TOKEN.finditer(text):
+        match found["mark"]:
+            case "[" | "{":
+                depth += 1
+            case "]" | "}":
+                depth -= 1
+            case ".":
+                names += 1
+            case "\n" | "," | "=":
+                names = 0
+            case _:
+                continue
+        if depth > MAXIMUM_DEPTH or names > MAXIMUM_DEPTH:
+            line = text.count("\n", 0, found.start()) + 1
+            raise ValueError(f"line {line}: it is nested more than {MAXIMUM_DEPTH} deep")
+    try:
+        return tomllib.loads(text)
+    except (RecursionError, MemoryError) as error:
+        raise ValueError(f"it is nested more than {MAXIMUM_DEPTH} deep") from error
