@@ -1,6 +1,7 @@
 """Who may speak to the A2A server, over a real socket: token, Host, Origin, methods, sizes; the public card."""
 
 import asyncio
+import logging
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -97,8 +98,10 @@ async def test_the_names_of_the_server_are_served(host: str) -> None:
     async with serving(MemoryAgent(), ServerOptions(TOKEN, hosts=("Agent.lan",))) as server:
         request = f"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: {host}\r\n\r\n"
         answer = await raw(server, request.encode())
+        port = server.url.rstrip("/").rpartition(":")[2]
     assert answer.startswith(b"HTTP/1.1 200 ")
-    assert f'"url":"http://{host}/"'.encode() in answer
+    name = host if host.endswith("]") else re.sub(":[0-9]+$", "", host)
+    assert f'"url":"http://{name}:{port}/"'.encode() in answer  # whatever port the request states
 
 
 async def test_a_server_on_every_address_is_reached_by_any_number_but_no_foreign_name() -> None:
@@ -108,9 +111,19 @@ async def test_a_server_on_every_address_is_reached_by_any_number_but_no_foreign
             assert (await raw(server, request.encode())).startswith(b"HTTP/1.1 " + status)
 
 
+async def test_pages_of_the_public_address_are_served_behind_a_proxy() -> None:
+    options = ServerOptions(TOKEN, public_url="https://agents.example/a/")
+    async with serving(MemoryAgent(), options) as server:
+        for origin, status in (("https://agents.example", 200), ("http://agents.example", 403)):
+            response = await server.http.post(server.url, json=rpc("isthmus/tasks", {}), headers={"Origin": origin})
+            assert response.status_code == status
+
+
 async def test_pages_of_other_origins_are_refused(server: RawClient) -> None:
     own = server.url.rstrip("/")
-    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", own.replace("127.0.0.1", "localhost")):
+    other_scheme = own.replace("http://", "https://")
+    other_name = own.replace("127.0.0.1", "localhost")
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", other_name, other_scheme):
         response = await server.http.post(server.url, json=rpc("isthmus/tasks", {}), headers={"Origin": origin})
         assert response.status_code == 403
         assert "access-control-allow-origin" not in response.headers
@@ -176,6 +189,17 @@ async def test_a_stream_may_last_longer_than_the_head_of_a_request(
             asyncio.get_running_loop().call_later(1, gate.set)
             rest = [item async for item in items]
         assert rest[-1].state == "completed"
+
+
+async def test_requests_that_are_none_are_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    upgrade = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+    async with serving(MemoryAgent()) as server:
+        for _ in range(5):
+            assert (await raw(server, b"nonsense\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+            assert (await raw(server, upgrade)).startswith(b"HTTP/1.1 401 ")
+    lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(lines) <= 2
+    assert not [line for line in lines if "pip install" in line]
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for() -> None:

@@ -251,6 +251,21 @@ async def test_the_file_is_for_its_owner_alone(journal: Journal, path: Path) -> 
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
+async def test_a_file_that_others_could_read_is_closed_to_them_when_it_is_opened(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = await SqliteJournal.open(path)
+    await first.create(NewTask("t", "c", "/w", "t"), [Prompt("m", "x")], "me", 30)
+    files = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+    for file in files:
+        file.chmod(0o644)
+    second = await SqliteJournal.open(path)
+    assert [file.stat().st_mode & 0o777 for file in files] == [0o600] * 3
+    assert "0644" in caplog.text
+    await second.aclose()
+    await first.aclose()
+
+
 async def test_a_file_that_is_no_database_is_named_and_left_alone(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"my shopping list, rather long so that it is no header" * 50)

@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.terminal.sanitize import output_lines, visible, visible_line, without_escapes
+from isthmus.visible_text import visible_prose
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+INVISIBLE = re.compile(
+    "[\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+)
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b[]\\\x07\r\n\t\x9b\x9d\u202e\u2066\ud800m2JK0;"))
 
 
@@ -21,8 +26,40 @@ def test_no_control_character_gets_through(text: str) -> None:
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Zl", "Zp")) | st.sampled_from("\n\t")))
 def test_ordinary_text_is_left_as_it_is(text: str) -> None:
-    assert visible(text) == text
     assert without_escapes(text) == text
+    seen = INVISIBLE.sub("", text)
+    assert visible(seen) == visible_prose(seen) == seen
+
+
+@given(st.text(st.characters(codec="utf-8") | st.sampled_from("\u200b\u200d\ufe0f\u3164\u00ad\U000e0041\U000e0101")))
+def test_nothing_that_is_approved_is_invisible(text: str) -> None:
+    assert not INVISIBLE.search(visible(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("rm\u200b -rf", "rm\\u200b -rf"),
+        ("pay\u2063pal", "pay\\u2063pal"),
+        ("a\u3164b\uffa0c", "a\\u3164b\\uffa0c"),
+        ("x\U000e0072\U000e006d", "x\\U000e0072\\U000e006d"),
+        ("v\U000e0101", "v\\U000e0101"),
+        ("\u2764\ufe0f", "\u2764\\ufe0f"),
+    ],
+)
+def test_what_is_invisible_is_shown_in_what_is_approved(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_emoji_and_joined_scripts_stay_legible_in_prose() -> None:
+    for text in (
+        "\u2764\ufe0f",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "1\ufe0f\u20e3",
+        "\u0645\u06cc\u200c\u062e",
+    ):
+        assert visible_prose(text) == text
+    assert visible_prose("pay\u200dpal \u200b\u00ad") == "pay\\u200dpal \\u200b\\u00ad"
 
 
 def test_what_was_hidden_is_shown() -> None:
@@ -57,5 +94,6 @@ def test_of_a_line_that_was_redrawn_the_last_version_is_kept() -> None:
 
 
 def test_letters_with_marks_and_wide_characters_survive() -> None:
-    text = unicodedata.normalize("NFD", "żółć") + " 漢字 👩‍💻"
+    text = unicodedata.normalize("NFD", "żółć") + " 漢字 👩"
     assert visible(text) == text
+    assert visible_prose(text + "‍💻") == text + "‍💻"

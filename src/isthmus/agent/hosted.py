@@ -8,6 +8,7 @@ does, and how it is served (``isthmus.a2a.hosting``).
 
 import inspect
 import json
+import secrets
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -33,7 +34,7 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
-from isthmus.errors import DecodeError
+from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import (
     EVENT_TYPES,
     AgentEvent,
@@ -54,6 +55,10 @@ OPTIONS = (
     ConfirmationOption(PROCEED_ONCE, "Allow once"),
     ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told"),
 )
+
+
+class AgentFailedError(IsthmusError):
+    """An agent failed; the text is for its client, and the cause for the log."""
 
 
 class AgentPort(Protocol):
@@ -94,7 +99,7 @@ class HostedAgent:
         text_id = str(uuid.uuid4())
         run = self._agent.run(session)
         _check_generator(run)
-        async with aclosing(run) as events:
+        async with aclosing(_guarded(run)) as events:
             async for event in events:
                 event = _checked(event)
                 if isinstance(event, StateChange) and event.state.ends_stream:
@@ -116,6 +121,23 @@ class HostedAgent:
         for closing in _left_open(session):
             yield session.apply(closing)
         yield session.apply(StateChange(TaskState.COMPLETED))
+
+
+async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
+    """What the author's generator yields; its exceptions say no more to a client than they were meant to.
+
+    Raises:
+        AgentFailedError: it raised something; an IsthmusError gives its text, anything else a number for the log.
+    """
+    try:
+        async with aclosing(run) as events:
+            async for event in events:
+                yield event
+    except IsthmusError as error:
+        raise AgentFailedError(str(error)) from error
+    except Exception as error:
+        number = secrets.token_hex(4)
+        raise AgentFailedError(f"The agent failed. Its log has the details, under error {number}.") from error
 
 
 def _check_generator(run: object) -> None:

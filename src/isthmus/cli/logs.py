@@ -14,13 +14,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from isthmus.models.endpoint import SHORTEST_SECRET
 from isthmus.terminal.sanitize import visible, visible_line
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
 HIDDEN = "[hidden]"
-SHORTEST_SECRET = 8
-"""Shorter values are no secrets worth the name, and would be found everywhere."""
 
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SECRET_NAME = re.compile(r"(API_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from isthmus.agent.call_events import cancelled_calls, failed_calls, given_up_calls
+from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.session import Session
 from isthmus.client import Delivery
@@ -317,5 +318,7 @@ class Segment:
 
 
 def _failure_of(error: Exception) -> StateChange:
+    if isinstance(error, AgentFailedError):
+        return StateChange(TaskState.FAILED, str(error), "internal_error")
     text = f"The agent failed: {type(error).__name__}: {error}. This is a bug; the log has the details."
     return StateChange(TaskState.FAILED, text, "internal_error")

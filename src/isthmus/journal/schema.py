@@ -1,12 +1,16 @@
 """Opening the journal's SQLite file: its identity, its version, and clear errors that leave the file alone."""
 
 import contextlib
+import logging
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from isthmus.journal.base import JournalError
+
+log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
 VERSION = 2
@@ -94,6 +98,7 @@ def open_writer(path: Path, agent: Sequence[str] = ()) -> sqlite3.Connection:
         connection = _connect(path)
         try:
             _check(connection, path)
+            _close_to_others(path)
             if agent:
                 _hold_for(connection, path, agent)
         except BaseException:
@@ -177,6 +182,18 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _close_to_others(path: Path) -> None:
+    """Make a journal its owner's alone that others could read: it holds conversations and credentials."""
+    if os.name != "posix":
+        return
+    for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+        with contextlib.suppress(FileNotFoundError):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & 0o077:
+                file.chmod(0o600)
+                log.warning("%s could be opened by others (mode %04o) and is yours alone now", file, mode)
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

@@ -13,6 +13,10 @@ from isthmus.models.base import ModelError, ModelErrorKind
 NO_KEY = "not-needed"
 """What is sent as a key to a server on this machine when none is set: the SDKs insist on one."""
 
+SHORTEST_SECRET = 8
+"""Characters. A shorter value is a placeholder, which servers on this machine often take; it would be found in every
+text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:

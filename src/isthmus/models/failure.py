@@ -11,7 +11,7 @@ from typing import Any
 
 from isthmus.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
-from isthmus.models.endpoint import Endpoint
+from isthmus.models.endpoint import SHORTEST_SECRET, Endpoint
 from isthmus.models.received import excerpt
 from isthmus.models.retry import retry_after
 
@@ -75,7 +75,8 @@ def model_error(failure: HttpFailure, endpoint: Endpoint, model: str, now: float
 def hidden(text: str, endpoint: Endpoint) -> str:
     """The text without the endpoint's secrets, as one line."""
     for secret in endpoint.secrets:
-        text = text.replace(secret, "[key]")
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "[key]")
     return excerpt(text)
 
 

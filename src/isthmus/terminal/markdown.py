@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from isthmus.terminal.sanitize import visible
+from isthmus.visible_text import visible_prose
 
 
 class Piece(NamedTuple):
@@ -75,7 +75,7 @@ class MarkdownStream:
             text, self._carriage_return = "\r" + text, False
         if text.endswith("\r"):
             text, self._carriage_return = text[:-1], True
-        for character in visible(text):
+        for character in visible_prose(text):
             if character == "\n":
                 self._end_line()
             elif self._lead is not None:

@@ -23,6 +23,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
+from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -221,6 +222,40 @@ async def test_what_is_no_event_fails_the_task_with_its_name_and_the_server_goes
         agent.things = [TextContent("", "fine")]
         again = events(await all_of(await engine.prompt(PromptMessage("go"))))
     assert again[-1] == StateChange(TaskState.COMPLETED)
+
+
+class Raises:
+    """Says something, then fails."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield TextContent("", "before")
+        raise self._error
+
+
+async def test_an_exception_is_in_the_log_and_the_client_reads_its_number(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = Raises(RuntimeError("postgres://user:secret@db"))
+    async with engine_on(tmp_path, HostedAgent(agent)) as engine:
+        end = events(await all_of(await engine.prompt(PromptMessage("go"))))[-1]
+    assert isinstance(end, StateChange)
+    text = end.error or ""
+    assert "secret" not in text
+    assert "RuntimeError" not in text
+    number = text.removesuffix(".").rpartition(" ")[2]
+    assert len(number) == 8
+    assert number in caplog.text
+    assert "postgres://user:secret@db" in caplog.text
+
+
+async def test_an_error_meant_for_the_client_is_sent_as_it_is(tmp_path: Path) -> None:
+    agent = Raises(IsthmusError("The repository has no tests."))
+    async with engine_on(tmp_path, HostedAgent(agent)) as engine:
+        end = events(await all_of(await engine.prompt(PromptMessage("go"))))[-1]
+    assert end == StateChange(TaskState.FAILED, "The repository has no tests.", "internal_error")
 
 
 async def test_an_agent_that_is_no_generator_is_told_what_is_expected(tmp_path: Path) -> None:

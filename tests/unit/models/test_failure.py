@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.models.base import ModelErrorKind
 from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI, Endpoint, Provider
-from isthmus.models.failure import HttpFailure, error_object, model_error
+from isthmus.models.failure import HttpFailure, error_object, hidden, model_error
 
 KIND = ModelErrorKind
 
@@ -136,3 +136,8 @@ def test_an_imitator_of_openai_is_not_called_openai() -> None:
     text = str(model_error(HttpFailure(500, {"message": "boom"}), endpoint, "m", 0))
     assert "OpenAI" not in text
     assert "model server" in text
+
+
+def test_a_placeholder_for_a_key_is_not_looked_for_in_texts() -> None:
+    endpoint = Endpoint(OPENAI, OPENAI.base_url, "x")
+    assert hidden("max tokens exhausted", endpoint) == "max tokens exhausted"

@@ -21,7 +21,7 @@ from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import begin_note
 from isthmus.a2a.server.auth import NOBODY, Authenticate, Gate, Refusal, RequestHead, Visitor
-from isthmus.a2a.server.card import PATHS, card_of_request, card_response
+from isthmus.a2a.server.card import PATHS, PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.mounting import below_mount
 from isthmus.a2a.server.rest import allowed_methods, raw_path, refusal
@@ -70,9 +70,12 @@ class Application:
         self._users = users
         self._authenticate = authenticate
         self._started = time.time()
-        public = urlsplit(options.public_url).hostname if options.public_url is not None else None
-        names = [*options.hosts, *([public] if public is not None else [])]
-        self._gate = Gate(options.token, frozenset(name.lower() for name in names))
+        public = urlsplit(options.public_url) if options.public_url is not None else None
+        names = [*options.hosts, *([public.hostname] if public is not None and public.hostname else [])]
+        origin = f"{public.scheme}://{public.netloc}".lower() if public is not None else None
+        self._gate = Gate(options.token, frozenset(name.lower() for name in names), origin)
+        self.port: int | None = None
+        """The one that the server listens on, for the card; None: the card has that of the request."""
 
     @property
     def open_streams(self) -> int:
@@ -91,7 +94,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the ASGI server."""
         if scope["type"] == "http":
-            scope = below_mount(scope)
+            scope = {**below_mount(scope), PORT_KEY: self.port}
             await self._serve(HttpRequest(scope, receive), scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -137,7 +140,7 @@ class Application:
         headers = request.headers
         path: str = request.scope["path"]
         public = path in PATHS or path == HEALTH
-        refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"))
+        refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"), request.url.scheme)
         visitor: Visitor | Refusal | None = None
         if refused is None and not public:
             visitor = await self._identify(request)

@@ -90,17 +90,22 @@ LOCAL_PERSON = Visitor()
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Decides on request headers. ``hosts`` are names, besides the loopback ones, that the server is reached by."""
+    """Decides on request headers. ``hosts`` are names, besides the loopback ones, that the server is reached by.
+
+    ``public_origin`` is that of the address behind which a proxy has the server, which may have another scheme.
+    """
 
     token: str
     hosts: frozenset[str] = frozenset()
+    public_origin: str | None = None
 
-    def refuse_origin(self, host: str | None, origin: str | None) -> Refusal | None:
+    def refuse_origin(self, host: str | None, origin: str | None, scheme: str = "http") -> Refusal | None:
         """Refuse foreign names (DNS rebinding) and pages of other origins (a browser)."""
         name = _host_name(host)
         if name is None or not self._knows(name):
             return Refusal(403, f"the Host {(host or '')[:200]!r} is not a name of this server", {})
-        if origin is not None and not _is_same_origin(origin, host or ""):
+        own = (f"{scheme}://{host}".lower(), self.public_origin)
+        if origin is not None and origin.lower() not in own:
             return Refusal(403, f"requests of pages from {origin[:200]!r} are refused", {})
         return None
 
@@ -208,11 +213,6 @@ def _host_name(host: str | None) -> str | None:
         return urlsplit(f"//{host}").hostname
     except ValueError:
         return None
-
-
-def _is_same_origin(origin: str, host: str) -> bool:
-    scheme, separator, place = origin.partition("://")
-    return bool(separator) and scheme in ("http", "https") and place.lower() == host.lower()
 
 
 def _is_address(name: str) -> bool:

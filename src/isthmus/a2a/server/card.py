@@ -4,6 +4,7 @@ Deliberately not here: anything that needs a token; the card is public.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from types import MappingProxyType
@@ -26,6 +27,9 @@ from isthmus.json_text import encode
 
 CACHED_SECONDS = 60
 """How long clients may go by a card they have: who restarts a server with other options wants to see that."""
+PORT_KEY = "isthmus.port"
+"""Where the scope of a request has the port that the server listens on."""
+_PORT = re.compile(r":[0-9]{1,5}\Z")
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 """Where the card is: of A2A 0.3 and 1.0, and of 0.2."""
 _BEARER: Mapping[str, JsonObject] = MappingProxyType({"bearer": {"type": "http", "scheme": "bearer"}})
@@ -91,11 +95,19 @@ def card_of_request(
 
 
 def card_url(request: Request, options: ServerOptions) -> str:
-    """Return the address of the server as its card tells it."""
+    """Return the address of the server as its card tells it.
+
+    The port is the server's own where it is known: a request may state any other.
+    """
     if options.public_url is not None:
         return options.public_url
     mount = quote(request.scope.get("root_path", "").rstrip("/"), safe="/")
-    return f"{request.url.scheme}://{request.headers['host']}{mount}/"
+    scheme, host = request.url.scheme, request.headers["host"]
+    port = request.scope.get(PORT_KEY)
+    if port is not None:
+        default = 443 if scheme == "https" else 80
+        host = _PORT.sub("", host) + ("" if port == default else f":{port}")
+    return f"{scheme}://{host}{mount}/"
 
 
 def version_of(request: Request) -> str | None:

@@ -131,6 +131,7 @@ class Server(uvicorn.Server):
         on_ready: Callable[[], None] | None = None,
     ) -> None:
         self._application = application
+        application.port = int(listener.getsockname()[1])
         self._listener = listener
         self._stopping = asyncio.Event()
         self._on_ready = on_ready
