@@ -64,7 +64,7 @@ kills: setup peers $(KILLED)/plain/.installed $(KILLED)/extras/.installed ## kil
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
 
-floors: $(FLOORS)/.installed ## run the unit tests with the lowest versions that pyproject.toml allows
+floors: $(FLOORS)/.installed bubblewrap ## run the unit tests with the lowest versions that pyproject.toml allows
 	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile tests/unit $(PYTEST_ARGS)
 
 check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, locked dependencies, types
