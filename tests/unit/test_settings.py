@@ -38,7 +38,7 @@ def test_comments_and_trailing_commas_are_read_as_gemini_cli_does(tmp_path: Path
 def test_the_project_counts_before_the_user_key_by_key(tmp_path: Path) -> None:
     home = folder_with_settings(tmp_path / "h", '{"isthmus": {"toolSearch": "never"}, "ide": {"enabled": false}}')
     project = folder_with_settings(tmp_path / "p", '{"isthmus": {"toolSearch": "always"}}')
-    settings = load_settings(project, home)
+    settings = load_settings(project, home, is_trusted=True)
     assert (settings.tool_search, settings.ide_enabled) == ("always", False)
 
 
@@ -55,7 +55,8 @@ def test_a_project_names_a_model_only_in_a_trusted_folder(tmp_path: Path) -> Non
         project = folder_with_settings(tmp_path / f"p{len(key)}", f"{{{key}}}")
         settings = load_settings(project, home)
         assert (settings.model, settings.project_model) == ("gemini-mine", None)
-        assert [f"{project}/.gemini/settings.json names the model 'gemini-theirs'" in settings.ignored[0]] == [True]
+        (line,) = settings.ignored
+        assert line.startswith(f"{project}/.gemini/settings.json: not used, since the folder is not trusted: ")
         settings = load_settings(project, home, is_trusted=True)
         assert (settings.model, settings.project_model, settings.ignored) == ("gemini-mine", "gemini-theirs", ())
 
@@ -75,7 +76,7 @@ def test_the_files_of_instructions_have_one_name_or_several(
     tmp_path: Path, home: Path, value: str, names: tuple[str, ...]
 ) -> None:
     project = folder_with_settings(tmp_path / "p", f'{{"context": {{"fileName": {value}}}}}')
-    assert load_settings(project, home).context_files == names
+    assert load_settings(project, home, is_trusted=True).context_files == names
 
 
 def test_a_project_cannot_widen_what_runs_without_being_asked(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_what_is_not_asked_about_is_the_users_own_to_say(tmp_path: Path) -> None
       "security": {"enablePermanentToolApproval": true}
     }"""
     project = folder_with_settings(tmp_path / "p", freely)
-    settings = load_settings(project, folder_with_settings(tmp_path / "h", "{}"))
+    settings = load_settings(project, folder_with_settings(tmp_path / "h", "{}"), is_trusted=True)
     assert (settings.read_only_tools, settings.keeps_approvals) == (ReadOnlyTools(), False)
     assert settings.tool_search == "always"
     settings = load_settings(tmp_path, folder_with_settings(tmp_path / "mine", freely))
@@ -150,7 +151,7 @@ def test_a_syntax_error_names_file_line_and_column(tmp_path: Path, home: Path, t
 def test_a_value_of_another_type_names_its_key(tmp_path: Path, home: Path, text: str, message: str) -> None:
     project = folder_with_settings(tmp_path / "p", text)
     with pytest.raises(SettingsError, match=message):
-        load_settings(project, home)
+        load_settings(project, home, is_trusted=True)
 
 
 @given(

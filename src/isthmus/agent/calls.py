@@ -14,6 +14,7 @@ from typing import assert_never, cast
 from isthmus.agent.approval import (
     CANCEL,
     PROCEED_ALWAYS_AND_SAVE,
+    PROCEED_ONCE,
     Allow,
     Ask,
     AskedEachTime,
@@ -274,8 +275,11 @@ class CallRunner:
             base = replace(base, grants=frozenset())
         settings = self._session.settings
         policy = policy_for(base, settings, self._options.settings_rule)
-        if self._asked_each_time is not None:
-            return decide_each_time(policy, tool.name, self._asked_each_time)
+        asked = self._asked_each_time
+        if (why := self._tools.always_asked.get(tool.name)) is not None:
+            asked = asked or AskedEachTime(why, "Only a change of that setting allows it.")
+        if asked is not None:
+            return decide_each_time(policy, tool.name, asked)
         context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
         trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
@@ -294,7 +298,10 @@ class CallRunner:
                 now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
         may_keep = server is not None and self._approvals is not None and self._approvals.may_keep(server)
         arguments = item.request.arguments
-        return decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
+        decision = decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
+        if isinstance(decision, Ask) and not self._options.keeps_answers:
+            return Ask(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
+        return decision
 
     def _grants(self) -> frozenset[Grant]:
         """What the person's answers allow; each answer is looked at once."""
@@ -358,6 +365,8 @@ def _why_not_callable(item: OpenCall, tools: ToolSet) -> ErrorDetails:
             "nothing was called. /mcp says how it stands."
         )
         return ErrorDetails(message, "unknown_tool")
+    if (refusal := tools.refusals.get(item.request.name)) is not None:
+        return ErrorDetails(f"{item.request.name} is not allowed: {refusal}", "permission_denied")
     names = ", ".join(list(tools.tools)[:NAMED_TOOLS])
     more = f" and {len(tools.tools) - NAMED_TOOLS} more" if len(tools.tools) > NAMED_TOOLS else ""
     return ErrorDetails(f"There is no tool {item.request.name!r}. The tools are: {names}{more}.", "unknown_tool")

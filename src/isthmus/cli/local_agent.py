@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from isthmus.agent.approval import KEPT_APPROVALS_NAME
+from isthmus.agent.approval import KEPT_APPROVALS_NAME, ApprovalMode
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.restricted_tools import RestrictedTools
 from isthmus.agent.session_policy import SettingsRule, check_agent_settings, check_settings
 from isthmus.agent.tool_loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.agent.turn import CodingAgent
@@ -18,7 +19,7 @@ from isthmus.cli.approvals_file import ApprovalsFile
 from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.cli.editors import EditorDirectory
 from isthmus.cli.models import ModelDirectory
-from isthmus.cli.options import Setup
+from isthmus.cli.options import Setup, unused_settings
 from isthmus.cli.session_editors import SessionEditors
 from isthmus.cli.task_files import TaskFiles
 from isthmus.cli.trust import OnUnknown, settle_trust
@@ -35,7 +36,7 @@ from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import OnWait
 from isthmus.places import cache_directory
-from isthmus.settings import Settings
+from isthmus.settings import Settings, load_tool_rules
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
@@ -116,7 +117,7 @@ async def local_agent(
 
     resources = AgentResources(
         open_model=model.open,
-        tools=mcp,
+        tools=RestrictedTools(mcp, partial(load_tool_rules, home=Path.home(), environment=setup.environment)),
         servers=mcp,
         contents=HostContents(mcp),
         editor_context=editors.context,
@@ -178,12 +179,14 @@ def _agent_options(
         environment=environment_for_commands(setup.environment),
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
-        settings_rule=settings_rule or SettingsRule(),
+        settings_rule=_without_yolo(settings_rule or SettingsRule(), setup.settings),
         compaction_share=setup.compaction_share or COMPACTION_SHARE,
         context_files=setup.context_files,
         roots=workspaces.roots,
         sandbox=setup.sandbox.level,
         tool_search=_tool_search(setup.settings),
+        keeps_answers=setup.settings.keeps_answers,
+        unused_settings=unused_settings(setup.settings),
     )
 
 
@@ -223,6 +226,13 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
         is_strict=setup.is_mcp_strict,
     )
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
+
+
+def _without_yolo(rule: SettingsRule, settings: Settings) -> SettingsRule:
+    """Keep sessions from a mode that the settings refuse."""
+    if settings.yolo_refusal is None or rule.max_approval_mode is not ApprovalMode.YOLO:
+        return rule
+    return replace(rule, max_approval_mode=ApprovalMode.AUTO_EDIT)
 
 
 def _tool_search(settings: Settings) -> SearchOptions:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.mcp_servers import HELP, find, load_with_editor, say
+from isthmus.cli.mcp_servers import HELP, find, load_with_editor, own_environment, say
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ async def _logout(name: str) -> None:
 @asynccontextmanager
 async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins], None]":
     """The connection of a server, not begun, and its logins."""
-    import os
     from pathlib import Path
 
     from isthmus.cli.browser import open_browser
@@ -83,7 +82,7 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
             raise LoginCommandError(f"{name} is not in use: {found.problem}")
         found = found.config
     home = Path.home()
-    connection = ServerConnection(found, Surroundings(dict(os.environ), Path.cwd().resolve(), home))
+    connection = ServerConnection(found, Surroundings(own_environment(), Path.cwd().resolve(), home))
     logins = Logins(home, open_browser)
     try:
         yield connection, logins

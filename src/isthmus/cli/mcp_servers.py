@@ -51,13 +51,20 @@ def settings_path(scope: str) -> Path:
     return path
 
 
+def own_environment() -> dict[str, str]:
+    """Return the environment with the variables of the user's own .env file."""
+    from isthmus.settings.env_files import load_environment
+
+    return dict(load_environment(os.environ, Path.home()).variables)
+
+
 def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
     """The servers for work in the current folder; trusted as the person's file says, unless `trusts` says it."""
     from isthmus.mcp_host.configuration import load_configuration
     from isthmus.mcp_host.trust import file_trust
 
     home = Path.home()
-    return load_configuration(Path.cwd().resolve(), home, dict(os.environ), trusts or file_trust(home))
+    return load_configuration(Path.cwd().resolve(), home, own_environment(), trusts or file_trust(home))
 
 
 async def load_with_editor() -> "McpConfiguration":
@@ -67,7 +74,7 @@ async def load_with_editor() -> "McpConfiguration":
         return configuration  # Nothing here depends on it.
     from isthmus.cli.editors import EditorDirectory
 
-    folder, editors = Path.cwd().resolve(), EditorDirectory(dict(os.environ))
+    folder, editors = Path.cwd().resolve(), EditorDirectory(own_environment())
     try:
         await editors.meet(folder)
         said = editors.trust(folder)

@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import dataclasses
-import os
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
+from isthmus.cli.mcp_servers import own_environment
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.spawn_gate import SpawnGate
@@ -28,7 +28,7 @@ async def connecting(
     configs: Iterable[ServerConfig], trace: Trace | None = None
 ) -> AsyncGenerator[dict[str, ServerConnection], None]:
     """Connections to all of them by name, begun at the same time as far as that is quick, and closed at the end."""
-    surroundings = Surroundings(dict(os.environ), Path.cwd().resolve(), Path.home(), gate=SpawnGate(), trace=trace)
+    surroundings = Surroundings(own_environment(), Path.cwd().resolve(), Path.home(), gate=SpawnGate(), trace=trace)
     connections = {config.name: ServerConnection(config, surroundings) for config in configs}
     try:
         for connection in connections.values():

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -123,17 +123,23 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         BadInputError: a value or a settings file does not fit; nothing was started.
         SandboxRequiredError: the sandbox is required, and does not work.
     """
-    from isthmus.mcp_host.trust import stated_trust
+    from isthmus.mcp_host.trust import file_trust
     from isthmus.models.choose import choose
     from isthmus.settings import load_settings
+    from isthmus.settings.env_files import load_environment
 
     workspace = (options.workspace or Path.cwd()).resolve()
     if not workspace.is_dir():
         raise BadInputError(f"--workspace {options.workspace} is not a folder")
-    environment = dict(os.environ)
+    home = Path.home()
+    # The editor that has the folder open is not asked yet: what the user's own file says is known at once.
+    trusts = file_trust(home)
     try:
-        # The editor that has the folder open is not asked yet: what the user's own file says is known at once.
-        settings = load_settings(workspace, Path.home(), is_trusted=stated_trust(Path.home(), workspace) is True)
+        settings = load_settings(workspace, home, os.environ, is_trusted=trusts(workspace))
+        local = None if settings.ignores_local_env else workspace
+        loaded = load_environment(os.environ, home, local, trusts, settings.excluded_variables)
+        settings = replace(settings, ignored=(*settings.ignored, *loaded.problems))
+        environment = dict(loaded.variables)
         model = choose(options.model, settings.model, environment, project_model=settings.project_model)
     except IsthmusError as error:
         raise BadInputError(str(error)) from error
@@ -146,7 +152,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         max_model_turns=options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS,
         use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
         environment=environment,
-        sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=Path.home(), data_dir=data_dir),
+        sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=home, data_dir=data_dir),
         settings=settings,
         is_debugging=options.debug,
         is_mcp_strict=options.strict_mcp,
@@ -154,6 +160,18 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),
     )
+
+
+def settings_notices(settings: "Settings") -> tuple[str, ...]:
+    """Return what is to be told of the settings before anything runs, each in a line."""
+    guards = f"not applied by Isthmus, so the approval mode yolo is refused: {'; '.join(settings.guards)}"
+    return (*settings.ignored, *((guards,) if settings.guards else ()))
+
+
+def unused_settings(settings: "Settings") -> tuple[str, ...]:
+    """Return the line that names the keys which are not used; none where all are."""
+    keys = ", ".join((*settings.unused, *settings.guards))
+    return (f"Settings that Isthmus does not use: {keys}",) if keys else ()
 
 
 def runs_one_prompt(prompt: str | None, output_format: str, resume: str | None, *, list_sessions: bool) -> bool:
@@ -187,6 +205,8 @@ def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "P
     if named not in tuple(ApprovalMode):
         expected = ", ".join(APPROVAL_MODES)
         raise BadInputError(f"general.defaultApprovalMode is {named!r} in the settings; expected one of {expected}")
+    if named == ApprovalMode.YOLO and settings.yolo_refusal is not None:
+        raise BadInputError(f"the approval mode yolo is refused: {settings.yolo_refusal}. Choose another one.")
     entries = [part for option in options.allowed_tools for part in _split(option)]
     for entry in entries:
         if (wrong := wrong_entry(entry)) is not None:

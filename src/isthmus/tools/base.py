@@ -179,6 +179,8 @@ class ToolSet:
     ``foreign_servers`` were brought by a client: what the settings allow by a name does not mean them.
     ``servers`` says which tools are of MCP servers. ``missing_servers`` are names of those that are configured and
     offer nothing now.
+    ``refusals`` are tools that the settings forbid, by name, with the reason; ``always_asked`` those that the settings
+    have asked about each time.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
@@ -186,6 +188,8 @@ class ToolSet:
     foreign_servers: frozenset[str] = frozenset()
     servers: tuple[ServerTools, ...] = ()
     missing_servers: tuple[str, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict[str, str])
+    always_asked: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

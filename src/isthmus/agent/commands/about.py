@@ -23,6 +23,7 @@ async def about(context: CommandContext) -> Steps:
                 f"Sandbox: {sandbox}",
                 f"Extension: development-tool {EXTENSION_URI.rpartition('/')[0].rpartition('/')[2]} ({EXTENSION_URI})",
                 f"Session: {context.session.context_id}",
+                *(options.unused_settings if not context.session.user else ()),
             )
         )
     )

@@ -1,0 +1,239 @@
+"""Tools under the rules of the settings: what is excluded, what alone may run, what is asked about each time.
+
+Forbidden tools are taken from what the model gets; a shell of which only some commands are forbidden refuses those,
+whatever mode and earlier answers say. What cannot be told apart from a forbidden command is refused, too.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from isthmus.agent.approval import SHELL_NAMES
+from isthmus.agent.shell_command import analyse
+from isthmus.development_tool import ConfirmationDetails
+from isthmus.settings.sources import SettingsError
+from isthmus.settings.tool_rules import ToolList, ToolRules
+from isthmus.tools.base import (
+    Approved,
+    Arguments,
+    Tool,
+    ToolContext,
+    ToolItem,
+    ToolKind,
+    ToolScope,
+    ToolSet,
+    ToolSource,
+)
+from isthmus.tools.failure import ToolFailure
+
+_OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "glob": ("GlobTool",),
+    "grep_search": ("GrepTool", "RipGrepTool", "search_file_content"),
+    "list_directory": ("LSTool",),
+    "list_mcp_resources": ("ListMcpResourcesTool",),
+    "read_file": ("ReadFileTool",),
+    "read_many_files": ("ReadManyFilesTool",),
+    "read_mcp_resource": ("ReadMcpResourceTool",),
+    "replace": ("EditTool",),
+    "run_shell_command": SHELL_NAMES,
+    "write_file": ("WriteFileTool",),
+}
+"""Names that Gemini CLI takes for its tools besides their own: those of their classes, and of earlier versions."""
+PERMISSION_DENIED = "permission_denied"
+
+
+@runtime_checkable
+class OfServer(Protocol):
+    """A tool of an MCP server."""
+
+    @property
+    def server_tool_name(self) -> str: ...
+
+
+RulesOfFolder = Callable[[Path], ToolRules]
+"""Reads the rules that hold in a folder; blocks, and raises SettingsError."""
+
+
+class RestrictedTools:
+    """A source of tools under the rules of the folder that they are for."""
+
+    def __init__(self, source: ToolSource, rules_of: RulesOfFolder) -> None:
+        self._source = source
+        self._rules_of = rules_of
+        self._given: dict[tuple[str, str], tuple[ToolSet, ToolSet]] = {}
+
+    async def tools(self, scope: ToolScope) -> ToolSet:
+        """See :meth:`ToolSource.tools`."""
+        return await self._restrict(scope, await self._source.tools(scope))
+
+    async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
+        """See :meth:`ToolSource.renewed`."""
+        whole, shown = self._given.get(_key(scope), (tools, tools))
+        if shown is not tools:
+            return await self._restrict(scope, await self._source.tools(scope))
+        now = await self._source.renewed(scope, whole)
+        return tools if now is whole else await self._restrict(scope, now)
+
+    async def release(self, scope: ToolScope) -> None:
+        """See :meth:`ToolSource.release`."""
+        self._given.pop(_key(scope), None)
+        await self._source.release(scope)
+
+    async def _restrict(self, scope: ToolScope, whole: ToolSet) -> ToolSet:
+        try:
+            rules = await asyncio.to_thread(self._rules_of, scope.workspace)
+        except SettingsError as error:
+            # Without them it is not known what is forbidden.
+            raise ToolFailure(str(error), "settings") from error
+        shown = restrict(whole, rules)
+        self._given[_key(scope)] = (whole, shown)
+        return shown
+
+
+def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
+    """Return the tools that the rules leave."""
+    if rules == ToolRules():
+        return tools
+    servers = {name: server.name for server in tools.servers for name in server.tools}
+    kept: dict[str, Tool] = {}
+    refusals: dict[str, str] = {}
+    asked: dict[str, str] = {}
+    for name, tool in tools.tools.items():
+        spellings = _spellings(tool, servers.get(name))
+        if (reason := _refusal(spellings, rules)) is not None:
+            refusals[name] = reason
+            continue
+        commands = CommandRules.of(rules) if name == SHELL_NAMES[0] else CommandRules()
+        kept[name] = tool if commands == CommandRules() else RestrictedShell(tool, commands)
+        for rule in rules.confirmed:
+            if any(entry.name in spellings.all for entry in rule.entries):
+                asked[name] = f"{rule.key} in {rule.path} has it asked about each time"
+    left = tuple(replace(one, tools=tuple(name for name in one.tools if name in kept)) for one in tools.servers)
+    return replace(tools, tools=kept, servers=left, refusals=refusals, always_asked=asked)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRules:
+    """Beginnings of shell commands: ``excluded`` ones do not run; of each list in ``core`` one must fit."""
+
+    excluded: tuple[tuple[tuple[str, ...], str], ...] = ()
+    core: tuple[tuple[tuple[tuple[str, ...], ...], str], ...] = ()
+
+    @classmethod
+    def of(cls, rules: ToolRules) -> "CommandRules":
+        """Return what the rules say of commands; a list that names the whole shell limits none."""
+        excluded = tuple(
+            (entry.words, f"{entry.text!r} in {rule.key} of {rule.path}")
+            for rule in rules.excluded
+            for entry in rule.entries
+            if entry.words and entry.name in SHELL_NAMES
+        )
+        core = tuple(
+            (tuple(words), f"{rule.key} of {rule.path}")
+            for rule in rules.core
+            if (words := _words_of_shell(rule)) is not None
+        )
+        return cls(excluded, core)
+
+    def refusal(self, command: str) -> str | None:
+        """Return why a command does not run, None when the rules let it."""
+        analysis = analyse(command)
+        if analysis is None or not analysis.commands:
+            where = next((where for _, where in (*self.excluded, *self.core)), "")
+            return (
+                f"what this command would run cannot be told for certain, and {where} forbids some commands; write it"
+                " as plain commands, without variables, substitutions and programs that run others"
+            )
+        for simple in analysis.commands:
+            spelled = (simple.words, (Path(simple.words[0]).name, *simple.words[1:]))
+            for words, where in self.excluded:
+                if any(_begins(one, words) for one in spelled):
+                    return f"{' '.join(simple.words)[:200]!r} is forbidden by {where}"
+            for allowed, where in self.core:
+                if not any(_begins(simple.words, words) for words in allowed):
+                    return f"{' '.join(simple.words)[:200]!r} is not among the commands that {where} allows"
+        return None
+
+
+class RestrictedShell:
+    """The shell without the commands that the settings forbid."""
+
+    def __init__(self, tool: Tool, rules: CommandRules) -> None:
+        self._tool = tool
+        self._rules = rules
+        self.name = tool.name
+        self.description = tool.description
+        self.parameters: Mapping[str, Any] = tool.parameters
+        self.kind: ToolKind = tool.kind
+
+    def describe(self, arguments: Arguments) -> str:
+        """See :class:`Tool`."""
+        return self._tool.describe(arguments)
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Propose the command, unless it is forbidden."""
+        proposal = await self._tool.propose(arguments, context)
+        self._check(arguments)
+        return proposal
+
+    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+        """Run the command, unless the rules have come to forbid it since it was asked about."""
+        self._check(arguments)
+        items: Any = self._tool.run(arguments, context, approved)
+        try:
+            async for item in items:
+                yield item
+        finally:
+            await items.aclose()
+
+    def _check(self, arguments: Arguments) -> None:
+        command = arguments.get("command")
+        reason = self._rules.refusal(command) if isinstance(command, str) else None
+        if reason is not None:
+            raise ToolFailure(f"{reason}; nothing was run", PERMISSION_DENIED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spellings:
+    """Names by which lists mean a tool. ``loose`` may mean tools of other servers as well, so they only forbid."""
+
+    all: frozenset[str]
+    loose: frozenset[str] = frozenset()
+
+
+def _spellings(tool: Tool, server: str | None) -> _Spellings:
+    if server is None:
+        return _Spellings(frozenset({"*", tool.name, *_OTHER_NAMES.get(tool.name, ())}))
+    own = tool.server_tool_name if isinstance(tool, OfServer) else tool.name.removeprefix(f"{server}__")
+    forms = {f"{server}.{own}", f"{server}__{own}", f"mcp_{server}_{own}", f"mcp_{server}_*", "mcp_*", server}
+    return _Spellings(frozenset({"*", tool.name, *forms}), frozenset({own}))
+
+
+def _refusal(spellings: _Spellings, rules: ToolRules) -> str | None:
+    """Return why a tool is not offered at all."""
+    for rule in rules.excluded:
+        for entry in rule.entries:
+            # Some commands of a shell are the shell's matter; other tools have no parts.
+            is_part = bool(entry.words) and entry.name in SHELL_NAMES
+            if not is_part and entry.name in spellings.all | spellings.loose:
+                return f"{entry.text!r} in {rule.key} of {rule.path} excludes it"
+    for rule in rules.core:
+        if not any(entry.name in spellings.all for entry in rule.entries):
+            return f"{rule.key} of {rule.path} does not name it"
+    return None
+
+
+def _words_of_shell(rule: ToolList) -> Iterable[tuple[str, ...]] | None:
+    """Return the beginnings of commands that a list allows; None where it names the shell as a whole."""
+    entries = [entry for entry in rule.entries if entry.name in (*SHELL_NAMES, "*")]
+    return None if any(not entry.words for entry in entries) else [entry.words for entry in entries]
+
+
+def _begins(words: tuple[str, ...], beginning: tuple[str, ...]) -> bool:
+    return words[: len(beginning)] == beginning
+
+
+def _key(scope: ToolScope) -> tuple[str, str]:
+    return scope.context_id, scope.task_id

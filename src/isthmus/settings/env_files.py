@@ -1,0 +1,130 @@
+"""Variables from ``.env`` files, as Gemini CLI has them, for what the environment leaves open.
+
+The user's own file (``~/.gemini/.env``, else ``~/.env``) may set any variable, but for some in the latter. A project's
+file counts in a trusted folder alone and gives keys of model providers, nothing else: with an address or a proxy it
+would lead the user's keys away. The nearest file counts, from the workspace upwards. Blocks.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isthmus.files import read_regular
+
+MAXIMUM_BYTES = 64 * 1024
+"""Maximum size of a .env file."""
+PROJECT_VARIABLES = (
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_LOCATION",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "OPENAI_API_KEY",
+)
+"""Variables that are taken from the file of a trusted project."""
+EXCLUDED_VARIABLES = (
+    "DEBUG",
+    "DEBUG_MODE",
+    "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
+    "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
+)
+"""Variables that are not taken from ``~/.env``; ``advanced.excludedEnvVars`` may say others, as in Gemini CLI."""
+
+_LINE = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*")
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedEnvironment:
+    """An environment with what .env files add; ``problems`` name files that could not be read."""
+
+    variables: Mapping[str, str] = field(repr=False)
+    problems: tuple[str, ...] = ()
+
+
+def load_environment(
+    environment: Mapping[str, str],
+    home: Path,
+    workspace: Path | None = None,
+    trusts: Callable[[Path], bool] = lambda _: False,
+    excluded: Collection[str] = EXCLUDED_VARIABLES,
+) -> LoadedEnvironment:
+    """Return the environment with what the .env files of the user, and of a trusted `workspace`, add to it."""
+    found = dict(environment)
+    problems: list[str] = []
+    for path in _first(_project_files(workspace, home, trusts) if workspace is not None else iter(())):
+        given = _read(path, problems)
+        found = {name: given[name] for name in PROJECT_VARIABLES if given.get(name)} | found
+    for path in _first(iter((home / ".gemini" / ".env", home / ".env"))):
+        left_out = excluded if path.parent == home else ()
+        found = {name: value for name, value in _read(path, problems).items() if name not in left_out} | found
+    return LoadedEnvironment(found, tuple(problems))
+
+
+def parse_env(text: str) -> dict[str, str]:
+    """Return the variables of a .env file's text; lines of any other form say nothing, the last value counts."""
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        match = _LINE.match(text, place)
+        end = _line_end(text, place)
+        if match is None:
+            place = end + 1
+            continue
+        start = match.end()
+        quote = text[start : start + 1]
+        close = _closing(text, start) if quote in ("'", '"', "`") else -1
+        if close >= 0:
+            inner = text[start + 1 : close]
+            value = re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[0]), inner) if quote == '"' else inner
+            end = _line_end(text, close)
+        else:
+            value = re.split(r"\s#", text[start:end], maxsplit=1)[0].strip()
+        if "\0" not in value:
+            found[match[1]] = value
+        place = end + 1
+    return found
+
+
+def _closing(text: str, start: int) -> int:
+    """The place of the quote that closes the one at `start`, over several lines; -1 where there is none."""
+    place, quote = start + 1, text[start]
+    while (place := text.find(quote, place)) >= 0:
+        if quote != '"' or text[place - 1] != "\\":
+            return place
+        place += 1
+    return -1
+
+
+def _line_end(text: str, place: int) -> int:
+    end = text.find("\n", place)
+    return len(text) if end < 0 else end
+
+
+def _project_files(workspace: Path, home: Path, trusts: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield where a .env file may be, nearest first: in folders that are trusted, and are not the home folder."""
+    for folder in (workspace, *workspace.parents):
+        if folder == home:
+            return
+        if trusts(folder):
+            yield folder / ".gemini" / ".env"
+            yield folder / ".env"
+
+
+def _first(paths: Iterator[Path]) -> list[Path]:
+    """The first of these files that is there."""
+    return [path for path in [next((path for path in paths if path.exists()), None)] if path is not None]
+
+
+def _read(path: Path, problems: list[str]) -> dict[str, str]:
+    try:
+        text = read_regular(path, MAXIMUM_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        problems.append(f"{path} is not used: {error.strerror or error}")
+        return {}
+    except UnicodeDecodeError:
+        problems.append(f"{path} is not used: it is not UTF-8")
+        return {}
+    return parse_env(text.replace("\r\n", "\n"))

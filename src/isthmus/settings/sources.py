@@ -1,0 +1,190 @@
+"""The settings files of a user, a project and a system, read whole; and which of them count for a key.
+
+Gemini CLI's order: system, project, user, system defaults. A system's file must belong to root or to the user, and
+nobody else may be able to write to it. Blocks.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast
+
+from isthmus.errors import IsthmusError
+from isthmus.files import read_regular
+from isthmus.jsonc import JsoncError, parse
+from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
+
+MAXIMUM_BYTES = 4 * 1024 * 1024
+"""Maximum size of a settings file."""
+_SYSTEM_FOLDERS = {"darwin": "/Library/Application Support/GeminiCli"}
+
+
+class SettingsError(IsthmusError):
+    """A settings file cannot be used; its text names the file, and line and column or the key."""
+
+
+class Owner(Enum):
+    """Whose settings file it is."""
+
+    SYSTEM = "system"
+    PROJECT = "project"
+    USER = "user"
+    DEFAULTS = "system defaults"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A settings file and its values."""
+
+    owner: Owner
+    path: Path
+    values: Mapping[str, Any] = field(repr=False)
+
+    def get(self, key: str) -> object:
+        """The value of a key, under its old name where it has no other; None where there is none."""
+        return next((value for _, value in self.named(key)), None)
+
+    def named(self, key: str) -> Iterator[tuple[str, object]]:
+        """Yield the value of a key, and the one under its old name, each with the name that it stands under."""
+        for name in (key, OLD_NAMES.get(key)):
+            if name is not None and (value := self._at(name)) is not None:
+                yield name, value
+
+    def _at(self, key: str) -> object:
+        found: object = self.values
+        for name in key.split("."):
+            found = cast("Mapping[str, object]", found).get(name) if isinstance(found, Mapping) else None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The settings files that there are, in the order in which they count."""
+
+    files: tuple[Source, ...]
+    is_trusted: bool = False
+    problems: tuple[str, ...] = ()
+    """Files that were passed over, with the reason."""
+
+    def of(self, key: str) -> Sequence[Source]:
+        """The files that may set a key. A key that is not in the table is a mistake of ours (KeyError)."""
+        setter = KEYS[key].setter
+        from_project = setter is Setter.ANYONE or (setter is Setter.TRUSTED and self.is_trusted)
+        return [file for file in self.files if from_project or file.owner is not Owner.PROJECT]
+
+    def of_user(self, key: str) -> Sequence[Source]:
+        """The files that may set a key, without the project's."""
+        return [file for file in self.of(key) if file.owner is not Owner.PROJECT]
+
+    def of_project(self, key: str) -> Sequence[Source]:
+        """The project's file, where it may set a key."""
+        return [file for file in self.of(key) if file.owner is Owner.PROJECT]
+
+    def ignored(self) -> Iterator[tuple[Source, str]]:
+        """Yield the project's file with each key in it that it may not set."""
+        for file in self.files:
+            if file.owner is Owner.PROJECT:
+                yield from ((file, key) for key in KEYS if file.get(key) is not None and file not in self.of(key))
+
+
+def user_settings_path(home: Path) -> Path:
+    """``~/.gemini/settings.json``."""
+    return home / ".gemini" / "settings.json"
+
+
+def project_settings_path(project: Path) -> Path:
+    """``.gemini/settings.json`` of a project."""
+    return project / ".gemini" / "settings.json"
+
+
+def system_settings_path(environment: Mapping[str, str]) -> Path:
+    """The file with which who runs the machine overrides everybody's settings."""
+    named = environment.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+    return Path(named) if named else system_folder() / "settings.json"
+
+
+def system_defaults_path(environment: Mapping[str, str]) -> Path:
+    """The file with the settings that count where no other file says anything."""
+    named = environment.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
+    return Path(named) if named else system_settings_path(environment).parent / "system-defaults.json"
+
+
+def system_folder() -> Path:
+    """The folder of Gemini CLI's files for a whole machine."""
+    return Path(_SYSTEM_FOLDERS.get(sys.platform, "/etc/gemini-cli"))
+
+
+def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, is_trusted: bool) -> Sources:
+    """Read the files that count for work in `project` by the user whose home folder is `home`.
+
+    Raises:
+        SettingsError: one of them is not JSON (line and column are named), or cannot be read.
+    """
+    user, own = user_settings_path(home), project_settings_path(project)
+    places = [
+        (Owner.SYSTEM, system_settings_path(environment)),
+        (Owner.PROJECT, own),
+        (Owner.USER, user),
+        (Owner.DEFAULTS, system_defaults_path(environment)),
+    ]
+    files: list[Source] = []
+    problems: list[str] = []
+    for owner, path in places:
+        if owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own):
+            continue
+        if owner in (Owner.SYSTEM, Owner.DEFAULTS) and (problem := _insecure(path)) is not None:
+            problems.append(problem)
+        elif (values := read_values(path)) is not None:
+            files.append(Source(owner, path, values))
+    return Sources(tuple(files), is_trusted, tuple(problems))
+
+
+def settings_text(path: Path) -> str:
+    """The text of a settings file, its line ends as ``\\n``. A project that was just cloned may have a link to a device
+    there, which would never end.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than `MAXIMUM_BYTES`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return read_regular(path, MAXIMUM_BYTES).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_values(path: Path) -> Mapping[str, Any] | None:
+    """The values of a settings file; None where there is none.
+
+    Raises:
+        SettingsError: it is not JSON, or cannot be read.
+    """
+    try:
+        text = settings_text(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    try:
+        value: object = parse(text) if text.strip() else {}
+    except JsoncError as error:
+        raise SettingsError(f"{path}, {error}. Mend the file, or move it away.") from error
+    if not isinstance(value, dict):
+        raise SettingsError(f"{path}: expected an object {{...}} at the top, found {type(value).__name__}")
+    return cast("Mapping[str, Any]", value)
+
+
+def _insecure(path: Path) -> str | None:
+    """Why a system's file is passed over: somebody else than root and the user could have written it."""
+    for place in (path, path.parent):
+        try:
+            status = place.stat()
+        except OSError:
+            return None  # Reading says what is the matter, if it matters.
+        if status.st_uid not in (0, os.getuid()):
+            return f"{path} is not used: {place} belongs to another user"
+        is_sticky_folder = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky_folder:
+            return f"{path} is not used: others can write to {place}"
+    return None

@@ -1,0 +1,135 @@
+"""Values of settings files, checked: each function takes the files that count for a key, and names a wrong value."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar, cast
+
+from isthmus.amounts import AmountError, parse_size
+from isthmus.errors import DecodeError
+from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
+from isthmus.settings.read_only_tools import ReadOnlyTools
+from isthmus.settings.sources import SettingsError, Source
+
+T = TypeVar("T", str, int, bool)
+
+_SANDBOX_KEYS = ("sandbox", "sandboxAllowedPaths", "sandboxNetworkAccess")
+
+
+def first(sources: Sequence[Source], key: str, kind: type[T]) -> T | None:
+    """Return the first value, which must be of a type."""
+    for source in sources:
+        value = source.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            expected = {str: "a string", int: "a whole number", bool: "true or false"}[kind]
+            raise SettingsError(f"{source.path}: {key} is {value!r:.200}; expected {expected}")
+        return value
+    return None
+
+
+def choice(sources: Sequence[Source], key: str, choices: Sequence[str]) -> str | None:
+    """Return the first value, which must be one of `choices`."""
+    for source in sources:
+        value = source.get(key)
+        if value is not None and value not in choices:
+            expected = " or ".join(f'"{choice}"' for choice in choices)
+            raise SettingsError(f"{source.path}: {key} is {value!r:.200}; expected {expected}")
+        if value is not None:
+            return str(value)
+    return None
+
+
+def share(sources: Sequence[Source], key: str) -> float | None:
+    """Return the first value, which must be a share of a whole."""
+    for source in sources:
+        value = source.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+            raise SettingsError(f"{source.path}: {key} is {value!r:.200}; expected a number above 0, at most 1")
+        return float(value)
+    return None
+
+
+def read_only(sources: Sequence[Source], key: str) -> ReadOnlyTools:
+    """Return the rule for tools that only read: one word, or one for each server."""
+    words = {"allow": True, "ask": False}
+    for source in sources:
+        value = source.get(key)
+        if value is None:
+            continue
+        rules = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": value}
+        for name, rule in rules.items():
+            if not isinstance(rule, str) or rule not in words:
+                where = f"{key}.{name}" if name else key
+                raise SettingsError(f'{source.path}: {where} is {rule!r:.200}; expected "allow" or "ask"')
+        if isinstance(value, Mapping):
+            return ReadOnlyTools(servers={name: words[str(rule)] for name, rule in rules.items()})
+        return ReadOnlyTools(everywhere=words[str(value)])
+    return ReadOnlyTools()
+
+
+def size(sources: Sequence[Source], key: str) -> int | None:
+    """Return bytes, given as a number or as text with a unit; 0 for "none"."""
+    for source in sources:
+        value = source.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        if isinstance(value, str):
+            try:
+                return 0 if value == "none" else parse_size(value)
+            except AmountError as error:
+                raise SettingsError(f'{source.path}: {key}: {error}; "none" is no maximum') from error
+        if value is not None:
+            raise SettingsError(f'{source.path}: {key} is {value!r:.200}; expected a size, e.g. "500MB", or "none"')
+    return None
+
+
+def file_names(sources: Sequence[Source], key: str) -> tuple[str, ...]:
+    """Return one name of a file, or several; names alone, since each folder on the way is looked into."""
+    for source in sources:
+        value: object = source.get(key)
+        if value is None:
+            continue
+        names = cast("list[object]", [value] if isinstance(value, str) else value)
+        if not isinstance(value, (str, list)) or not all(isinstance(name, str) and _is_name(name) for name in names):
+            raise SettingsError(
+                f"{source.path}: {key} is {value!r:.200}; expected a file's name without folders, or a list"
+            )
+        return tuple(str(name) for name in names)
+    return ()
+
+
+def _is_name(name: str) -> bool:
+    return name not in ("", ".", "..") and not set(name) & set("/\\\0")
+
+
+def sandbox(sources: Sequence[Source]) -> CommandSandbox:
+    """Return the sandbox that the first file that says anything of one asks for."""
+    for source in sources:
+        tools = source.get("tools")
+        if isinstance(tools, Mapping) and not tools.keys().isdisjoint(_SANDBOX_KEYS):
+            try:
+                return decode_command_sandbox(cast("Mapping[str, object]", tools), f"{source.path}: tools")
+            except DecodeError as error:
+                raise SettingsError(str(error)) from error
+    return CommandSandbox()
+
+
+def strings(sources: Sequence[Source], key: str) -> tuple[str, ...]:
+    """Return the first list of strings."""
+    return next((entries for _, entries in lists(sources, key)), ())
+
+
+def lists(sources: Sequence[Source], key: str) -> Iterator[tuple[Source, tuple[str, ...]]]:
+    """Yield the list of strings of each file that has one."""
+    for source in sources:
+        for name, value in source.named(key):
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
+                raise SettingsError(f"{source.path}: {name} is {value!r:.200}; expected a list of strings")
+            yield source, tuple(cast("list[str]", value))
+
+
+def is_set_anywhere(sources: Sequence[Source], key: str) -> Source | None:
+    """Return the first file in which a switch is on."""
+    return next((source for source in sources if first([source], key, bool)), None)

@@ -1,0 +1,109 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.settings import load_settings
+
+HOOK: dict[str, Any] = {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}
+
+
+def write_settings(folder: Path, values: dict[str, Any]) -> Path:
+    (folder / ".gemini").mkdir(parents=True, exist_ok=True)
+    path = folder / ".gemini" / "settings.json"
+    path.write_text(json.dumps(values), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (HOOK, "hooks"),
+        ({"security": {"enableConseca": True}}, "security.enableConseca"),
+        ({"security": {"toolSandboxing": True}}, "security.toolSandboxing"),
+        ({"security": {"auth": {"enforcedType": "oauth-personal"}}}, "security.auth.enforcedType"),
+        ({"policyPaths": ["/etc/p.toml"]}, "policyPaths"),
+        ({"admin": {"mcp": {"enabled": False}}}, "admin.mcp.enabled"),
+        (
+            {"context": {"fileFiltering": {"customIgnoreFilePaths": [".hidden"]}}},
+            "context.fileFiltering.customIgnoreFilePaths",
+        ),
+    ],
+)
+def test_a_guard_that_is_not_applied_is_named_with_its_file_and_refuses_yolo(
+    tmp_path: Path, values: dict[str, Any], name: str
+) -> None:
+    path = write_settings(tmp_path / "home", values)
+    settings = load_settings(tmp_path, tmp_path / "home", {})
+    assert settings.guards == (f"{name} in {path}",)
+    assert settings.yolo_refusal is not None
+    assert f"{name} in {path}" in settings.yolo_refusal
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"hooks": {"BeforeTool": []}},
+        {**HOOK, "hooksConfig": {"enabled": False}},
+        {"hooks": [1], "policyPaths": []},
+        {"security": {"enableConseca": False, "auth": "x"}},
+        {"admin": {"mcp": {"enabled": True}}},
+    ],
+)
+def test_a_guard_that_is_off_is_none(tmp_path: Path, values: dict[str, Any]) -> None:
+    write_settings(tmp_path / "home", values)
+    settings = load_settings(tmp_path, tmp_path / "home", {})
+    assert (settings.guards, settings.yolo_refusal) == ((), None)
+
+
+def test_a_projects_guards_count_where_the_folder_is_trusted(tmp_path: Path) -> None:
+    write_settings(tmp_path / "project", HOOK)
+    assert load_settings(tmp_path / "project", tmp_path / "home", {}).guards == ()
+    assert len(load_settings(tmp_path / "project", tmp_path / "home", {}, is_trusted=True).guards) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "forbids"),
+    [
+        ('[[rule]]\ntoolName = "glob"\ndecision = "allow"\n', False),
+        ("", False),
+        ('[[rule]]\ntoolName = "glob"\ndecision = "deny"\n', True),
+        ('[[rule]]\ndecision = "allow"\n[[rule]]\ndecision = "ask_user"\n', True),
+        ('[[safety_checker]]\ntoolName = "*"\n', True),
+        ("not TOML [", True),
+        ("a = " + "[" * 10_000, True),
+    ],
+)
+def test_a_policy_file_refuses_yolo_where_it_denies_asks_or_cannot_be_read(
+    tmp_path: Path, text: str, forbids: bool
+) -> None:
+    folder = tmp_path / ".gemini" / "policies"
+    folder.mkdir(parents=True)
+    (folder / "p.toml").write_text(text, "utf-8")
+    assert load_settings(tmp_path / "x", tmp_path, {}).guards == ((f"policy {folder}/p.toml",) if forbids else ())
+
+
+@pytest.mark.parametrize("key", ["security.disableYoloMode", "admin.secureModeEnabled"])
+def test_a_setting_that_forbids_yolo_does_so_from_a_projects_file(tmp_path: Path, key: str) -> None:
+    group, name = key.split(".")
+    path = write_settings(tmp_path / "project", {group: {name: True}})
+    settings = load_settings(tmp_path / "project", tmp_path / "home", {})
+    assert settings.yolo_refusal == f"{key} in {path} forbids it"
+
+
+def test_keys_that_are_not_used_are_named_once_and_those_that_are_not_at_all(tmp_path: Path) -> None:
+    values = {
+        "ui": {"theme": "x", "footer": {"hideCWD": True}},
+        "model": {"name": "m"},
+        "$schema": "s",
+        "mcpServers": {},
+    }
+    write_settings(tmp_path / "home", values)
+    write_settings(tmp_path / "project", {"ui": {"theme": "y"}, "vim": True})
+    settings = load_settings(tmp_path / "project", tmp_path / "home", {})
+    assert sorted(settings.unused) == ["ui.footer.hideCWD", "ui.theme", "vim"]
+    write_settings(tmp_path / "project", {f"key{number}": 1 for number in range(100)})
+    unused = load_settings(tmp_path / "project", tmp_path / "home", {}).unused
+    assert len(unused) == 41
+    assert unused[-1] == "and 62 more"
