@@ -4,7 +4,6 @@ They forbid, ask or hide something. Where there is one, the approval mode ``yolo
 keys that are not used at all. Blocks: policy files are looked into.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
@@ -82,6 +81,8 @@ def _policy_files(folder: Path) -> list[Path]:
 
 def _forbids(path: Path) -> bool:
     """Whether a policy file denies or asks anything; one that cannot be read may."""
+    import tomllib
+
     try:
         policy = tomllib.loads(read_regular(path, MAXIMUM_POLICY_BYTES).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
