@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.ide.claude.tools import TOOLS
+from isthmus.ide.claude.tools import TOOLS, offered_tools
 from isthmus.ide.editor import Capability, Position, Range
 from support.claude_tools import ToolUser, tool_user
 from support.editor_person import PERSONS, Person
@@ -259,6 +259,8 @@ async def test_a_tool_works_or_says_why_it_is_not_available(
     user: ToolUser, person: Person, file: Path, tool: str
 ) -> None:
     reason = _reason(person, tool)
+    is_listed = tool in {offered.name for offered in offered_tools(user.companion) if offered.is_listed}
+    assert is_listed == (reason is None or tool == "close_tab")  # which closes diffs in every editor
     if reason is None:
         await SCENES[tool](user, person, file)
         return

@@ -54,10 +54,22 @@ async def test_a_tool_that_comes_later_is_announced_once_and_can_be_called(works
             await server.housekeep()
         await eventually_async(lambda: cli.told("notifications/tools/list_changed"), what="the news of a tool")
         tools = (await cli.request("tools/list"))["tools"]
-        assert [tool["name"] for tool in tools[12:]] == ["weather"]
+        assert [tool["name"] for tool in tools[-1:]] == ["weather"]
         assert await cli.text("weather", {"city": "Kyoto"}) == "Rain in Kyoto"
         assert len(cli.told("notifications/tools/list_changed")) == 1
         assert weather("Oslo") == "Rain in Oslo"
+
+
+async def test_an_agent_is_told_when_the_editor_can_do_more_than_before(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, server = _server(workspace)
+    async with _serving(server, workspace), claude_cli(workspace) as cli:
+        assert "executeCode" not in [tool["name"] for tool in cli.tools]
+        monkeypatch.setattr("isthmus.editors.headless.HeadlessEditor.unavailable", {})
+        await server.housekeep()
+        await eventually_async(lambda: cli.told("notifications/tools/list_changed"), what="the news of a tool")
+        assert "executeCode" in [tool["name"] for tool in (await cli.request("tools/list"))["tools"]]
 
 
 async def test_the_port_and_token_of_the_life_before_are_taken_over(workspace: Path) -> None:

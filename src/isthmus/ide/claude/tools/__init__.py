@@ -1,11 +1,12 @@
 """The twelve tools of spec 3, one a file: its schema on top, ``run`` below; and what runs a call.
 
-To add one, copy a file and name it in :data:`_MODULES`. Tools of the person's own are
-:mod:`isthmus.ide.mcp.custom_tools`. No tool succeeds where the editor cannot do it: the answer is then an error that
-says "not available in EDITOR: why".
+To add one, copy a file and name it in :data:`_MODULES`, and in :data:`_NEEDS` what it cannot do without. Tools of the
+user's own are :mod:`isthmus.ide.mcp.custom_tools`. No tool succeeds where the editor cannot do it: it is not listed,
+and a call of it is answered with an error that says "not available in EDITOR: why".
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType, ModuleType
 from typing import Final, TypeAlias, cast
 
@@ -27,7 +28,18 @@ from isthmus.ide.claude.tools import (
 )
 from isthmus.ide.claude.wire import Arguments, checked
 from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Capability
 from isthmus.ide.mcp.mcp_peer import CallTool, Tool, ToolResult
+from isthmus.ide.mcp.tool_names import (
+    CHECK_DOCUMENT_DIRTY,
+    EXECUTE_CODE,
+    GET_CURRENT_SELECTION,
+    GET_DIAGNOSTICS,
+    GET_LATEST_SELECTION,
+    OPEN_DIFF,
+    OPEN_FILE,
+    SAVE_DOCUMENT,
+)
 
 Run: TypeAlias = Callable[[Companion, Session, Arguments], Awaitable[ToolResult]]
 
@@ -54,9 +66,30 @@ _TABLE: Final[Mapping[str, tuple[Tool, Run]]] = MappingProxyType(
 )
 
 
+_NEEDS: Final[Mapping[str, Capability]] = MappingProxyType(
+    {
+        OPEN_FILE: Capability.OPEN,
+        OPEN_DIFF: Capability.DIFF,
+        GET_CURRENT_SELECTION: Capability.SELECTION,
+        GET_LATEST_SELECTION: Capability.SELECTION,
+        GET_DIAGNOSTICS: Capability.DIAGNOSTICS,
+        CHECK_DOCUMENT_DIRTY: Capability.DIRTY,
+        SAVE_DOCUMENT: Capability.SAVE,
+        EXECUTE_CODE: Capability.EXECUTE,
+    }
+)
+"""What an editor must have for a tool to be listed; the others work in every editor."""
+
+
 def offered_tools(companion: Companion) -> tuple[Tool, ...]:
-    """What ``tools/list`` has: the twelve, then the person's own."""
-    return (*TOOLS, *companion.tools.listed())
+    """The twelve, of which ``tools/list`` has those that work in this editor, then the user's own."""
+    lacking = set(companion.editor.unavailable)
+    if companion.options.linters:
+        lacking.discard(Capability.DIAGNOSTICS)
+    if not companion.options.show_diffs:
+        lacking.add(Capability.DIFF)
+    of_editor = (replace(tool, is_listed=False) if _NEEDS.get(tool.name) in lacking else tool for tool in TOOLS)
+    return (*of_editor, *companion.tools.listed())
 
 
 async def call_tool(companion: Companion, client: Session, call: CallTool) -> ToolResult:
