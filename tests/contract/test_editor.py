@@ -178,6 +178,18 @@ async def test_an_agent_can_open_a_file_at_a_place(person: Person, listener: Lis
         await _active(person, path, cursor=Position(1, 2))
 
 
+@needs(Capability.OPEN, Capability.SELECTION)
+@pytest.mark.parametrize("content", [b"one\ntwo\nthree\n", b"one\ntwo\nthree"], ids=["newline", "no newline"])
+async def test_lines_up_to_the_last_one_are_selected_whole(
+    person: Person, listener: Listener, workspace: Path, content: bytes
+) -> None:
+    path = _file(workspace, "a.py", content)
+    await person.editor.open_file(str(path), _at(1, 0, 3, 0))
+    file = await _selected(person, path)
+    assert file.selection is not None
+    assert file.selection.text.removesuffix("\n") == "two\nthree"
+
+
 @needs(Capability.OPEN)
 async def test_a_file_opened_in_the_background_does_not_take_the_focus(
     person: Person, listener: Listener, workspace: Path

@@ -165,6 +165,8 @@ def test_the_person_opens_selects_mentions_and_closes_files_from_another_termina
         assert active("open", "../a.py:3") == {"cursor": {"line": 3, "character": 1}}
         assert active("select", "../a.py:1:2-2:3")["selectedText"] == "ne\ntw"
         assert active("select", "../a.py:2")["selectedText"] == "two\n"
+        (workspace / "b.py").write_text("x = '😀é'\n", encoding="utf-8")
+        assert active("select", "../b.py:1:6-1:8")["selectedText"] == "😀é"
         assert active("mention", "../a.py:1-2")["selectedText"] == "one\ntwo\n"
         assert active("close", "../a.py") == {}
         missing = isthmus("ide", "open", "missing.py", folder=workspace)

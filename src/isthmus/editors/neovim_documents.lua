@@ -39,7 +39,11 @@ end
 
 local function place_cursor(buffer, range)
   local function place(position)
-    local row = math.max(0, math.min(position[1], api.nvim_buf_line_count(buffer) - 1))
+    local last = api.nvim_buf_line_count(buffer) - 1
+    if position[1] > last then -- behind the last line: that line is meant, to its end
+      return last, #line_at(buffer, last)
+    end
+    local row = math.max(0, position[1])
     return row, bytes(line_at(buffer, row), position[2])
   end
   local row, column = place(range[1])

@@ -1,7 +1,8 @@
 """What the person can do from another terminal: the commands of the control channel, as data in and data out.
 
 Each command takes the companion and a JSON object and gives a JSON object. Positions in this JSON are 1-based, as
-people and spec 1 count; characters are UTF-16 units. The socket is in :mod:`control`.
+people and spec 1 count. Places to open and select count characters; those that agents are told, and those of
+diagnostics, count UTF-16 units, as on the wire. The socket is in :mod:`control`.
 """
 
 import asyncio
@@ -13,11 +14,12 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide import context
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Diagnostic, NotAvailableError, Range, Severity
+from isthmus.ide.editor import Capability, Diagnostic, NotAvailableError, Position, Range, Severity
 from isthmus.ide.person.questions import Question
-from isthmus.ide.positions import from_one_based, one_based, ordered
+from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_based, ordered
 from isthmus.ide.reviews.review import DiffReview, Rejected
-from isthmus.ide.reviews.reviewed_file import with_accepted_cells
+from isthmus.ide.reviews.reviewed_file import text_on_disk, with_accepted_cells
+from isthmus.text import OffsetEncoding
 
 LONGEST_WAIT_SECONDS = 3600.0
 
@@ -78,7 +80,10 @@ async def open_file(companion: Companion, request: JsonObject) -> JsonObject:
     """Open and focus a file, with the cursor at a place."""
     path = _path(request)
     line = _number(request, "line")
-    at = None if line is None else _point(line, _number(request, "character") or 1)
+    at = None
+    if line is not None:
+        position = await _position(companion, path, line, _number(request, "character") or 1)
+        at = Range(position, position)
     await companion.editor.open_file(path, at, focus=request.get("background") is not True)
     return await _seen(companion)
 
@@ -91,11 +96,29 @@ async def close_file(companion: Companion, request: JsonObject) -> JsonObject:
 
 async def select(companion: Companion, request: JsonObject) -> JsonObject:
     """Open a file and select from one place up to another."""
-    start = _point(_required(_number(request, "line"), "line"), _number(request, "character") or 1)
+    path, line = _path(request), _required(_number(request, "line"), "line")
     end_line = _required(_number(request, "end_line"), "end_line")
-    end = _point(end_line, _required(_number(request, "end_character"), "end_character"))
-    await companion.editor.open_file(_path(request), Range(start.start, end.start))
+    start = await _position(companion, path, line, _number(request, "character") or 1)
+    end = await _position(companion, path, end_line, _required(_number(request, "end_character"), "end_character"))
+    await companion.editor.open_file(path, Range(start, end))
     return await _seen(companion)
+
+
+async def _position(companion: Companion, path: str, line: int, character: int) -> Position:
+    """The port's position of a line and a character, both from 1 on, in the text as the user sees it."""
+    position = from_one_based(line, character)
+    if position.character == 0:
+        return position
+    text = None
+    if Capability.TEXT not in companion.editor.unavailable:
+        text = await companion.editor.text(path)
+    if text is None:
+        text = await asyncio.to_thread(text_on_disk, path)
+    shown = line_at(text or "", position.line)[1] if (text or "").count("\n") >= position.line else ""
+    if not shown:
+        return position
+    beyond = max(position.character - len(shown), 0)  # the editor cuts it, as it does in every line
+    return Position(position.line, from_encoding(shown, position.character, OffsetEncoding.UTF_32) + beyond)
 
 
 async def mention(companion: Companion, request: JsonObject) -> JsonObject:
