@@ -453,19 +453,29 @@ Signals `user-error' when there is no such program."
     (isthmus--setenv name former))
   (setq isthmus--variables nil))
 
+(defvar isthmus--quits nil "Whether Lisp quits Emacs now, and asks nothing more.")
+(defvar isthmus--has-left nil "Whether the companion was waited for as Emacs quits.")
+
+(defun isthmus--about-to-quit ()
+  "Note that all questions were answered before Emacs quits; unless one follows."
+  (setq isthmus--quits t)
+  (run-at-time 0 nil (lambda () (setq isthmus--quits nil))))
+
 (defun isthmus--leave ()
   "Emacs quits: what is undecided is rejected, and the companion takes leave.
 It keeps what the person typed.
 It gets two seconds, as Emacs then hangs up on it; but only when Lisp quits
 Emacs, in whatever way, as this also runs in the handler of a signal that
-ends it, where nothing may be waited for."
+ends it, where nothing may be waited for: not even when Emacs asks whether
+it is to quit at that moment, or waits here already."
   (dolist (review isthmus--reviews)
     (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review)))
   (setq isthmus--reviews nil)
   (let ((process isthmus--process)
         (deadline (+ (float-time) 2)))
     (isthmus--stop-companion)
-    (when (or (backtrace-frame 0 'kill-emacs) (backtrace-frame 0 'save-buffers-kill-emacs))
+    (when (and (not isthmus--has-left) (or isthmus--quits (backtrace-frame 0 'kill-emacs)))
+      (setq isthmus--has-left t)
       (while (and (process-live-p process) (< (float-time) deadline))
         (accept-process-output process 0.05)))))
 
@@ -651,6 +661,9 @@ CHANGE is `add-hook' or `remove-hook'."
     (funcall change hook #'isthmus--changed-in))
   (funcall change 'pre-command-hook #'isthmus--before-command)
   (funcall change 'kill-buffer-hook #'isthmus--buffer-killed)
+  (if (eq change 'add-hook)
+      (add-hook 'kill-emacs-query-functions #'isthmus--about-to-quit 90)
+    (remove-hook 'kill-emacs-query-functions #'isthmus--about-to-quit))
   (funcall change 'kill-emacs-hook #'isthmus--leave))
 
 (defun isthmus--changed ()
@@ -1570,7 +1583,7 @@ Nil means exactly as proposed."
   (isthmus--reject (isthmus--here)))
 
 (defun isthmus--reject (review)
-  "Reject REVIEW and close it; the companion keeps what the user typed."
+  "Reject REVIEW and close it, together with the text in it."
   (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review))
   (isthmus--close review)
   (isthmus--say "rejected %s" (file-name-nondirectory (isthmus-review-path review))))

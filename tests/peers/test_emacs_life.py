@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.claude_cli import Edit, claude_cli, locks
-from support.emacs import EARLY_INIT, PLUGIN, RunningEmacs, lisp_string, running_emacs
+from support.emacs import AT_ONCE, EARLY_INIT, PLUGIN, RunningEmacs, lisp_string, running_emacs
 from support.isthmus_program import process_ends
 from support.programs import emacs, require
 from support.surroundings import Surroundings
@@ -20,7 +20,8 @@ READY = "agents can find this Emacs"
 
 
 def _configuration(*more: str) -> str:
-    return f"(setq isthmus-program {lisp_string(str(require('isthmus')))}) {' '.join(more)} (isthmus-mode 1)"
+    program = lisp_string(str(require("isthmus")))
+    return f"{AT_ONCE} (setq isthmus-program {program}) {' '.join(more)} (isthmus-mode 1)"
 
 
 async def _companion(running: RunningEmacs) -> int:
@@ -136,3 +137,23 @@ def test_it_compiles_without_a_warning_and_its_documentation_is_in_order(
             command, cwd=tmp_path, check=False, capture_output=True, text=True, encoding="utf-8", timeout=120
         )
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+_ASKING = """
+(defun test-child () (start-process "child" nil "sleep" "1000"))
+(defun test-file () (find-file "own.txt") (insert "x"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "question"), [("(test-child)", "Active processes exist"), ("(test-file)", "Save file")]
+)
+async def test_an_emacs_whose_terminal_goes_away_while_it_asks_whether_to_quit_ends(
+    workspace: Path, start: str, question: str
+) -> None:
+    async with running_emacs(workspace, f"{_configuration()} {_ASKING} {start}") as running:
+        await running.shows(READY)
+        running.terminal.press("\x18\x03")  # C-x C-c
+        await running.shows(question)
+        running.terminal.hang_up()
+        assert await asyncio.to_thread(running.terminal.wait_for_exit, 60) is not None

@@ -9,6 +9,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -51,6 +52,8 @@ class PtyProgram:
         self._stream = pyte.Stream(self._screen)
         self._received = bytearray()
         self._lock = threading.Lock()
+        self._stopped, self._stop = os.pipe()
+        self._is_hung_up = False
         self._reader = threading.Thread(target=self._read, name="pty-reader", daemon=True)
         self._reader.start()
 
@@ -125,6 +128,15 @@ class PtyProgram:
         self.process.send_signal(number)
         return self
 
+    def hang_up(self) -> None:
+        """Take the terminal away, as a terminal emulator that is closed does."""
+        if not self._is_hung_up:
+            self._is_hung_up = True
+            os.close(self._stop)  # first: while the reader waits for more, the terminal stays
+            self._reader.join(END_SECONDS)
+            os.close(self._stopped)
+            os.close(self.terminal)
+
     def wait_for_exit(self, seconds: float = 30) -> int:
         """The exit code, or minus the signal that ended it; all that it wrote has been read then."""
         status = self.process.wait(seconds)
@@ -141,14 +153,15 @@ class PtyProgram:
                 break
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self._reader.join(END_SECONDS)
-        os.close(self.terminal)
+        self.hang_up()
 
     def _read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         # EIO: nobody has the other end any more.
         with suppress(OSError):
-            while data := os.read(self.terminal, 65536):
+            while self.terminal in select.select((self.terminal, self._stopped), (), ())[0]:
+                if not (data := os.read(self.terminal, 65536)):
+                    break
                 with self._lock:
                     self._received += data
                     self._stream.feed(decoder.decode(data))
