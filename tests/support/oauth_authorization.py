@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlencode
 
+import jwt
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -155,8 +156,13 @@ class AuthorizationServer:
             return JSONResponse({"error": error}, status_code=400)
         client = form.get("client_id", "")
         known = self.clients.get(client, {})
+        if "client_assertion" in form:
+            claims = jwt.decode(form["client_assertion"], known["public_key"], ["ES256"], audience=self.issuer)
+            assert (claims["iss"], claims["sub"]) == (client, client)
         if not self._is_client(client) or (known.get("client_secret") or None) != form.get("client_secret"):
             return JSONResponse({"error": "invalid_client", "error_description": "unknown client"}, status_code=401)
+        if kind == "client_credentials":
+            return JSONResponse({**self.issue(form.get("scope", "")), "refresh_token": None})
         if kind == "refresh_token":
             scope = self.refreshing.get(form["refresh_token"])
             if not self.renews or scope is None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from isthmus.errors import DecodeError
 from isthmus.mcp_host.config_entry import Entry, ServerConfigError
+from isthmus.mcp_host.oauth_settings import OAuthSettings, decode_oauth
 from isthmus.sandbox.policy import WithSandbox, decode_policy
 
 
@@ -70,25 +71,6 @@ class HttpEndpoint:
 
 
 Endpoint: TypeAlias = StdioEndpoint | HttpEndpoint
-
-
-@dataclass(frozen=True, slots=True)
-class OAuthSettings:
-    """``oauth`` of a server. What is None is discovered.
-
-    ``client_metadata_url`` is the address of a client metadata document: it is the client id at servers that take one.
-    """
-
-    enabled: bool = False
-    client_id: str | None = None
-    client_secret: str | None = None
-    authorization_url: str | None = None
-    token_url: str | None = None
-    scopes: tuple[str, ...] = ()
-    redirect_uri: str | None = None
-    token_param_name: str | None = None
-    audiences: tuple[str, ...] = ()
-    client_metadata_url: str | None = None
 
 
 REQUIRED = "required"
@@ -171,7 +153,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     trust = entry.boolean("trust")
     if trust and context.origin is not Origin.USER:
         entry.warnings.append("trust counts in your own settings file only; its tools are asked about")
-    oauth = _oauth(entry)
+    oauth = decode_oauth(entry, is_own=context.origin is Origin.USER)
     entry.boolean("disabled")  # what it means is seen where files are weighed against each other
     provider = _auth_provider(entry, endpoint, oauth, context.origin)
     include = entry.strings("includeTools")
@@ -273,26 +255,6 @@ def _sandbox(entry: Entry, endpoint: Endpoint) -> WithSandbox:
         (name, entry.expanded(f"sandbox.environment.{name}", value, is_error=False)) for name, value in policy.variables
     )
     return replace(policy, variables=variables)
-
-
-def _oauth(entry: Entry) -> OAuthSettings:
-    inner = entry.inner("oauth")
-    if inner is None:
-        return OAuthSettings()
-    oauth = OAuthSettings(
-        enabled=inner.boolean("enabled"),
-        client_id=inner.optional("clientId"),
-        client_secret=inner.optional("clientSecret"),
-        authorization_url=inner.optional("authorizationUrl"),
-        token_url=inner.optional("tokenUrl"),
-        scopes=inner.all_expanded("scopes"),
-        redirect_uri=inner.optional("redirectUri"),
-        token_param_name=inner.optional("tokenParamName"),
-        audiences=inner.all_expanded("audiences"),
-        client_metadata_url=inner.optional("clientMetadataUrl"),
-    )
-    entry.warnings += inner.slips("oauth.")
-    return oauth
 
 
 def _auth_provider(entry: Entry, endpoint: Endpoint, oauth: OAuthSettings, origin: Origin) -> str:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, TypeAlias, cast
 
 from mcp.client import Transport
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from mcp_types.methods import parse_server_notification, validate_server_result
 from pydantic import ValidationError
@@ -88,6 +88,10 @@ class Observer:
         """Note a message that goes out."""
         if isinstance(item.message, JSONRPCRequest):
             self._methods[item.message.id] = item.message.method
+            if item.message.method == "initialize" and item.metadata is None:
+                # A server or proxy of the 2026-07-28 revision looks for it in every request, also in one that it
+                # refuses. Of requests of that revision the SDK writes it itself.
+                item.metadata = ClientMessageMetadata(headers={"Mcp-Method": "initialize"})
 
     def taken(self, item: SessionMessage) -> None:
         """Note that a message has gone out."""

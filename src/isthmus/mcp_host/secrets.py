@@ -70,8 +70,10 @@ def _values(config: ServerConfig) -> Iterator[str]:
         if _SPEAKING_NAME.search(name) and name not in _FOLDERS:
             yield value
             yield quote(value, safe="")
-    if config.oauth.client_secret:
-        yield config.oauth.client_secret
+    oauth, identity = config.oauth, config.oauth.identity
+    kept = (oauth.private_key, None if identity is None else identity.id_token)
+    yield from (found.value for found in kept if found is not None and found.value)
+    yield from filter(None, (oauth.client_secret, None if identity is None else identity.client_secret))
     match config.endpoint:
         case HttpEndpoint(url, _, headers):
             for value in headers.values():

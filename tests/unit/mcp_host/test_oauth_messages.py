@@ -136,12 +136,13 @@ def test_what_holds_no_answer_is_refused(text: str) -> None:
 
 
 def test_the_answer_must_be_the_one_to_this_login() -> None:
-    assert require_redirect({"code": "c", "state": "s", "iss": "https://as.example/"}, "s", ENDPOINTS) == "c"
+    assert require_redirect({"code": "c", "state": "s", "iss": "https://as.example"}, "s", ENDPOINTS) == "c"
     assert require_redirect({"code": "c"}, "s", ENDPOINTS) == "c"
     for values, words in (
         ({"code": "c", "state": "x"}, "another login"),
         ({"code": "c", "iss": "https://as.example"}, "another login"),
         ({"code": "c", "state": "s", "iss": "https://evil.example"}, "expected one from https://as.example"),
+        ({"code": "c", "state": "s", "iss": "https://as.example/"}, "expected one from https://as.example"),
         ({"state": "s"}, "holds no code"),
     ):
         with pytest.raises(OAuthError, match=words):

@@ -1,4 +1,4 @@
-"""Which credentials a connection is made with: a kept login, the person's Google account, or none of ours.
+"""Which credentials a connection is made with: a kept login, a client's own, the person's Google account, or none.
 
 Deliberately not here: sending them (:mod:`isthmus.mcp_host.oauth.bearer`), and getting them.
 """
@@ -10,6 +10,7 @@ from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
 from isthmus.mcp_host.oauth.google_account import google_auth
 from isthmus.mcp_host.oauth.kept_login import KeptLogin, http_of
 from isthmus.mcp_host.oauth.logins import KeptLogins
+from isthmus.mcp_host.oauth.machine_login import MachineLogin
 
 
 def stored_login(config: ServerConfig, home: Path, report: Report = lambda _problem: None) -> BearerAuth | None:
@@ -21,4 +22,6 @@ def stored_login(config: ServerConfig, home: Path, report: Report = lambda _prob
         return google_auth(config, endpoint, report)
     if any(name.lower() == "authorization" for name in endpoint.headers):
         return None
+    if config.oauth.is_of_machine:
+        return BearerAuth(MachineLogin(config, endpoint, http_of(config, endpoint.url)), report)
     return BearerAuth(KeptLogin(config, endpoint.url, KeptLogins(home), http_of(config, endpoint.url)), report)

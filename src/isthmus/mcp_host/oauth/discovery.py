@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
-from isthmus.mcp_host.config import OAuthSettings
 from isthmus.mcp_host.errors import OAuthError
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.messages import Challenge, Endpoints, is_same_issuer, union
+from isthmus.mcp_host.oauth_settings import OAuthSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,20 @@ class _Resource:
     scope: str | None = None
 
 
-async def discover(http: OAuthHttp, server_url: str, settings: OAuthSettings, challenge: Challenge) -> Found:
-    """The endpoints to log in at.
+async def discover(
+    http: OAuthHttp, server_url: str, settings: OAuthSettings, challenge: Challenge, *, is_for_user: bool = True
+) -> Found:
+    """Return the endpoints to log in at, as a user or as a machine.
 
     Raises:
         OAuthError: there are none, or what is published contradicts itself.
     """
-    if settings.authorization_url and settings.token_url:
-        endpoints = Endpoints(settings.authorization_url, settings.token_url)
+    if settings.token_url and (settings.authorization_url or not is_for_user):
+        endpoints = Endpoints(settings.authorization_url or "", settings.token_url)
         return Found(endpoints, canonical(server_url), challenge.scope)
     described = await _resource(http, server_url, challenge)
     endpoints = await _endpoints(http, server_url, described.issuer)
-    if endpoints.challenge_methods is not None and "S256" not in endpoints.challenge_methods:
+    if is_for_user and endpoints.challenge_methods is not None and "S256" not in endpoints.challenge_methods:
         raise OAuthError(f"{endpoints.issuer} does not support PKCE with S256, without which a code could be stolen")
     endpoints = replace(
         endpoints,
@@ -50,7 +52,7 @@ async def discover(http: OAuthHttp, server_url: str, settings: OAuthSettings, ch
         token=settings.token_url or endpoints.token,
     )
     scope = challenge.scope or described.scope or " ".join(endpoints.scopes) or None
-    if scope is not None and "offline_access" in endpoints.scopes:
+    if scope is not None and is_for_user and "offline_access" in endpoints.scopes:
         scope = union(scope, "offline_access")
     return Found(endpoints, described.resource, scope)
 
@@ -91,6 +93,28 @@ async def _resource(http: OAuthHttp, server_url: str, challenge: Challenge) -> _
 async def _endpoints(http: OAuthHttp, server_url: str, issuer: str | None) -> Endpoints:
     parts = urlsplit(server_url)
     base = issuer or f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    if (published := await _published(http, base)) is not None:
+        return published
+    if issuer is not None:
+        raise OAuthError(f"{issuer} publishes no metadata; set oauth.authorizationUrl and oauth.tokenUrl")
+    return Endpoints(
+        urljoin(base, "/authorize"), urljoin(base, "/token"), issuer=base, register=urljoin(base, "/register")
+    )
+
+
+async def issuer_endpoints(http: OAuthHttp, issuer: str) -> Endpoints:
+    """Return the endpoints that an issuer publishes.
+
+    Raises:
+        OAuthError: there are none.
+    """
+    published = await _published(http, issuer)
+    if published is None:
+        raise OAuthError(f"{issuer} publishes no metadata; set tokenUrl")
+    return published
+
+
+async def _published(http: OAuthHttp, base: str) -> Endpoints | None:
     what = "the authorization server's metadata"
     http.require(base, "the authorization server")
     for url in metadata_urls(base):
@@ -104,11 +128,7 @@ async def _endpoints(http: OAuthHttp, server_url: str, issuer: str | None) -> En
         if not is_same_issuer(named, base):
             raise OAuthError(f"{place(url)} says that it is of the issuer {named}; expected {base}")
         return read_metadata(values)
-    if issuer is not None:
-        raise OAuthError(f"{issuer} publishes no metadata; set oauth.authorizationUrl and oauth.tokenUrl")
-    return Endpoints(
-        urljoin(base, "/authorize"), urljoin(base, "/token"), issuer=base, register=urljoin(base, "/register")
-    )
+    return None
 
 
 def resource_urls(server_url: str, challenge: Challenge) -> Sequence[str]:
@@ -132,16 +152,10 @@ def metadata_urls(issuer: str) -> Sequence[str]:
 
 
 def read_metadata(values: Mapping[str, Any]) -> Endpoints:
-    """An authorization server's metadata.
-
-    Raises:
-        OAuthError: there is no authorization endpoint in it.
-    """
+    """Return an authorization server's metadata; one for machines alone has no authorization endpoint."""
     authorize = values.get("authorization_endpoint")
-    if not isinstance(authorize, str):
-        raise OAuthError(f"{values.get('issuer')} has no authorization endpoint; people cannot log in there")
     return Endpoints(
-        authorize,
+        authorize if isinstance(authorize, str) else "",
         str(values["token_endpoint"]),
         issuer=_text(values.get("issuer")),
         register=_text(values.get("registration_endpoint")),

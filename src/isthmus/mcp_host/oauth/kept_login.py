@@ -181,7 +181,9 @@ def client_of(config: ServerConfig, endpoints: Endpoints) -> Client | None:
 
 def http_of(config: ServerConfig, url: str) -> OAuthHttp:
     """What asks the endpoints for a server of this configuration."""
-    written = tuple(address for address in (config.oauth.authorization_url, config.oauth.token_url) if address)
+    oauth, identity = config.oauth, config.oauth.identity
+    of_identity = () if identity is None else (identity.issuer, identity.token_url)
+    written = tuple(found for found in (oauth.authorization_url, oauth.token_url, *of_identity) if found)
     return OAuthHttp(url, trusted=written)
 
 

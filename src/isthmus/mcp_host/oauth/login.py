@@ -106,6 +106,12 @@ def _require_oauth(connection: "ServerConnection") -> HttpEndpoint:
         raise ToolFailure(f"the MCP server {config.name!r} is a program here; there is nothing to log in to", CATEGORY)
     if config.origin is Origin.CLIENT:
         raise ToolFailure(f"the MCP server {config.name!r} is a client's own; send its token in headers", CATEGORY)
+    if config.oauth.is_of_machine:
+        raise ToolFailure(
+            f"the MCP server {config.name!r} is logged in to without a user, by {config.oauth.grant_type} as "
+            f"{config.oauth.client_id}; /mcp says what is wrong with it",
+            CATEGORY,
+        )
     if config.auth_provider != DISCOVERED:
         raise ToolFailure(
             f"the MCP server {config.name!r} is logged in to by {config.auth_provider}; for these, run "

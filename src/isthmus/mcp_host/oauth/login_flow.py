@@ -168,13 +168,15 @@ class Login:
         connection, config = self._connection, self._connection.config
         endpoint, oauth, http = self._endpoint, config.oauth, self._http
         kept = await self._logins.find(config, endpoint.url)
-        challenge = await _challenge(endpoint)
+        challenge = await challenge_of(endpoint)
         if challenge is None:
             is_wanted = oauth.enabled or oauth.authorization_url or connection.state is ServerState.NEEDS_LOGIN
             if not is_wanted and kept is None:
                 return False
             challenge = Challenge.of(connection.challenge)
         found = await discover(http, endpoint.url, oauth, challenge)
+        if not found.endpoints.authorize:
+            raise OAuthError(f"{found.endpoints.issuer} has no authorization endpoint; people cannot log in there")
         http.require(found.endpoints.authorize, "the authorization endpoint")
         http.require(found.endpoints.token, "the token endpoint")
         asked = " ".join(oauth.scopes) or found.scope
@@ -279,7 +281,7 @@ class Login:
                 return
 
 
-async def _challenge(endpoint: HttpEndpoint) -> Challenge | None:
+async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
     """What the server says to a request without a login; None when it takes it."""
     import httpx2
 

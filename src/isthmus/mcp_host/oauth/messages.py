@@ -291,7 +291,7 @@ def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints
         raise OAuthError("that is the answer to another login (its state differs); begin anew")
     issuer = values.get("iss")
     if endpoints.issuer is not None and not is_code_alone:
-        if issuer is not None and not is_same_issuer(issuer, endpoints.issuer):
+        if issuer is not None and issuer != endpoints.issuer:  # RFC 9207: character by character
             raise OAuthError(f"the answer comes from {_short(issuer)}; expected one from {endpoints.issuer} (iss)")
         if issuer is None and endpoints.names_itself:
             raise OAuthError("the answer does not say which server it comes from (iss), as that server promised")
@@ -304,7 +304,7 @@ def require_redirect(values: Mapping[str, str], state: str, endpoints: Endpoints
 
 
 def is_same_issuer(one: str, other: str) -> bool:
-    """Whether two issuers are the same, character by character but for the slash after a bare host."""
+    """Return whether metadata are of the issuer that was asked, which many write without the slash of a bare host."""
     if one == other:
         return True
     shorter, longer = sorted((one, other), key=len)
