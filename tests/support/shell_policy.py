@@ -6,11 +6,12 @@ from typing import Protocol
 
 from support.shell_judge import Report, Run
 
-_PROGRAMS = "ls,echo,cat,find,printf,test,grep,head,wc,[,[[,true,false,:,cd,pwd,./run.sh,wait,unset"
+_PROGRAMS = "ls,echo,cat,find,printf,test,grep,sort,head,wc,[,[[,true,false,:,cd,pwd,./run.sh,uniq,wait,unset"
 GRANTED: frozenset[tuple[str, ...]] = frozenset({("git", "status"), *((name,) for name in _PROGRAMS.split(","))})
 """Prefixes that the user allowed for good. `unset` evaluates what it is given, so that no line with it may run."""
 _FIND_ACTIONS = re.compile(r"-delete|-exec|-execdir|-ok|-okdir|-fls|-fprint|-fprint0|-fprintf")
-_SORT_WRITES = re.compile(r"-[A-Za-z]*?[oT].*|--(?:o|co|t).*")
+_SORT_SHORT = re.compile(r"-[A-Za-z]*?[oT].*")
+_SORT_LONG = ("--output", "--temporary-directory", "--compress-program")
 
 
 class Command(Protocol):
@@ -86,8 +87,19 @@ def _problem(run: Run) -> str:
     if name == "find" and any(_FIND_ACTIONS.fullmatch(word) for word in run.words):
         return f"find: {run.words!r}"
     before = run.words[: run.words.index("--")] if "--" in run.words else run.words
-    if name == "sort" and any(_SORT_WRITES.fullmatch(word) for word in before[1:]):
+    if name == "sort" and any(_sort_writes(word) for word in before[1:]):
         return f"sort: {run.words!r}"
-    if name == "uniq" and sum(not word.startswith("-") for word in run.words[1:]) > 1:
+    if name == "uniq" and sum(_is_operand(run.words, number) for number in range(1, len(run.words))) > 1:
         return f"uniq: {run.words!r}"
     return ""
+
+
+def _is_operand(words: Sequence[str], number: int) -> bool:
+    return not words[number].startswith("-") and words[number - 1] not in ("-f", "-s", "-w")
+
+
+def _sort_writes(word: str) -> bool:
+    name = word.partition("=")[0]
+    if name.startswith("--"):
+        return len(name) > 2 and any(option.startswith(name) for option in _SORT_LONG)
+    return _SORT_SHORT.fullmatch(word) is not None

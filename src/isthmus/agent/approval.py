@@ -105,6 +105,11 @@ CANCEL = "cancel"
 _ONCE = ConfirmationOption(PROCEED_ONCE, "Allow once")
 _REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it; the agent is told")
 
+_COVERED_BY_PREFIX = (
+    "For the rest of this session, commands that begin with these words run without asking; options that write files or"
+    " run other programs, and output into files, are asked each time"
+)
+
 KEPT_APPROVALS_NAME = "mcp-approvals.json"
 """The file of what is allowed in all sessions, whatever folder it is in."""
 
@@ -226,6 +231,7 @@ def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant]) -> bool:
     return (
         bool(analysis.commands)
         and not analysis.writes_files
+        and not analysis.asked
         and all(any(_begins(command.words, prefix) for prefix in prefixes) for command in analysis.commands)
     )
 
@@ -268,7 +274,7 @@ def _options(
                 ConfirmationOption(
                     PROCEED_ALWAYS_PREFIX,
                     f"Always allow {prefixes} …",
-                    "For the rest of this session, commands that begin with these words run without asking",
+                    _COVERED_BY_PREFIX,
                 ),
             )
     else:
@@ -295,4 +301,6 @@ def _options(
                     "This tool runs without asking from now on, until the server says something else of it",
                 ),
             )
-    return (_ONCE, *always, _REJECT)
+    asked = analysis.asked if analysis is not None else ()
+    once = replace(_ONCE, description=f"Asked each time: {', '.join(asked)}") if asked else _ONCE
+    return (once, *always, _REJECT)

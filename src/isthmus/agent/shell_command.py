@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isthmus.agent.executing_options import asked_each_time
 from isthmus.agent.shell_rules import RULES, Rule
 from isthmus.agent.shell_syntax import Extent, Syntax, Word, literal, parse_shell, syntax_of, text_of, word_of
 
@@ -24,6 +25,8 @@ class SimpleCommand:
     words: tuple[str, ...]
     certain: tuple[bool, ...] = ()
     """For each word whether bash makes exactly it of what is written."""
+    asked: str = ""
+    """The option or operand for which it is asked each time, with its program; see executing_options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,15 @@ class ShellAnalysis:
     """What a command would run, in the order in which it is written.
 
     ``prefixes``: the beginnings of all commands that can be allowed for good, each once (``("git", "status")``,
-    ``("ls",)``); empty when there is one that cannot. ``writes_files``: a redirection writes to a file.
+    ``("ls",)``); empty when there is one that cannot, or that does more than its prefix says. ``writes_files``: a
+    redirection writes to a file.
     """
 
     commands: tuple[SimpleCommand, ...]
     prefixes: tuple[tuple[str, ...], ...]
     writes_files: bool
+    asked: tuple[str, ...] = ()
+    """What no permission for a prefix covers; see executing_options."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -50,7 +56,8 @@ _RUNNERS = _names(
     getopts let declare typeset local export readonly unset set shopt history fc jobs caller compopt help suspend logout
     ionice ksh mksh nice nohup nsenter parallel pkexec prlimit rbash rksh run0 runuser script setarch
     setpriv setsid sh source ssh sshpass start-stop-daemon stdbuf strace su sudo systemd-run taskset tcsh time timeout
-    toybox unbuffer unshare watch xargs yash zsh
+    at batch cgexec chpst crontab dbus-launch entr fakeroot firejail ltrace numactl perf proxychains rlwrap screen tmux
+    torsocks valgrind xvfb-run toybox unbuffer unshare watch xargs yash zsh
     """
 )
 """Their arguments are commands, or change what later names mean: a permission for their name would be one for all."""
@@ -130,6 +137,8 @@ def _analysis(root: "Node", rules: Sequence[Rule]) -> ShellAnalysis:
     if root.has_error:
         raise _NotAnalysableError
     syntax = syntax_of(root)
+    if syntax is None:
+        raise _NotAnalysableError
     for node in syntax.nodes:
         _check(node)
     if not all(rule(syntax) for rule in rules):
@@ -138,7 +147,8 @@ def _analysis(root: "Node", rules: Sequence[Rule]) -> ShellAnalysis:
     writes_files = True in [_writes_file(node) for node in syntax.nodes if node.type == "file_redirect"]
     prefixes = [_prefix(command.words) for command in commands]
     known = tuple(dict.fromkeys(prefix for prefix in prefixes if prefix))
-    return ShellAnalysis(commands, known if all(prefixes) else (), writes_files)
+    asked = tuple(command.asked for command in commands if command.asked)
+    return ShellAnalysis(commands, known if all(prefixes) and not asked else (), writes_files, asked)
 
 
 def _commands(syntax: Syntax) -> tuple[SimpleCommand, ...]:
@@ -165,8 +175,9 @@ def _check(node: "Node") -> None:
         case "string_content" | "heredoc_content" | "extglob_pattern" | "regex":
             understood = _EXPANSION_IN_TEXT.search(text_of(node)) is None
         case "command_substitution":
-            # Between backquotes a backslash makes the next backquote a nested substitution.
-            understood = not (text_of(node).startswith("`") and "\\" in text_of(node))
+            # Between backquotes a backslash makes the next backquote a nested substitution; others end it.
+            text = text_of(node)
+            understood = not (text.startswith("`") and ("\\" in text or "`" in text[1:-1]))
         case "compound_statement":
             understood = node.children[0].type == "{"
         case "binary_expression" | "unary_expression" | "parenthesized_expression" | "negation_expression":
@@ -202,7 +213,8 @@ def _simple_command(node: "Node") -> SimpleCommand:
             words.append(word_of(child))
     if not words or _runs_others(words):
         raise _NotAnalysableError
-    return SimpleCommand(tuple(word.text for word in words), tuple(word.extent is Extent.EXACT for word in words))
+    certain = tuple(word.extent is Extent.EXACT for word in words)
+    return SimpleCommand(tuple(word.text for word in words), certain, asked_each_time(words))
 
 
 def _name(node: "Node") -> Word:

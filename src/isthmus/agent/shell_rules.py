@@ -28,6 +28,32 @@ _MANY_LINES = frozenset(
 _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 _PARTED = frozenset({"command", "negated_command"})
 _WHOLE = frozenset({"concatenation", "simple_expansion", "expansion"})
+_KEYWORDS = frozenset(
+    {
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "while",
+        "until",
+        "do",
+        "done",
+        "for",
+        "select",
+        "in",
+        "case",
+        "esac",
+        "{",
+        "}",
+    }
+)
+_AROUND_KEYWORD = tuple(bytes([byte]) for byte in b" \t\n;&|()`<>")
+_LEAVES = {
+    "file_descriptor": re.compile(r"\d+"),
+    "variable_name": re.compile(r"\w+"),
+    "special_variable_name": re.compile(r"[*@?!#$0_-]"),
+}
 _AFTER_REDIRECTION = (b"", *(bytes([byte]) for byte in b" \t\n;&|)`"))
 _LITERAL_TEXT = frozenset({"raw_string", "heredoc_body", "comment"})
 _DELIMITER = re.compile(r"\w+|'\w+'|\"\w+\"")
@@ -63,6 +89,28 @@ def whole_words(syntax: Syntax) -> bool:
     )
 
 
+def keywords_apart(syntax: Syntax) -> bool:
+    """Accept keywords and braces with a blank or an operator around them: else they are a part of a word to bash."""
+    source = syntax.source
+    return not any(
+        (source[leaf.start_byte - 1 : leaf.start_byte] or b" ") not in _AROUND_KEYWORD
+        or (source[leaf.end_byte : leaf.end_byte + 1] or b" ") not in _AROUND_KEYWORD
+        for leaf in syntax.leaves
+        if not leaf.is_named and leaf.type in _KEYWORDS
+        if leaf.parent is None or leaf.parent.type not in ("expansion", "string", "concatenation")
+    )
+
+
+def plain_leaves(syntax: Syntax) -> bool:
+    """Accept operators, numbers of descriptors and names of variables that are just that: some hold more."""
+    return all(
+        _LEAVES[leaf.type].fullmatch(text_of(leaf)) is not None
+        if leaf.type in _LEAVES
+        else leaf.is_named or text_of(leaf).strip("\n") in (leaf.type, "")
+        for leaf in syntax.leaves
+    )
+
+
 def commands_on_one_line(syntax: Syntax) -> bool:
     """Accept newlines between commands alone: bash ends a simple command there."""
     return not any(
@@ -84,8 +132,13 @@ def no_continued_words(syntax: Syntax) -> bool:
 
 
 def plain_here_documents(syntax: Syntax) -> bool:
-    """Accept a here-document that is the last on its line, has a plain delimiter, and ends where bash ends it."""
-    return all(_is_plain_document(syntax, node) for node in syntax.nodes if node.type == "heredoc_redirect")
+    """Accept a here-document that is the last on its line, has a plain delimiter, and ends where bash ends it.
+
+    None beside backquotes: bash looks for the second one before it looks for here-documents.
+    """
+    documents = [node for node in syntax.nodes if node.type == "heredoc_redirect"]
+    has_backquotes = any(leaf.type == "`" for leaf in syntax.leaves)
+    return not (documents and has_backquotes) and all(_is_plain_document(syntax, node) for node in documents)
 
 
 def plain_tests(syntax: Syntax) -> bool:
@@ -104,12 +157,14 @@ def plain_sources(syntax: Syntax) -> bool:
 
 def plain_redirections(syntax: Syntax) -> bool:
     """Accept no redirection that bash might part otherwise from the words around it."""
-    return all(_is_plain_redirection(syntax, node) for node in syntax.nodes if node.type == "file_redirect")
+    return all(_is_plain_redirection(syntax, node) for node in syntax.nodes if node.type in _REDIRECTIONS)
 
 
 RULES: tuple[Rule, ...] = (
     plain_gaps,
+    plain_leaves,
     whole_words,
+    keywords_apart,
     commands_on_one_line,
     patterns_in_place,
     no_continued_words,
@@ -156,17 +211,7 @@ def _is_plain_document(syntax: Syntax, redirect: "Node") -> bool:
         and body.start_byte >= first
         and body.end_byte <= position + tabs
         and (is_quoted or not _ACTIVE_IN_BODY.search(source[first:position].decode()))
-        and not _is_in_backquotes(redirect)
     )
-
-
-def _is_in_backquotes(node: "Node") -> bool:
-    parent = node.parent
-    while parent is not None:
-        if parent.type == "command_substitution" and text_of(parent).startswith("`"):
-            return True
-        parent = parent.parent
-    return False
 
 
 def _is_plain_test(syntax: Syntax, node: "Node") -> bool:
@@ -295,7 +340,19 @@ def _is_plain_redirection(syntax: Syntax, redirect: "Node") -> bool:
     is_closing = any(text_of(child) in (">&-", "<&-") for child in redirect.children)
     return (
         not (stuck and (descriptors or re.search(rb"^\d+$|}$", stuck)))
-        and all(descriptor.isdecimal() for descriptor in descriptors)
         and not (is_closing and redirect.children[-1].is_named)
-        and after in _AFTER_REDIRECTION
+        and _has_plain_descriptor(redirect)
+        and (redirect.type != "file_redirect" or after in _AFTER_REDIRECTION)
     )
+
+
+def _has_plain_descriptor(redirect: "Node") -> bool:
+    """Return whether what `<&` and `>&` duplicate is a number or a hyphen, or else a file that certainly is one."""
+    targets = [text_of(child) for child in redirect.children if child.is_named and child.type != "file_descriptor"]
+    match next((text_of(child) for child in redirect.children if not child.is_named), ""):
+        case "<&":
+            return all(re.fullmatch(r"\d+|-", target) for target in targets)
+        case ">&":
+            return all(target == "-" or not target.startswith("-") for target in targets)
+        case _:
+            return True

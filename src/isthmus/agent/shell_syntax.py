@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MAXIMUM_LENGTH = 65_536
 """Characters of the longest command that is analysed."""
+MAXIMUM_DEPTH = 100
+"""Nodes inside of one another in a command that is analysed: what is looked up in the nodes around one stays cheap."""
 
 _ACTIVE_IN_STRING = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[\w({@*#?!$-])")
 _OPEN_CHARACTERS = re.compile(r"(?<!\\)(?:\\\\)*[*?\[\]{}$!^]")
@@ -68,17 +70,19 @@ def parse_shell(command: str) -> "Node | None":
         return None
 
 
-def syntax_of(root: "Node") -> Syntax:
-    """Return the tree with its nodes and leaves in order. Without recursion: a command may be nested deeply."""
+def syntax_of(root: "Node") -> Syntax | None:
+    """Return the tree with its nodes and leaves in order; None when it is nested too deeply."""
     nodes: list[Node] = []
     leaves: list[Node] = []
-    waiting = [root]
+    waiting = [(root, 0)]
     while waiting:
-        node = waiting.pop()
+        node, depth = waiting.pop()
+        if depth > MAXIMUM_DEPTH:
+            return None
         nodes.append(node)
         children = node.children
         if children and node.type != "heredoc_body":
-            waiting.extend(reversed(children))
+            waiting.extend((child, depth + 1) for child in reversed(children))
         else:
             leaves.append(node)
     return Syntax(root.text or b"", root, nodes, leaves)
