@@ -205,6 +205,82 @@ async def test_what_would_run_outside_later_cannot_be_written(home: Path, worksp
     assert said == "Output: me"
 
 
+OPENING_FOR_WRITING = """
+import errno, os, sys
+for path in sys.argv[1:]:
+    try:
+        os.close(os.open(path, os.O_WRONLY))  # opened, never written
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+    else:
+        print("WRITABLE", path)
+"""
+
+
+async def test_settings_of_the_whole_machine_cannot_be_opened_for_writing(home: Path, workspace: Path) -> None:
+    (workspace / "open.py").write_text(OPENING_FOR_WRITING)
+    found = [path for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger") if Path(path).exists()]
+    found += [str(path) for path in sorted(Path("/proc/irq").rglob("*affinity*"))[:3]]
+    said = await ran(home, workspace, f"/usr/bin/python3 open.py {' '.join(found)}")
+    lines = said.removeprefix("Output: ").splitlines()
+    assert len(lines) == len(found)
+    assert set(lines) <= {"EROFS", "EACCES", "EPERM"}
+
+
+async def test_no_socket_leads_out_and_no_file_gives_its_owners_rights(home: Path, workspace: Path) -> None:
+    script = """
+import errno, os, socket
+def tried(what):
+    try:
+        what()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "done"
+print(tried(lambda: socket.socket(40, socket.SOCK_STREAM)))
+print(tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)))
+print(tried(lambda: socket.socketpair()))
+open("tool", "w").close()
+print(tried(lambda: os.chmod("tool", 0o4755)))
+print(tried(lambda: os.open("other", os.O_CREAT | os.O_WRONLY, 0o4755)))
+print(tried(lambda: os.chmod("tool", 0o755)))
+"""
+    (workspace / "try.py").write_text(script)
+    said = await ran(home, workspace, "/usr/bin/python3 try.py")
+    assert said.split() == ["Output:", "EAFNOSUPPORT", "done", "done", "EPERM", "EPERM", "done"]
+    assert (workspace / "tool").stat().st_mode & 0o7777 == 0o755
+    assert not (workspace / "other").exists()
+
+
+async def test_git_is_not_led_to_another_configuration(home: Path, workspace: Path, tmp_path: Path) -> None:
+    git = str(require("git"))
+    subprocess.run([git, "init", "-q", str(workspace)], check=True)
+    lead_away = (
+        "mkdir away; cp -r .git/objects .git/refs away; echo '[core] hooksPath = /tmp/x' > away/config;"
+        " echo ../away > .git/commondir; rm -f .git/commondir; ln -sf ../away .git/commondir;"
+        " git -c user.name=me -c user.email=e commit -q --allow-empty -m made && git log --format=%s"
+    )
+    said = await ran(home, workspace, lead_away)
+    assert ".git/commondir: Read-only file system" in said
+    assert said.endswith("made")
+    outside = [git, "-C", str(workspace)]
+    common = subprocess.run([*outside, "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=True)
+    assert (workspace / common.stdout.strip()).resolve() == workspace / ".git"
+    hooks = subprocess.run([*outside, "config", "core.hooksPath"], capture_output=True, text=True, check=False)
+    assert hooks.stdout == ""
+    assert subprocess.run([*outside, "status", "--short"], check=False).returncode == 0
+
+
+async def test_files_that_others_act_on_cannot_be_written(home: Path, workspace: Path) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".envrc").write_text("export A=1\n")
+    said = await ran(home, workspace, "echo x > .vscode/tasks.json; echo x >> .envrc; mv .vscode other; echo x > new")
+    assert ".vscode/tasks.json: Read-only file system" in said
+    assert ".envrc: Read-only file system" in said
+    assert (workspace / ".envrc").read_text() == "export A=1\n"
+    assert (workspace / "new").exists()
+    assert not any((workspace / ".vscode").iterdir())
+
+
 async def test_a_link_that_a_command_leaves_opens_nothing_to_the_next_one(home: Path, workspace: Path) -> None:
     await ran(home, workspace, f"ln -s {home}/.ssh .git; ln -s {home}/.ssh .mcp.json; ln -s {home}/.ssh keys")
     said = await ran(home, workspace, "cat .git/id .mcp.json/id keys/id; touch .git/new")

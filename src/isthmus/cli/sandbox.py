@@ -3,6 +3,7 @@
 Said once, before anything runs: a sandbox that was asked for and is not there must not look as if it held.
 """
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ CHOICES = ("auto", "require", "off")
 SANDBOX_STATUS = 44
 """The exit status when a sandbox is required and does not work, as Gemini CLI has it."""
 VARIABLE = "GEMINI_SANDBOX"
+
+
+_AS_ROOT = (
+    "shell commands run in the sandbox as root: without capabilities, but with every file of root in the workspace; run"
+    " Isthmus as an ordinary user where you can"
+)
 
 
 class SandboxRequiredError(click.ClickException):
@@ -63,10 +70,12 @@ def decide_sandbox(
         return SandboxSetup(finder, None, "none; --sandbox confines shell commands")
     policy = settings.policy
     found = finder.find()
+    is_required = given == "require" or policy.demand is Demand.REQUIRE
     if not isinstance(found, NoSandbox):
         level = f"{found.bubblewrap}; {told(policy)}"
-        return SandboxSetup(finder, ShellSandbox(found, policy), level, policy.notes)
-    if given == "require" or policy.demand is Demand.REQUIRE:
+        notes = (*policy.notes, *((_AS_ROOT,) if is_required and _user_id() == 0 else ()))
+        return SandboxSetup(finder, ShellSandbox(found, policy), level, notes)
+    if is_required:
         who = "--sandbox=require" if given == "require" else "tools.sandbox in your settings"
         raise SandboxRequiredError(
             f"{who} wants shell commands to run in a sandbox, which does not work here: {found.reason}."
@@ -74,6 +83,10 @@ def decide_sandbox(
         )
     warning = f"shell commands run WITHOUT a sandbox, though one is asked for: {found.reason}"
     return SandboxSetup(finder, None, f"NONE, though one is asked for: {found.reason}", (*policy.notes, warning))
+
+
+def _user_id() -> int:
+    return os.geteuid() if os.name == "posix" else -1
 
 
 def say_warnings(sandbox: SandboxSetup) -> None:

@@ -25,6 +25,9 @@ _ISOLATION = (
     "--cap-drop",
     "ALL",
 )
+_FILTER_DESCRIPTOR = "9"
+_WITH_FILTER = f'exec "$@" {_FILTER_DESCRIPTOR}<"$0"'
+"""bubblewrap takes the filter from an open file, and whoever starts the program passes none on: a shell opens it."""
 _NOWHERE = "/dev/null"
 """Bound without its device: it cannot be opened."""
 
@@ -51,11 +54,19 @@ class Bubblewrap:
 
 
 def command_line(
-    bubblewrap: Bubblewrap, view: View, command: Sequence[str], *, folder: Path, has_network: bool
+    bubblewrap: Bubblewrap,
+    view: View,
+    command: Sequence[str],
+    *,
+    folder: Path,
+    has_network: bool,
+    system_calls: Path | None = None,
 ) -> tuple[str, ...]:
-    """`command` in the sandbox, working in `folder`."""
+    """`command` in the sandbox, working in `folder`; `system_calls` is a file with a filter of them."""
     return (
+        *(() if system_calls is None else ("/bin/sh", "-c", _WITH_FILTER, str(system_calls))),
         str(bubblewrap.program),
+        *(() if system_calls is None else ("--seccomp", _FILTER_DESCRIPTOR)),
         *_ISOLATION,
         *(() if has_network else ("--unshare-net",)),
         *(("--disable-userns",) if bubblewrap.can_forbid_namespaces else ()),

@@ -5,16 +5,25 @@ Starting, ending and listening are up to whoever runs the program.
 
 import errno
 import os
+import platform
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.mounts import PrivatePlaces, View, view_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
+from isthmus.sandbox.system_calls import filter_of
 
 PASSED = ("COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 """Variables that every confined program gets; those that begin with ``LC_`` too."""
+
+
+MAXIMUM_ENTRIES = 10_000
+"""Of the workspace's own folder, that are looked through for files which others act on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +66,51 @@ class Confinement:
             **dict(policy.variables),
             "TMPDIR": "/tmp",  # noqa: S108 - the one in the sandbox, which nobody shares
         }
+        keep_git_at_home(workspace.resolve())
         folders = [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
         view = view_of(policy, self.private, workspace, _Files(), programs=folders, readable=readable)
         folder = launch.folder.resolve()
         _require_seen(view, folder, "the folder it works in")
         command = (str(_program(launch, folders, view)), *launch.command[1:])
-        words = command_line(self.bubblewrap, view, command, folder=folder, has_network=policy.has_network)
+        words = command_line(
+            self.bubblewrap,
+            view,
+            command,
+            folder=folder,
+            has_network=policy.has_network,
+            system_calls=filter_file(),
+        )
         return Launch(words, folder, environment)
+
+
+@cache
+def filter_file() -> Path | None:
+    """The filter of system calls as a file in memory, which this process keeps open; None: there is none here."""
+    content = filter_of(platform.machine())
+    if content is None or not hasattr(os, "memfd_create"):
+        return None
+    descriptor = os.memfd_create("isthmus-system-calls")
+    os.write(descriptor, content)
+    return Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+
+
+def keep_git_at_home(workspace: Path) -> None:
+    """Give a repository the file that could lead git to another configuration and other hooks, leading nowhere else.
+
+    ``.git/commondir`` then can be made read-only; a missing file cannot, without making it, and git takes no empty one.
+    """
+    git = workspace / ".git"
+    if not (git / "HEAD").is_file() or git.is_symlink() or os.path.lexists(git / "commondir"):
+        return
+    with suppress(OSError):  # a repository that cannot be written is not written in the sandbox either
+        descriptor, temporary = tempfile.mkstemp(prefix="commondir-", dir=git)
+        try:
+            os.write(descriptor, b".\n")
+            os.fchmod(descriptor, 0o644)
+            os.link(temporary, git / "commondir")
+        finally:
+            os.close(descriptor)
+            Path(temporary).unlink()
 
 
 def environment_of(environment: Mapping[str, str]) -> dict[str, str]:
@@ -124,3 +171,9 @@ class _Files:
 
     def can_write(self, folder: Path) -> bool:
         return os.access(folder, os.W_OK)
+
+    def entries(self, folder: Path) -> Sequence[str]:
+        try:
+            return sorted(path.name for path in folder.iterdir())[:MAXIMUM_ENTRIES]
+        except OSError:
+            return ()

@@ -22,6 +22,23 @@ RUN_READABLE = (
 )
 """What programs need of it: how names are resolved, and where NixOS has its programs."""
 
+KERNEL_SETTINGS = (
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/bus",
+    "/proc/driver",
+    "/proc/dynamic_debug",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/latency_stats",
+    "/proc/mtrr",
+    "/proc/scsi",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/tty",
+)
+"""Of the whole machine, in files of root: without a capability they can still be written by their owner."""
+
 SYSTEM_SECRETS = (
     "/etc/gshadow",
     "/etc/gshadow-",
@@ -130,7 +147,8 @@ HOME_STARTUP = (
 )
 """What runs by itself outside the sandbox, later: cannot be written, also when the home folder can."""
 
-WORKSPACE_RULES = (".git/config", ".git/hooks", ".gemini", ".mcp.json")
-"""What a workspace makes run outside the sandbox, or what rules an agent: cannot be written in it."""
+WORKSPACE_RULES = (".git/commondir", ".git/config", ".git/config.worktree", ".git/hooks", ".gemini", ".mcp.json")
+"""What a workspace makes run outside the sandbox, or what rules an agent: cannot be written in it. What else others act
+on by themselves is in :mod:`isthmus.sandbox.guarded_paths`."""
 WORKSPACE_RULE_FOLDERS = (".git/hooks", ".gemini")
 """Those of them that are closed even when they are missing, so that they are not made."""

@@ -6,14 +6,21 @@ deeper path always wins. Deliberately not here: how bubblewrap is told (:mod:`is
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from isthmus.sandbox import known_paths as known
+from isthmus.sandbox.guarded_paths import GUARDED, effect_of
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
+
+_OWN_FOLDERS_OF_VERSION_CONTROL = frozenset({".git", ".hg", ".jj", ".svn"})
+_FOLDERS_OF_GUARDED = frozenset(
+    path.partition("/")[0] for paths in GUARDED.values() for path in paths if "/" in path.rstrip("/")
+)
+"""Folders that others act on in part: .github and the like."""
 
 
 class Kind(IntEnum):
@@ -62,6 +69,10 @@ class Tree(Protocol):
 
     def can_write(self, folder: Path) -> bool:
         """Whether this process may make files in a folder."""
+        ...
+
+    def entries(self, folder: Path) -> Iterable[str]:
+        """The names of what is in a folder."""
         ...
 
 
@@ -119,7 +130,7 @@ def view_of(
     home = tree.resolve(private.home)
     for folder in (*known.HOMES, *known.TEMPORARY, known.RUN, str(home)):
         view.add(Path(folder), Kind.EMPTY)
-    for path in known.RUN_READABLE:
+    for path in (*known.RUN_READABLE, *known.KERNEL_SETTINGS):
         view.add(Path(path), Kind.READ_ONLY)
     view.add(workspace, Kind.WRITABLE)
     for path in readable:
@@ -170,9 +181,30 @@ def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
         path = workspace / name
         must_be = name in known.WORKSPACE_RULE_FOLDERS and view.is_usable_folder(path.parent)
         view.add(path, Kind.PROTECTED, must_be=must_be, within=workspace)
+    if workspace != home:
+        for path in _guarded(view, workspace):
+            view.add(path, Kind.PROTECTED, within=workspace)
     for name in known.HOME_STARTUP:
         if view.is_writable(home / name):
             view.add(home / name, Kind.PROTECTED, within=home)
+
+
+def _guarded(view: "_Builder", workspace: Path) -> Iterator[Path]:
+    """Files and folders in the workspace's own folder that others act on by themselves, and those one level below.
+
+    Deeper ones are not looked for. git and its like write their own folders, of which :func:`_protect` takes care.
+    """
+    for name in view.entries(workspace):
+        if name.lower() in _OWN_FOLDERS_OF_VERSION_CONTROL:
+            continue
+        if effect_of(PurePath(name)) is not None:
+            yield workspace / name
+        elif name in _FOLDERS_OF_GUARDED:
+            yield from (
+                workspace / name / entry
+                for entry in view.entries(workspace / name)
+                if effect_of(PurePath(name, entry)) is not None
+            )
 
 
 class _Builder:
@@ -208,6 +240,9 @@ class _Builder:
         path = self._tree.resolve(name.parent) / name.name
         if path != target and path not in self._mounts and not _shows(path, self._mounts.values()):
             self.put(Mount(path, Kind.LINK, target=target))
+
+    def entries(self, folder: Path) -> Iterable[str]:
+        return self._tree.entries(folder)
 
     def is_usable_folder(self, path: Path) -> bool:
         return self._tree.is_folder(path) is True and self._tree.can_write(path)

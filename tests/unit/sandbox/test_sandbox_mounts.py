@@ -33,6 +33,11 @@ class Disk:
     def can_write(self, folder: Path) -> bool:
         return folder not in self._read_only
 
+    def entries(self, folder: Path) -> list[str]:
+        return sorted(
+            {path.relative_to(folder).parts[0] for path in self._files | self._folders if folder in path.parents}
+        )
+
 
 def view(disk: Disk, *paths: OpenPath, workspace: Path = WORKSPACE, **more: Any) -> View:
     return view_of(SandboxPolicy(paths=paths), PrivatePlaces(HOME), workspace, disk, **more)
@@ -115,6 +120,42 @@ def test_what_runs_outside_later_is_protected_and_git_cannot_be_renamed() -> Non
     found = kinds(view(Disk(f"{WORKSPACE}/.git/")))
     assert found[f"{WORKSPACE}/.git/hooks"] is Kind.CLOSED
     assert f"{WORKSPACE}/.mcp.json" not in found
+
+
+def test_what_others_act_on_by_themselves_is_protected() -> None:
+    names = (
+        ".claude/",
+        ".vscode/",
+        ".qwen/",
+        ".envrc",
+        "AGENTS.md",
+        "it.code-workspace",
+        ".github/workflows/",
+        ".NPMRC",
+    )
+    disk = Disk(*(f"{WORKSPACE}/{name}" for name in (*names, ".github/", ".github/ISSUE.md", ".git/", "src/", "a.py")))
+    found = kinds(view(disk))
+    for name in names:
+        assert found[f"{WORKSPACE}/{name}".rstrip("/")] is Kind.PROTECTED
+    for name in (".github", ".github/ISSUE.md", "src", "a.py"):
+        assert f"{WORKSPACE}/{name}" not in found
+    assert found[f"{WORKSPACE}/.git"] is Kind.WRITABLE
+    assert kinds(view(disk, opened(".vscode")))[f"{WORKSPACE}/.vscode"] is Kind.LISTED_WRITABLE
+
+
+def test_what_leads_git_elsewhere_is_protected() -> None:
+    found = kinds(view(Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/commondir", f"{WORKSPACE}/.git/config.worktree")))
+    assert found[f"{WORKSPACE}/.git/commondir"] is Kind.PROTECTED
+    assert found[f"{WORKSPACE}/.git/config.worktree"] is Kind.PROTECTED
+
+
+def test_settings_of_the_whole_machine_are_read_only() -> None:
+    disk = Disk("/proc/sys/", "/proc/irq/", "/proc/sysrq-trigger")
+    found = kinds(view(disk))
+    assert [found[path] for path in ("/proc/sys", "/proc/irq", "/proc/sysrq-trigger")] == [Kind.READ_ONLY] * 3
+    assert "/proc/bus" not in found
+    line = words(view(disk))
+    assert line.index("/proc/sys") > line.index("--proc")
 
 
 def test_a_git_file_of_a_worktree_cannot_be_pointed_elsewhere() -> None:
@@ -233,6 +274,15 @@ def test_everything_is_isolated_and_the_command_comes_last() -> None:
     assert {"--die-with-parent", "--disable-userns"} <= set(line)
     assert line[line.index("--cap-drop") + 1] == "ALL"
     assert "--unshare-net" not in words(view(Disk()), has_network=True)
+
+
+def test_a_filter_of_system_calls_is_opened_by_a_shell_and_no_value_is_part_of_its_script() -> None:
+    bubblewrap = Bubblewrap(Path("/usr/bin/bwrap"), (0, 8, 0))
+    line = command_line(
+        bubblewrap, view(Disk()), ("run",), folder=WORKSPACE, has_network=False, system_calls=Path("/proc/1/fd/3")
+    )
+    shell = ("/bin/sh", "-c", 'exec "$@" 9<"$0"', "/proc/1/fd/3", "/usr/bin/bwrap", "--seccomp", "9")
+    assert line[: len(shell)] == shell
 
 
 def test_an_older_bubblewrap_is_not_asked_for_what_it_lacks() -> None:
