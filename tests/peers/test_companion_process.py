@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import DiffReview
+from isthmus.places import data_directory
 from support.companion_clients import proposing_agent, status_at
 from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line
 from support.neovim import running_neovim
@@ -167,6 +170,7 @@ def test_the_person_opens_selects_mentions_and_closes_files_from_another_termina
         assert active("select", "../a.py:2")["selectedText"] == "two\n"
         (workspace / "b.py").write_text("x = '😀é'\n", encoding="utf-8")
         assert active("select", "../b.py:1:6-1:8")["selectedText"] == "😀é"
+        isthmus("ide", "close", "b.py", folder=workspace)
         assert active("mention", "../a.py:1-2")["selectedText"] == "one\ntwo\n"
         assert active("close", "../a.py") == {}
         missing = isthmus("ide", "open", "missing.py", folder=workspace)
@@ -238,7 +242,11 @@ def test_an_agent_does_not_answer_its_own_question_unless_that_was_allowed(works
 
 
 def test_ide_names_the_companions_that_run_when_none_fits(workspace: Path, tmp_path: Path) -> None:
+    kept = KeptTexts(data_directory() / "kept").keep(
+        DiffReview("r1", f"{workspace}/a.py", "new", "", "Gemini CLI"), "mine"
+    )
     none = isthmus("ide", "status", folder=workspace)
+    assert kept.kept_at in none.stderr
     assert none.returncode == 1
     assert "isthmus companion" in none.stderr
     with companion_program(workspace) as companion:

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, cast
@@ -93,6 +93,8 @@ def status(person: Person) -> None:
     """
     from isthmus.cli import doctor
     from isthmus.ide.person.control_client import NotFoundError
+    from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
+    from isthmus.places import data_directory
     from isthmus.terminal.sanitize import visible
 
     examination = doctor.examine_here(person.directory)
@@ -100,7 +102,8 @@ def status(person: Person) -> None:
         result = person.ask("status")
     except NotFoundError:
         if not person.as_json:
-            click.echo(visible("\n".join(doctor.describe(examination))) + "\n", err=True)
+            kept = _kept_lines(KeptTexts(data_directory() / KEPT_FOLDER).paths())
+            click.echo(visible("\n".join([*doctor.describe(examination), *kept])) + "\n", err=True)
         raise
     lines = [
         f"Companion on port {result['port']}: {result['editor']['display_name']} (process {result['editor']['pid']})",
@@ -108,7 +111,7 @@ def status(person: Person) -> None:
         "Agents: " + (", ".join(_agent(agent) for agent in result["agents"]) or "none attached"),
         *_context_lines(result),
         *(f"Diff waits for an answer: {_heading(review)}" for review in result["diffs"]),
-        *(f"Kept of what you typed into a review that ended: {path}" for path in result["kept"]),
+        *_kept_lines(result["kept"]),
         *(f"Question waits for an answer: {question['id']}: {question['title']}" for question in result["questions"]),
         *(f"Message: {text}" for text in result["messages"]),
         "",
@@ -311,6 +314,10 @@ def _numbers(text: str) -> list[int]:
             raise click.UsageError(f"--cells: expected numbers as in 1,3 or 2-4, received {text}")
         numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
+
+
+def _kept_lines(paths: Sequence[str]) -> list[str]:
+    return [f"Kept of what you typed into a review that ended: {path}" for path in paths]
 
 
 def _agent(agent: Result) -> str:

@@ -41,7 +41,9 @@ from isthmus.ide.editor import (
     Range,
     WorkspaceChanged,
 )
+from isthmus.ide.reviews.kept_text import KEPT_FOLDER
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.places import data_directory
 
 OLDEST_VERSION: Final = (0, 8, 0)
 MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
@@ -194,6 +196,7 @@ class NeovimEditor:
             "proposed_by": f"proposed by {review.title}" if review.title else "proposed",
             "current": current.to_neovim(),
             "proposed": BufferText.of(review.proposed).to_neovim(),
+            "kept_folder": str(data_directory() / KEPT_FOLDER),
         }
         self._reviews[review.id] = review
         try:

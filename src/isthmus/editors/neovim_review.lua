@@ -530,6 +530,26 @@ function session.close_reviews()
   end
 end
 
+-- Give what the user typed the name of a file beside those that a companion keeps: `:w` writes it there.
+local function name_kept(review)
+  local folder, buffer = review.options.kept_folder, review.proposed
+  local label = fn.fnamemodify(review.options.path, ":t"):sub(-80)
+  local stamp = ("%s-%08x"):format(os.date("%Y%m%d-%H%M%S"), uv.hrtime() % 0x100000000)
+  local path = ("%s/%s-%s"):format(folder, stamp, label)
+  pcall(fn.mkdir, folder, "p", 448) -- 0700
+  if not pcall(api.nvim_buf_set_name, buffer, path) then
+    api.nvim_buf_set_name(buffer, "")
+    return
+  end
+  api.nvim_create_autocmd("BufWritePost", { -- in no group, as that of the session is gone
+    buffer = buffer,
+    callback = function()
+      pcall(fn.setfperm, path, "rw-------")
+    end,
+  })
+  tell(("what you typed into the review of %s is not decided and not saved: :w keeps it in %s"):format(review.options.label, path))
+end
+
 function session.keep_reviews() -- nobody waits any more: what the person typed stays, the other views go
   for _, review in pairs(reviews) do
     local touched = text_of(review) ~= nil
@@ -538,7 +558,7 @@ function session.keep_reviews() -- nobody waits any more: what the person typed 
       vim.bo[review.proposed].buftype = ""
       vim.bo[review.proposed].buflisted = true
       local name = api.nvim_buf_get_name(review.proposed)
-      api.nvim_buf_set_name(review.proposed, "")
+      name_kept(review)
       for _, buffer in ipairs(api.nvim_list_bufs()) do -- Neovim keeps the former name in a buffer of its own
         if api.nvim_buf_get_name(buffer) == name then
           pcall(api.nvim_buf_delete, buffer, { force = true })
@@ -558,7 +578,7 @@ function session.keep_reviews() -- nobody waits any more: what the person typed 
         end),
       })
       for _, window in ipairs(fn.win_findbuf(review.proposed)) do
-        bar(window, "WarningMsg", "nobody waits for this any more", " %#Title#:w FILE%* keeps your text  ", review.options.label)
+        bar(window, "WarningMsg", "nobody waits for this any more", " %#Title#:w%* keeps your text  ", review.options.label)
       end
     else
       close_view(review)

@@ -41,7 +41,7 @@ from isthmus.ide.mentions import Mentions
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.person.asking import Asking
 from isthmus.ide.privacy import HiddenFiles
-from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview, ReviewTable
 from isthmus.ide.reviews.review_desk import ReviewDesk
 from isthmus.ide.workspace_paths import require_within_reach
@@ -71,7 +71,7 @@ class Companion:
         self._clock = clock
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
-        self._kept_texts = kept or KeptTexts(data_directory() / "kept")
+        self._kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
         self._desk = ReviewDesk(editor, self._clients, self._kept_texts)
         self._hidden = HiddenFiles()
         self.opens = self._hidden.opens

@@ -12,6 +12,8 @@ from isthmus.ide.editor import (
     EditorGoneError,
 )
 from isthmus.ide.options import CompanionOptions
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.places import data_directory
 from support.companion import running_host
 from support.editing import make_file, review
 from support.isthmus_program import companion_program
@@ -109,6 +111,12 @@ async def test_a_companion_that_dies_leaves_what_the_person_typed(neovim: Runnin
     assert await neovim.lines() == ["typed by the person"]
     await neovim.command("write rescued.txt")
     assert (workspace / "rescued.txt").read_text() == "typed by the person\n"
+    await neovim.enter("write")
+    (kept,) = [Path(path) for path in KeptTexts(data_directory() / "kept").paths()]
+    assert kept.read_text() == "typed by the person\n"
+    assert kept.name.endswith("-b.py")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert str(kept) in await neovim.lua("return vim.fn.execute('messages'):gsub('%s+', '')")
     await editor.aclose()
 
 

@@ -18,6 +18,8 @@ from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import make_private_directory
 from isthmus.text import printable
 
+KEPT_FOLDER = "kept"
+"""The folder of kept texts, in the data folder."""
 MAXIMUM_FILES = 100
 MAXIMUM_BYTES = 64 * 1024 * 1024
 MAXIMUM_NAME_BYTES = 120
