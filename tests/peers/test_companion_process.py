@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import socket
 import stat
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide.person import control_client
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import data_directory
@@ -317,7 +319,18 @@ def test_at_a_terminal_it_says_what_comes_next_and_ctrl_c_ends_it(workspace: Pat
     command = [*ISTHMUS, "companion", "--editor", "headless"]
     with pty_program(command, folder=workspace, environment=dict(os.environ)) as terminal:
         terminal.wait_for("Companion ready on port", 60).wait_for("/ide enable")
+        terminal.wait_for(r"in another terminal").wait_for(r"Ctrl-C ends this")
         assert terminal.press("\x03").wait_for_exit() == 0
+
+
+def test_behind_a_shell_it_says_how_to_end_it_there(workspace: Path) -> None:
+    in_background = f"{shlex.join([*ISTHMUS, 'companion', '--editor', 'headless'])} & wait"
+    with pty_program(["bash", "-mc", in_background], folder=workspace, environment=dict(os.environ)) as terminal:
+        terminal.wait_for("Companion ready on port", 60).wait_for("in this or another terminal")
+        (companion,) = control_client.running()
+        assert f"`kill {companion.pid}` ends this" in " ".join(terminal.screen.split())
+        os.kill(companion.pid, signal.SIGTERM)
+        terminal.wait_for_exit()
 
 
 def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path, surroundings: Surroundings) -> None:

@@ -51,8 +51,6 @@ async def connected_status(client: IdeClient, workspace: Path) -> str:
     if files:
         selected = ", with selected text" if active and active.selected_text else ""
         lines.append(f"Open files: {len(files)}" + (f"; you are in {active.path}{selected}" if active else ""))
-    if client.problem:
-        lines.append(f"Last problem: {client.problem}")
     return "\n".join(lines)
 
 

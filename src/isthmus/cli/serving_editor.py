@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from isthmus.ide.options import CompanionOptions
 
 NEXT_STEP = (
-    "Now start an agent in this folder, in another terminal: gemini or qwen (in these once: /ide enable), "
-    "claude --ide, or isthmus. Ctrl-C ends this."
+    "Now start an agent in this folder, in {where} terminal: gemini or qwen (in these once: /ide enable), "
+    "claude --ide, or isthmus. {end} ends this."
 )
-"""For a person at a terminal, below the line that says that it is ready."""
+"""For a user at a terminal, below the line that says that it is ready."""
 
 
 async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions", *, as_json: bool) -> None:
@@ -76,13 +76,24 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         again = ", taken over from before" if ready.taken_over else ""
         line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
         line = visible_line(line)  # the names of an IDE and of its folders may say anything
-        line += f"\n{NEXT_STEP}" if name != "stdio" and sys.stdout.isatty() else ""
+        line += f"\n{_next_step()}" if name != "stdio" and sys.stdout.isatty() else ""
     try:
         print(line, flush=True)
     except OSError:  # whoever started us does not want to read it; what is buffered must not fail again at exit
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, sys.stdout.fileno())
         os.close(sink)
+
+
+def _next_step() -> str:
+    """What to do now, for a companion that has its terminal, or was started behind a shell (``&``) that goes on."""
+    try:
+        in_background = os.tcgetpgrp(sys.stdout.fileno()) != os.getpgrp()
+    except OSError:  # it is not the terminal of this session
+        in_background = True
+    if in_background:
+        return NEXT_STEP.format(where="this or another", end=f"`kill {os.getpid()}`")
+    return NEXT_STEP.format(where="another", end="Ctrl-C")
 
 
 def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:

@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+MAXIMUM_PATH_BYTES = 4096
+"""Of a path with its end, as Linux takes it; other systems take less."""
 _SCHEME = "file://"
 
 
@@ -39,9 +41,9 @@ def path_of_uri(uri: str) -> str | None:
 
 
 def is_file_name(path: str) -> bool:
-    """Whether a file can be called so: JSON can carry surrogates, and NUL, that no name on disk has."""
+    """Whether a file can be called so: JSON can carry surrogates, NUL and lengths that no name on disk has."""
     try:
-        os.fsencode(path)
+        encoded = os.fsencode(path)
     except UnicodeEncodeError:
         return False
-    return "\0" not in path
+    return b"\0" not in encoded and len(encoded) < MAXIMUM_PATH_BYTES

@@ -278,9 +278,27 @@ async def test_the_uri_of_one_file_comes_back_as_it_was_sent(
     assert await user.json("getDiagnostics", uri=careless) == [{"uri": careless, "diagnostics": []}]
 
 
-async def test_a_file_that_is_not_open_has_no_diagnostics_to_be_told(user: ToolUser, file: Path) -> None:
-    assert (await user.error("getDiagnostics", uri=file.as_uri())).startswith(f"File not open: {file}")
+async def test_a_file_that_is_not_open_has_no_diagnostics_to_be_told(
+    user: ToolUser, file: Path, tmp_path: Path
+) -> None:
+    # Agents ask after each edit, also of files that the user does not look at.
+    assert await user.json("getDiagnostics", uri=file.as_uri()) == [{"uri": file.as_uri(), "diagnostics": []}]
     assert await user.json("getDiagnostics") == []
+    outside = tmp_path / "outside.py"
+    assert (await user.error("getDiagnostics", uri=outside.as_uri())).startswith(f"File not open: {outside}")
+
+
+@pytest.mark.parametrize("tool", ["openFile", "getDiagnostics", "saveDocument", "checkDocumentDirty"])
+async def test_a_path_that_no_file_can_have_is_refused_in_a_short_answer(user: ToolUser, tool: str) -> None:
+    said = await user.error(tool, **{"uri" if tool == "getDiagnostics" else "filePath": "/" + "x" * 100_000})
+    assert "as the path of a file, received '/xxx" in said
+    assert len(said) < 500
+
+
+async def test_a_long_text_that_is_looked_for_comes_back_cut(user: ToolUser, file: Path) -> None:
+    said = await user.text("openFile", filePath=str(file), startText="x" * 100_000)
+    assert said.startswith('Opened file, but text "xxx')
+    assert len(said) < 500
 
 
 class HangingEditor(HeadlessEditor):

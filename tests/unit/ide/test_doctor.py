@@ -88,3 +88,13 @@ def test_a_container_is_told_when_nothing_is_found_in_it() -> None:
 def test_ports_of_files_and_variables_are_tried_and_no_others() -> None:
     variables = {"GEMINI_CLI_IDE_SERVER_PORT": "1002", "CLAUDE_CODE_SSE_PORT": "none", "QWEN_CODE_IDE_SERVER_PORT": "0"}
     assert ports_to_try([LOCK], variables) == {1001, 1002}
+
+
+def test_an_editor_of_another_cli_is_offered_by_the_bridge_where_no_companion_runs() -> None:
+    def advice(*running: Announced) -> dict[str, bool]:
+        found = examined(LOCK, living=(10,), open_ports=(1001,), running=running).choices
+        return {choice.cli: "`isthmus bridge` here lets" in choice.advice for choice in found}
+
+    assert advice() == {"Gemini CLI": True, "Qwen Code": True, "Claude Code": False}
+    assert not any(advice(Announced(40123, "/tmp/gemini/ide/x.json", ("/project",))).values())
+    assert any(advice(Announced(40123, "/tmp/gemini/ide/x.json", ("/elsewhere",))).values())

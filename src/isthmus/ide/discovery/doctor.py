@@ -84,6 +84,8 @@ def examine(
     chosen = choices(files, here)
     if candidates is not None:
         chosen = (*chosen, isthmus_choice(candidates, files, here))
+    if not any(mismatch(here.folder, companion.folders) is None for companion in running):
+        chosen = tuple(_with_bridge(choice, findings) for choice in chosen)
     chosen = tuple(replace(one, remarks=tuple(remarks.get(one.cli, ()))) if one.connects else one for one in chosen)
     hazards = _hazards(findings, here, running)
     if here.in_container and not any(choice.connects for choice in chosen):
@@ -110,6 +112,20 @@ def _finding(file: Announcement, here: Here) -> Finding:
     elif file.pid is not None:
         reasons.append(f"its process {file.pid} lives, so it may come back or be another one by now")
     return Finding(file, State.STALE, tuple(reasons), problem, is_dead)
+
+
+def _with_bridge(choice: Choice, findings: Sequence[Finding]) -> Choice:
+    """The choice with the advice to use an editor whose extension is for another CLI, if there is one here."""
+    others = (
+        finding.announcement
+        for finding in findings
+        if finding.state is State.ALIVE and finding.mismatch is None and finding.announcement.protocol != choice.cli
+    )
+    other = next(others, None)
+    if choice.connects or other is None:
+        return choice
+    bridge = f"`isthmus bridge` here lets {choice.cli} use {other.editor}, whose extension is for {other.protocol}"
+    return replace(choice, advice=f"{bridge}; or {choice.advice}" if choice.advice else bridge)
 
 
 def _hazards(findings: Sequence[Finding], here: Here, running: Sequence[Announced]) -> list[str]:

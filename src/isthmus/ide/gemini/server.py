@@ -128,7 +128,7 @@ class GeminiServer:
     async def housekeep(self) -> None:
         """See the port."""
         for session in self._sessions.gone():
-            await self._companion.close_reviews(session.id)
+            await self._companion.detach(session.id)  # one that does come back is attached again
         for session in self._sessions.expired():
             self._sessions.remove(session.id)
             await self._companion.detach(session.id)

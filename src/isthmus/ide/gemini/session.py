@@ -30,8 +30,9 @@ UNSENT_BYTES = 256 * 1024 * 1024
 """Of decisions that no stream has carried yet; a client that lets so much pile up loses the oldest ones."""
 IDLE_SECONDS = 600.0
 """A session without a stream and without requests is forgotten after this."""
-LOST_STREAM_SECONDS = 30.0
-"""A client that lost its stream comes back within seconds; after this its views are closed."""
+LOST_STREAM_SECONDS = 20.0
+"""A client that lost its stream comes back within ten seconds or never; after this its views are closed, and it is not
+listed any more."""
 
 _log = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from isthmus.codec import JsonObject
 from isthmus.ide import context
+from isthmus.ide.file_uri import is_file_name
 from isthmus.ide.mcp.json_rpc_message import Message, notification
 from isthmus.ide.mcp.mcp_peer import ClientInfo, Tool, ToolResult
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
@@ -102,7 +103,7 @@ def close_diff_request(arguments: JsonObject) -> CloseDiffRequest:
 
 def _file_path(tool: str, arguments: JsonObject) -> str:
     path = arguments.get("filePath")
-    if not isinstance(path, str) or not PurePath(path).is_absolute() or "\0" in path:
+    if not isinstance(path, str) or not PurePath(path).is_absolute() or not is_file_name(path):
         shown = f"{path!r}"[:200] if path is not None else "nothing"
         raise ArgumentError(f"{tool}: expected filePath as the absolute path of a file, received {shown}")
     return path

@@ -13,6 +13,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, OpenFile
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_names import GET_DIAGNOSTICS
+from isthmus.ide.workspace_paths import is_inside
 
 TOOL = Tool(
     GET_DIAGNOSTICS,
@@ -26,7 +27,7 @@ FIND_SECONDS = 0.9
 
 
 async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
-    """Those that the editor has right now; a file that is not open has none to be told, which is an error."""
+    """Those that the editor has right now; of a file outside the workspace that is not open it has none to tell."""
     named = arguments.path("uri")
     if named is None:
         return json_result(diagnostics_json(await companion.diagnostics()))
@@ -34,7 +35,8 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     file = await _find_open(companion, path)
     target = path if file is None else file.path
     found = await companion.diagnostics(target)
-    if file is None and not found and not companion.options.linters:
+    is_known = file is not None or bool(companion.options.linters)
+    if not found and not is_known and not is_inside(path, await companion.workspace_folders()):
         return ToolResult.error(f"File not open: {path}; the editor has diagnostics of open files only")
     uri = arguments.text("uri") or ""
     return json_result(diagnostics_json(found, {target: uri if "://" in uri else ""}))

@@ -25,6 +25,9 @@ from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_names import OPEN_FILE
 from isthmus.ide.positions import position_at
 
+SHOWN_CHARACTERS = 200
+"""Of a text that was looked for, in the answer."""
+
 TOOL = Tool(
     OPEN_FILE,
     "Open a file in the editor and optionally select a range of text",
@@ -117,7 +120,7 @@ class _Wanted:
         """Where it is. Text wins over lines; clients know only one form of line ends, so all are taken as ``\\n``."""
         text = text.replace("\r\n", "\n")
         if self.start_text is not None:
-            return self._find_text(text, self.start_text.replace("\r\n", "\n"), self.start_text)
+            return self._find_text(text, self.start_text.replace("\r\n", "\n"), _cut(self.start_text))
         first = self.start_line or 1
         last = self.end_line or first
         line_count = text.count("\n") + (not text.endswith("\n"))
@@ -140,13 +143,18 @@ class _Wanted:
             found = text.find(end_text, end)
             if found < 0:
                 place = position_at(text, start)
-                told = f'Opened file and positioned at "{named}" (end text "{self.end_text}" not found)'
+                told = f'Opened file and positioned at "{named}" (end text "{_cut(self.end_text)}" not found)'
                 return _Found(Range(place, place), told)
             end = found + len(end_text)
-            told = f'Opened file and selected text from "{named}" to "{self.end_text}"'
+            told = f'Opened file and selected text from "{named}" to "{_cut(self.end_text)}"'
         if self.to_end_of_line:
             end = _end_of_line(text, end)
         return _Found(Range(position_at(text, start), position_at(text, end)), told)
+
+
+def _cut(text: str) -> str:
+    """As much of a text as an answer repeats of what it was asked."""
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def _start_of_line(text: str, number: int) -> int:
