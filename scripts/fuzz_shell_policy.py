@@ -70,6 +70,8 @@ def main() -> int:
                     kinds[problem.partition(":")[0]] += 1
                     if len(found) <= arguments.shown:
                         print(f"{problem[:120]}\n    {line!r}", flush=True)
+            if sys.stderr.isatty() or made % (25 * CHUNK) == 0:
+                print(f"{made} lines, {ran} run, {len(found)} found", file=sys.stderr, flush=True)
     seconds = time.monotonic() - start
     print(
         f"{made} lines, {different} different, {ran} allowed and run, {over} ended for time, "

@@ -20,7 +20,7 @@ from isthmus.development_tool import (
     ToolOutput,
 )
 from isthmus.errors import IsthmusError
-from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent
+from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.terminal.headless import HeadlessOptions, run_headless
 from support.front_program import HOSTILE, WORKSPACE, edit_call, shell_call, steps_of_call
 from support.memory_agent import Ask, MemoryAgent, Step, Wait
@@ -76,6 +76,13 @@ async def test_text_has_the_answer_on_stdout_and_the_rest_on_stderr() -> None:
         "[read_file] b.py: failed: no such file",
         "isthmus: 429; trying again in 1.5 s (attempt 2 of 5)",
     ]
+
+
+async def test_every_line_of_a_command_is_said() -> None:
+    update = shell_call(command="git status\n\\\ntouch X")
+    done = replace(update, status=ToolCallStatus.SUCCEEDED, confirmation_request=None, output=ToolOutput(text=""))
+    run = await headless(scripted(ToolCallUpdate(done), TextContent("b", "Done.")))
+    assert run.err.getvalue() == "[run_shell_command] git status\n    \\\n    touch X\n"
 
 
 async def test_json_is_one_object_with_session_response_and_stats() -> None:

@@ -255,7 +255,8 @@ def test_live_lines_leave_nothing_behind() -> None:
     pyte.Stream(screen).feed(transcript.text.replace("\n", "\r\n"))
     lines = "\n".join(line.rstrip() for line in screen.display).rstrip().split("\n")
     assert lines[:2] == ["A text without an end", ""]
-    assert lines[2].startswith("✓ run_shell_command  make xx")
+    assert lines[2].rstrip(" 1s") == "✓ run_shell_command"
+    assert lines[3].startswith("    make xx")
     assert lines[3:] == ["    done", "", "The end."]
 
 
@@ -296,3 +297,25 @@ def test_a_text_goes_on_where_it_was_after_a_pause() -> None:
     pyte.Stream(screen).feed(transcript.text.replace("\n", "\r\n"))
     lines = "\n".join(line.rstrip() for line in screen.display).rstrip().split("\n")
     assert lines == ["A text that goes on.", "", "And on."]
+
+
+def test_every_line_of_a_command_that_nobody_was_asked_about_is_shown() -> None:
+    call = replace(shell_call(command="git status\n\\\ntouch X"), confirmation_request=None)
+    text = Transcript().show(*run(call, ToolOutput(text=""))).text
+    assert text == "✓ run_shell_command  1s\n    git status\n    \\\n    touch X\n"
+
+
+def test_a_command_longer_than_a_line_is_shown_to_its_end() -> None:
+    call = replace(shell_call(command="git status " + "a" * 60 + " && touch X"), confirmation_request=None)
+    text = Transcript(width=40).show(*run(call, ToolOutput(text=""))).text
+    assert "".join(line.removeprefix("    ") for line in text.splitlines()[1:]).endswith("a && touch X")
+
+
+def test_of_a_long_command_that_was_asked_the_result_repeats_the_beginning_and_says_so() -> None:
+    call = shell_call(command="\n".join(f"echo {number}" for number in range(30)))
+    transcript = Transcript()
+    transcript.show(ToolCallUpdate(call))
+    transcript.renderer.question(question_of(call))
+    transcript.show(*run(call, ToolOutput(text="")))
+    assert "echo 29" in transcript.text.split("✓")[0]
+    assert "echo 7\n    … 22 more lines, shown in the question\n" in transcript.text.split("✓")[1]

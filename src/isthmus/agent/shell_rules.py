@@ -342,7 +342,7 @@ def _is_plain_redirection(syntax: Syntax, redirect: "Node") -> bool:
         not (stuck and (descriptors or re.search(rb"^\d+$|}$", stuck)))
         and not (is_closing and redirect.children[-1].is_named)
         and _has_plain_descriptor(redirect)
-        and (redirect.type != "file_redirect" or after in _AFTER_REDIRECTION)
+        and (redirect.type == "heredoc_redirect" or after in _AFTER_REDIRECTION)
     )
 
 

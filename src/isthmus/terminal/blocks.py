@@ -30,8 +30,12 @@ LONGEST_LINE = 2000
 """Characters of one line of a file that are shown."""
 
 
-def call_header(view: CallView, glyphs: Glyphs, width: int) -> Text:
-    """One line: a sign for the status, the tool, what it does, and how it went."""
+def call_lines(view: CallView, glyphs: Glyphs, width: int, *, was_asked: bool = False) -> list[Text]:
+    """Return one line: a sign for the status, the tool, what it does, and how it went.
+
+    A shell command that does not fit stands whole below it: its end does as much as its beginning. Of a long one that a
+    question has shown (`was_asked`) the beginning is enough.
+    """
     call = view.call
     line = Text()
     match call.status:
@@ -46,13 +50,28 @@ def call_header(view: CallView, glyphs: Glyphs, width: int) -> Text:
     line.append(" ").append(visible_line(call.tool_name), "tool")
     ending = _ending(view, glyphs)
     room = width - line.cell_len - ending.cell_len - 1
-    if what := describe(call):
+    command = _command(call, room - 2, width, glyphs, TAIL_LINES if was_asked else None)
+    if (what := describe(call)) and not command:
         said = Text("  " + what, "quiet")
         said.truncate(max(0, room), overflow="ellipsis")
         line.append_text(said)
     line.append_text(ending)
     line.truncate(width, overflow="ellipsis")
-    return line
+    return [line, *command]
+
+
+def _command(call: ToolCall, room: int, width: int, glyphs: Glyphs, maximum: int | None) -> list[Text]:
+    """Return the lines of a shell command that does not fit in one line of `room` cells; at most `maximum` of them."""
+    if not is_command(call):
+        return []
+    lines = visible((call.description or "").strip().removeprefix(f"{call.tool_name} ")).split("\n")
+    if len(lines) == 1 and cell_len(lines[0]) <= room:
+        return []
+    folded = [part for line in lines for part in _folded(line, max(10, width - len(INDENT) - 1))]
+    shown = [Text(INDENT + part, "quiet") for part in folded[:maximum]]
+    if hidden := len(folded) - len(shown):
+        shown.append(Text(f"{INDENT}{glyphs.ellipsis} {hidden} more lines, shown in the question", "quiet"))
+    return shown
 
 
 def _ending(view: CallView, glyphs: Glyphs) -> Text:
@@ -72,6 +91,11 @@ def describe(call: ToolCall) -> str:
     if call.description and call.description.strip():
         return visible_line(call.description.strip().split("\n", 1)[0].removeprefix(f"{call.tool_name} "))
     return visible_line(_compact(call.input_parameters)) if call.input_parameters else ""
+
+
+def is_command(call: ToolCall) -> bool:
+    """Return whether a call runs a shell command."""
+    return isinstance(call.input_parameters.get("command"), str)
 
 
 def seconds(duration: float) -> str:

@@ -301,8 +301,11 @@ def _failure_text(call: ToolCall) -> str:
 
 
 def _call_line(call: ToolCall) -> str:
-    described = (call.description or "").partition("\n")[0].removeprefix(f"{call.tool_name} ")
-    what = f" {visible_line(described)}" if described else ""
+    described = (call.description or "").removeprefix(f"{call.tool_name} ").strip().split("\n")
+    # Every line of a shell command: the later ones do as much as the first. What other tools add are notes.
+    shown = described if isinstance(call.input_parameters.get("command"), str) else described[:1]
+    what = "\n    ".join(visible_line(line) for line in shown)
+    what = f" {what}" if what else ""
     if call.status is ToolCallStatus.SUCCEEDED:
         return f"[{visible_line(call.tool_name)}]{what}"
     word = "cancelled" if call.status is ToolCallStatus.CANCELLED else "failed"

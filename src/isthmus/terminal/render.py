@@ -32,11 +32,12 @@ from isthmus.terminal.blocks import (
     INDENT,
     RESULT_DIFF_LINES,
     TAIL_LINES,
-    call_header,
+    call_lines,
     describe,
     diff_block,
     error_lines,
     head_lines,
+    is_command,
     question_block,
     seconds,
     tail_lines,
@@ -205,7 +206,8 @@ class TaskRenderer:
         self._text_id = ""
         screen = self._screen
         view = self._view.calls.get(call.tool_call_id) or CallView(call)
-        lines = [call_header(view, screen.glyphs, screen.width)]
+        was_asked = any(call_id == call.tool_call_id for call_id, _ in self._option_names)
+        lines = call_lines(view, screen.glyphs, screen.width, was_asked=was_asked)
         if call.status is ToolCallStatus.FAILED:
             for line in error_lines(call):
                 lines += [Text(INDENT).append_text(part) for part in screen.wrapped(line, len(INDENT))]
@@ -293,7 +295,9 @@ class TaskRenderer:
             call = self._view.calls[call_id].call
             line = Text(f"{frame} ", "prompt").append(visible_line(call.tool_name), "tool")
             ending = f"  {seconds(now - began)}" if now - began >= 1 else ""
-            said = Text(f"  {describe(call)}", "quiet")
+            hidden = (call.description or "").strip().count("\n") if is_command(call) else 0
+            more = f" {screen.glyphs.ellipsis} {hidden} more lines" if hidden else ""
+            said = Text(f"  {describe(call)}{more}", "quiet")
             said.truncate(max(0, screen.width - line.cell_len - len(ending) - 1), overflow="ellipsis")
             lines.append(line.append_text(said).append(ending, "quiet"))
             if (live := self._view.live.get(call_id)) is not None:
