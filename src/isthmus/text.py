@@ -19,7 +19,7 @@ from isthmus.errors import IsthmusError
 
 ESCAPE_SEQUENCES = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
-    # OSC, DCS, SOS, PM, APC; where another one begins before the end, only the last one is taken for one
+    # OSC, DCS, SOS, PM, APC, in none of which another one begins
     "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f]*(?:\x07|\x1b\\\\|\x9c)"
     "|\x1b[ -/]*[0-~]"  # everything else of two or three characters
     "|\x1b$"

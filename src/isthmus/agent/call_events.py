@@ -63,6 +63,16 @@ def interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
     return (ToolCallUpdate(failed), ToolResultRecorded(call.tool_call_id, message, is_error=True))
 
 
+def given_up_after_two_runs(call: ToolCall) -> tuple[AgentEvent, ...]:
+    """What is recorded for a call without an effect whose process ended in two runs of it."""
+    message = (
+        f"{call.tool_name} was under way twice when the agent's process ended (it crashed, or was stopped), "
+        "so it is not run a third time. Use other arguments or another tool."
+    )
+    failed = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
+    return (ToolCallUpdate(failed), ToolResultRecorded(call.tool_call_id, message, is_error=True))
+
+
 def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
     """What is recorded for the open questions of a call that no process works on any more."""
     why = "The agent's process ended while the question was open; an answer was not passed on"

@@ -62,7 +62,8 @@ class CallExecution:
     async def begin(
         self, announced: ToolCall, items: AsyncGenerator[ToolItem, None], edit: FileDiff | None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run a call that is announced; ``edit`` is the file that it changes, which is put aside before."""
+        """Run a call that is announced, or executing already; ``edit`` is the file that it changes, which is put aside
+        before."""
         call = replace(announced, status=ToolCallStatus.EXECUTING)
         checkpoint_id: str | None = None
         if self._checkpoints is not None and edit is not None:
@@ -76,7 +77,8 @@ class CallExecution:
             yield Checkpoint(checkpoint_id, call.tool_call_id)
         if self._before_edit is not None and edit is not None:
             await self._before_edit(Path(edit.file_path))
-        yield ToolCallUpdate(call)
+        if announced != call:
+            yield ToolCallUpdate(call)
         async with aclosing(self._follow(RunningCall(call, items, checkpoint_id))) as events:
             async for event in events:
                 yield event

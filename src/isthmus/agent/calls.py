@@ -2,7 +2,8 @@
 
 Calls are settled in the order in which the model wrote them. Those that need a person are all announced at once; what
 follows such a call and needs no permission waits for it, since the model wrote it to come after. A call with an effect
-that was interrupted is never run again: its outcome is not known, and that is what is said.
+that was interrupted is never run again: its outcome is not known, and that is what is said. One without an effect is
+run once more, and no third time: it may be what ends the process.
 """
 
 from collections.abc import AsyncGenerator, Collection
@@ -33,6 +34,7 @@ from isthmus.agent.call_events import (
     announced_call,
     cancelled,
     failed,
+    given_up_after_two_runs,
     given_up_calls,
     interrupted,
     lost_questions,
@@ -58,7 +60,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.events import AgentEvent, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import AgentEvent, TaskState, ToolCallUpdate, ToolResultRecorded
 from isthmus.models.base import ToolRequest
 from isthmus.tools.base import (
     Approved,
@@ -73,6 +75,8 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 
 ABOUT_CHARACTERS = 80
+MAXIMUM_READS = 2
+"""How often a call without an effect is run when its process ends in it."""
 
 
 NAMED_TOOLS = 50
@@ -129,6 +133,9 @@ class CallRunner:
         self._approvals = approvals
         self._granted: frozenset[Grant] = frozenset()
         self._answers_seen = 0
+        was_at_work = session.state is TaskState.WORKING
+        self._taken_up = {item.request.id for item in session.unsettled} if was_at_work else set[str]()
+        """Calls that were open when the process before this one ended."""
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """The tools are these from now on, for calls that the model writes knowing them."""
@@ -195,6 +202,13 @@ class CallRunner:
             for event in refused(announced_call(item, ""), _why_not_callable(item, self._tools)):
                 yield event
             return
+        is_again = item.request.id in self._taken_up or (call is not None and call.status is ToolCallStatus.EXECUTING)
+        if is_again and tool.kind is ToolKind.READ and self._asked_each_time is None:
+            if not blocked:
+                async with aclosing(self._read_again(item, tool)) as events:
+                    async for event in events:
+                        yield event
+            return
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
@@ -207,6 +221,30 @@ class CallRunner:
         if blocked and isinstance(decision, Allow):
             return
         async with aclosing(self._carry_out(ready, decision)) as events:
+            async for event in events:
+                yield event
+
+    async def _read_again(self, item: OpenCall, tool: Tool) -> AsyncGenerator[AgentEvent, None]:
+        """Run a call without an effect that was open when the process before ended; that is kept before it begins."""
+        announced = announced_call(item, _description(tool, item))
+        self._taken_up.discard(item.request.id)
+        if item.announcements >= MAXIMUM_READS:
+            for event in given_up_after_two_runs(announced):
+                yield event
+            return
+        if item.call is None:
+            yield ToolCallUpdate(announced)  # The process before may have ended in it before it was announced.
+        yield ToolCallUpdate(announced)
+        executing = replace(announced, status=ToolCallStatus.EXECUTING)
+        yield ToolCallUpdate(executing)
+        try:
+            ready = await self._propose(item, tool)
+        except ToolFailure as failure:
+            for event in failed(executing, failure, self._session.user):
+                yield event
+            return
+        approved = Approved(ready.proposal, version=ready.version)
+        async with aclosing(self._execute(replace(ready, announced=executing), approved)) as events:
             async for event in events:
                 yield event
 

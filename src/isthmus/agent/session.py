@@ -77,6 +77,8 @@ class OpenCall:
     result: ToolResult | None = None
     is_models: bool = True
     """The model asked for it; otherwise a command, or an agent without a model."""
+    announcements: int = 0
+    """How often it was announced without a question: once more whenever it is taken up after its process ended."""
 
     @property
     def is_waiting(self) -> bool:
@@ -318,7 +320,9 @@ class Session:
             item = OpenCall(request, is_models=False)
         asked = call.confirmation_request
         proposal = asked.details if asked is not None else item.proposal
-        self.calls[call.tool_call_id] = replace(item, call=call, proposal=proposal)
+        is_announced = call.status is ToolCallStatus.PENDING and asked is None
+        announcements = item.announcements + is_announced
+        self.calls[call.tool_call_id] = replace(item, call=call, proposal=proposal, announcements=announcements)
 
     def _take_confirmation(self, confirmation: ToolCallConfirmation) -> None:
         item = self.calls.get(confirmation.tool_call_id)

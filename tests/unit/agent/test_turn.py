@@ -156,6 +156,36 @@ async def test_a_read_that_was_interrupted_is_run_again(desk: Any, workspace: Pa
     assert at.states("read_file")[-1] == "SUCCEEDED"
 
 
+@pytest.mark.parametrize("kept", ["EXECUTING", "PENDING", "nothing"])
+async def test_a_read_in_which_the_process_ended_twice_is_not_run_a_third_time(
+    desk: Any, workspace: Path, kept: str
+) -> None:
+    (workspace / "a.txt").write_text("the content\n", encoding="utf-8")
+    at = desk([Reply.of(Call("read_file", {"file_path": "a.txt"})), *[Reply.of(Say("I see"))] * 3])
+    await at.prompt("read it")
+    for count in (1, 2):
+        updates = [i for i, event in enumerate(at.events) if is_update(event)]
+        executing = max(i for i in updates if at.events[i].tool_call.status is ToolCallStatus.EXECUTING)
+        cut = executing + 1
+        if count == 1 and kept != "EXECUTING":
+            cut = executing if kept == "PENDING" else min(updates)
+        del at.events[cut:]
+        assert (await at.segment()).state is TaskState.COMPLETED
+        assert at.states("read_file")[-1] == ("SUCCEEDED" if count == 1 else "FAILED")
+    assert "the content" not in at.told()
+    assert "not run a third time" in at.told()
+
+
+async def test_a_read_that_is_taken_up_is_kept_as_executing_before_anything_of_it_is_done(
+    desk: Any, workspace: Path
+) -> None:
+    at = desk([Reply.of(Call("read_file", {"file_path": "none.txt"})), *[Reply.of(Say("I see"))] * 2])
+    await at.prompt("read it")
+    del at.events[next(i for i, event in enumerate(at.events) if is_update(event)) :]
+    assert (await at.segment()).state is TaskState.COMPLETED
+    assert at.states("read_file") == ["PENDING", "PENDING", "EXECUTING", "FAILED"]
+
+
 async def test_without_a_person_a_call_that_needs_permission_is_refused_by_name_of_the_flag(
     desk: Any, workspace: Path
 ) -> None:
