@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.serving_editor import serve_editor
 from isthmus.errors import IsthmusError
 
@@ -75,7 +76,7 @@ def command(
         share_selection=not no_selection,
         show_diffs=not no_diff,
     )
-    asyncio.run(_run(Path(folder), kind, options, as_json=as_json))
+    run_loop(_run(Path(folder), kind, options, as_json=as_json))
 
 
 async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *, as_json: bool) -> None:

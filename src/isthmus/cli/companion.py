@@ -121,8 +121,7 @@ def command(
     name = editor or _default_editor(address)
     named = workspaces or ((".",) if name == "headless" else ())
     folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
-    import asyncio
-
+    from isthmus.cli.event_loop import run as run_loop
     from isthmus.ide.options import CompanionOptions
 
     options = CompanionOptions(
@@ -138,7 +137,7 @@ def command(
         linters=tuple(name.strip() for name in linters.split(",") if name.strip()),
         protocols=tuple(dict.fromkeys(protocols)) or PROTOCOLS,
     )
-    asyncio.run(_run(name, opened, address, options, as_json))
+    run_loop(_run(name, opened, address, options, as_json))
 
 
 async def _run(

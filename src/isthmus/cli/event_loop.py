@@ -1,4 +1,4 @@
-"""Runs what a command does to its end, on an event loop whose end no name server holds up.
+"""Runs what a command does to its end, on an event loop whose end no name server holds up, and that ends when it hangs.
 
 asyncio resolves host names in threads that the end of a program waits for, as long as the resolver takes. Here these
 threads are not waited for, and have a deadline.
@@ -9,6 +9,7 @@ import socket
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from isthmus.cli.watchdog import HANG_SECONDS, ends_when_hung
 from isthmus.threads import in_thread
 
 RESOLVE_SECONDS = 60.0
@@ -38,7 +39,7 @@ class Loop(asyncio.SelectorEventLoop):
         return await in_thread(lambda: socket.getaddrinfo(host, port, family, type, proto, flags), RESOLVE_SECONDS)
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """What `work` returns or raises; see :func:`asyncio.run`."""
-    with asyncio.Runner(loop_factory=Loop) as runner:
+def run(work: Coroutine[Any, Any, T], hang_seconds: float = HANG_SECONDS) -> T:
+    """What `work` returns or raises; see :func:`asyncio.run`. `hang_seconds`: see :mod:`isthmus.cli.watchdog`."""
+    with asyncio.Runner(loop_factory=Loop) as runner, ends_when_hung(runner.get_loop(), hang_seconds):
         return runner.run(work)

@@ -1,0 +1,51 @@
+"""Ends a program whose event loop hangs, with the stacks of its threads on stderr, so that something can restart it.
+
+A loop that hangs, for example in a regular expression, holds Python's lock: no signal handler in Python runs, and
+SIGTERM has no effect. The handler here is in C. It counts processor time, not time on the clock: a program that waits,
+or that was stopped for hours, does not hang. Child processes do not inherit the timer.
+"""
+
+import asyncio
+import contextlib
+import faulthandler
+import io
+import signal
+import sys
+import threading
+from collections.abc import Generator
+
+HANG_SECONDS = 60.0
+"""Processor time of all threads together within which the event loop must have had a turn."""
+_TURNS = 60
+"""How often the loop re-arms the timer in that time: threads may use several processors at once."""
+
+
+@contextlib.contextmanager
+def ends_when_hung(loop: asyncio.AbstractEventLoop, seconds: float = HANG_SECONDS) -> Generator[None]:
+    """End the process (SIGVTALRM) when the loop has no turn within so much processor time of this process."""
+    if threading.current_thread() is not threading.main_thread() or not _writes_stacks():
+        yield
+        return
+    turn: asyncio.TimerHandle
+
+    def arm() -> None:
+        nonlocal turn
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        turn = loop.call_later(seconds / _TURNS, arm)
+
+    arm()
+    try:
+        yield
+    finally:
+        turn.cancel()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        faulthandler.unregister(signal.SIGVTALRM)
+
+
+def _writes_stacks() -> bool:
+    """Let SIGVTALRM write the stacks and then do what it does by default; False where there is no stderr."""
+    try:
+        faulthandler.register(signal.SIGVTALRM, file=sys.stderr, all_threads=True, chain=True)
+    except (AttributeError, RuntimeError, OSError, io.UnsupportedOperation):
+        return False
+    return True
