@@ -217,6 +217,9 @@ class Segment:
         self._gather(event)
         if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
             await self._write(full_sync=True)
+        elif isinstance(event, ModelReply) and self.session.unsettled:
+            # Where a call ends the process, whoever takes the task over knows that the model asked for it.
+            await self._write()
         elif self._rows_under_way + len(self._gathered) >= UNAWAITED_ROWS:
             await self._write()
 
