@@ -6,14 +6,17 @@ Pure. Deliberately not here: deciding and running (:mod:`isthmus.agent.calls`).
 from dataclasses import replace
 
 from isthmus.agent.session import OpenCall, Session
-from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallStatus
+from isthmus.development_tool import ErrorDetails, McpDetails, ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, ToolCallUpdate, ToolResultRecorded
+from isthmus.tools.base import ToolSet
 from isthmus.tools.failure import ToolFailure
 
 INTERRUPTED = "interrupted"
 """The error type of a call whose outcome is not known after a crash."""
 CANCELLED_CATEGORY = "cancelled"
 """The error type of a call that a person, or what came in between, ended."""
+NAMED_TOOLS = 50
+"""So many are named to a model that wants one that is not there; servers may have hundreds."""
 
 
 def announced_call(item: OpenCall, description: str) -> ToolCall:
@@ -94,6 +97,25 @@ def result_of(call: ToolCall) -> ToolResultRecorded:
     else:
         text = (output.text if output is not None else None) or "The call succeeded."
     return ToolResultRecorded(call.tool_call_id, text)
+
+
+def why_not_callable(item: OpenCall, tools: ToolSet) -> ErrorDetails:
+    """Return why no call can be made of what the model asked for."""
+    if item.request.invalid is not None:
+        message = f"The arguments of {item.request.name} are not a JSON object: {item.request.invalid}"
+        return ErrorDetails(message, "invalid_arguments")
+    gone = item.proposal
+    if isinstance(gone, McpDetails):
+        message = (
+            f"The MCP server {gone.server_name!r} does not offer {gone.tool_name} any more, or is not connected; "
+            "nothing was called. /mcp says how it stands."
+        )
+        return ErrorDetails(message, "unknown_tool")
+    if (refusal := tools.refusals.get(item.request.name)) is not None:
+        return ErrorDetails(f"{item.request.name} is not allowed: {refusal}", "permission_denied")
+    names = ", ".join(list(tools.tools)[:NAMED_TOOLS])
+    more = f" and {len(tools.tools) - NAMED_TOOLS} more" if len(tools.tools) > NAMED_TOOLS else ""
+    return ErrorDetails(f"There is no tool {item.request.name!r}. The tools are: {names}{more}.", "unknown_tool")
 
 
 def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:

@@ -40,6 +40,7 @@ from isthmus.agent.call_events import (
     lost_questions,
     refused,
     result_of,
+    why_not_callable,
 )
 from isthmus.agent.call_execution import BeforeEdit, CallExecution
 from isthmus.agent.kept_approvals import SessionApprovals
@@ -77,10 +78,6 @@ from isthmus.tools.workspace import Workspace
 ABOUT_CHARACTERS = 80
 MAXIMUM_READS = 2
 """How often a call without an effect is run when its process ends in it."""
-
-
-NAMED_TOOLS = 50
-"""So many are named to a model that wants one that is not there; servers may have hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +196,7 @@ class CallRunner:
                     yield event
             return
         if tool is None or item.request.invalid is not None:
-            for event in refused(announced_call(item, ""), _why_not_callable(item, self._tools)):
+            for event in refused(announced_call(item, ""), why_not_callable(item, self._tools)):
                 yield event
             return
         is_again = item.request.id in self._taken_up or (call is not None and call.status is ToolCallStatus.EXECUTING)
@@ -274,7 +271,7 @@ class CallRunner:
             yield ToolResultRecorded(call.tool_call_id, "The person rejected this call; it was not run.", is_error=True)
             return
         if tool is None:
-            for event in refused(replace(call, confirmation_request=None), _why_not_callable(item, self._tools)):
+            for event in refused(replace(call, confirmation_request=None), why_not_callable(item, self._tools)):
                 yield event
             return
         if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
@@ -390,21 +387,3 @@ def _with_details(request: ConfirmationRequest, ready: _Ready) -> ConfirmationRe
         case None:
             description = ready.announced.description or f"Run {ready.tool.name}"
             return replace(request, generic_details=GenericDetails(description))
-
-
-def _why_not_callable(item: OpenCall, tools: ToolSet) -> ErrorDetails:
-    if item.request.invalid is not None:
-        message = f"The arguments of {item.request.name} are not a JSON object: {item.request.invalid}"
-        return ErrorDetails(message, "invalid_arguments")
-    gone = item.proposal
-    if isinstance(gone, McpDetails):
-        message = (
-            f"The MCP server {gone.server_name!r} does not offer {gone.tool_name} any more, or is not connected; "
-            "nothing was called. /mcp says how it stands."
-        )
-        return ErrorDetails(message, "unknown_tool")
-    if (refusal := tools.refusals.get(item.request.name)) is not None:
-        return ErrorDetails(f"{item.request.name} is not allowed: {refusal}", "permission_denied")
-    names = ", ".join(list(tools.tools)[:NAMED_TOOLS])
-    more = f" and {len(tools.tools) - NAMED_TOOLS} more" if len(tools.tools) > NAMED_TOOLS else ""
-    return ErrorDetails(f"There is no tool {item.request.name!r}. The tools are: {names}{more}.", "unknown_tool")

@@ -26,7 +26,7 @@ def ends_when_hung(loop: asyncio.AbstractEventLoop, seconds: float = HANG_SECOND
     if threading.current_thread() is not threading.main_thread() or not _writes_stacks():
         yield
         return
-    turn: asyncio.TimerHandle
+    turn: asyncio.TimerHandle | None = None
 
     def arm() -> None:
         nonlocal turn
@@ -37,7 +37,8 @@ def ends_when_hung(loop: asyncio.AbstractEventLoop, seconds: float = HANG_SECOND
     try:
         yield
     finally:
-        turn.cancel()
+        if turn is not None:
+            turn.cancel()
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         faulthandler.unregister(signal.SIGVTALRM)
 
