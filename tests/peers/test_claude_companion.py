@@ -147,9 +147,11 @@ async def test_a_mention_that_nobody_heard_waits_for_the_next_cli(workspace: Pat
         async with claude_cli(workspace) as cli, claude_cli(workspace) as second:
             assert await cli.mentioned() == {"filePath": str(file), "lineStart": 0, "lineEnd": 1}
             companion.editor.mention(str(file))
-            assert await cli.mentioned(2) == {"filePath": str(file)}
-            assert await second.mentioned() == {"filePath": str(file)}
-            assert len(cli.told("at_mentioned")) == 2
+            assert await second.mentioned() == {"filePath": str(file)}  # it came last
+            await cli.call("closeAllDiffTabs", {})  # the user is back at the first one, which begins a turn
+            companion.editor.mention(str(file), 2, 2)
+            assert await cli.mentioned(2) == {"filePath": str(file), "lineStart": 2, "lineEnd": 2}
+            assert (len(cli.told("at_mentioned")), len(second.told("at_mentioned"))) == (2, 1)
         async with claude_cli(workspace) as late:
             await companion.editor.open_file(str(file), _at(0, 0, 0, 3))
             await late.selects(text="one")

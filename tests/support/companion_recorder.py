@@ -15,6 +15,8 @@ class Recorder:
     title: str = "A client"
     connected: bool = True
     warning: str | None = None
+    pid: int | None = None
+    active_at: float | None = 0.0
     contexts: list[EditorContext] = field(default_factory=list[EditorContext])
     mentions: list[FileMentioned] = field(default_factory=list[FileMentioned])
     closed: list[DiffReview] = field(default_factory=list[DiffReview])

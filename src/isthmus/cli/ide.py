@@ -321,7 +321,10 @@ def _kept_lines(paths: Sequence[str]) -> list[str]:
 
 
 def _agent(agent: Result) -> str:
-    return agent["title"] + ("" if agent["connected"] else " (not connected now)")
+    known = [f"process {agent['pid']}"] if "pid" in agent else []
+    known += [agent[name] for name in ("folder", "terminal") if agent.get(name)]
+    known += [] if agent["connected"] else ["not connected now"]
+    return agent["title"] + (f" ({', '.join(known)})" if known else "")
 
 
 def _context_lines(result: Result) -> list[str]:
@@ -339,7 +342,8 @@ def _context_lines(result: Result) -> list[str]:
 
 def _heading(review: Result) -> str:
     turn = "" if review["shown"] else ", shown after the one before it"
-    return f"{review['file']} ({review['agent']}{turn})"
+    process = f", process {review['agent_pid']}" if "agent_pid" in review else ""
+    return f"{review['file']} ({review['agent']}{process}{turn})"
 
 
 def _shown(review: Result) -> str:

@@ -25,12 +25,22 @@ class Client(Protocol):
         """Whether it would hear of a decision right now; one that lost its connection may come back."""
         ...
 
+    @property
+    def pid(self) -> int | None:
+        """The id of its process, as it says itself; None where its protocol has no word for it."""
+        ...
+
+    @property
+    def active_at(self) -> float | None:
+        """When it was used last, in monotonic seconds; None: it is told of no mentions."""
+        ...
+
     def context_changed(self, context: EditorContext) -> None:
         """The person looks at something else now."""
         ...
 
     def mentioned(self, mention: FileMentioned) -> None:
-        """The person wants the agent to look at a file."""
+        """The user wants this agent to look at a file: of several the one that was used last."""
         ...
 
     def review_closed(self, review: DiffReview) -> None:

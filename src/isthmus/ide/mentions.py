@@ -11,7 +11,7 @@ KEPT_MENTIONS = 20
 
 
 class Mentions:
-    """Tells every client that is attached, and keeps the last :data:`KEPT_MENTIONS`. ``clock`` is in seconds."""
+    """Tells the client that was used last, and keeps the last :data:`KEPT_MENTIONS`. ``clock`` is in seconds."""
 
     def __init__(self, clients: Mapping[str, Client], clock: Callable[[], float] = time.monotonic) -> None:
         self._clients = clients
@@ -19,10 +19,12 @@ class Mentions:
         self._latest: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
 
     def tell(self, mention: FileMentioned) -> None:
-        """Tell everyone who is there."""
+        """Tell the agent that the user works with: of those that take mentions the one that was used last."""
         self._latest.append((self._clock(), mention))
-        for client in tuple(self._clients.values()):
-            client.mentioned(mention)
+        ranked = [(client.active_at, client) for client in self._clients.values() if client.connected]
+        latest = max((one for one in ranked if one[0] is not None), key=lambda one: one[0] or 0.0, default=None)
+        if latest is not None:
+            latest[1].mentioned(mention)
 
     def recent(self, seconds: float) -> tuple[FileMentioned, ...]:
         """Those of the last ``seconds``, oldest first."""

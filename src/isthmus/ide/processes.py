@@ -32,6 +32,17 @@ def process_is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
+def place_of(pid: int) -> tuple[str | None, str | None]:
+    """The working folder and the terminal of a process; None for what is not known, or not to be seen."""
+    import psutil  # loaded when somebody asks, not at start
+
+    try:
+        process = psutil.Process(pid)
+        return process.cwd(), process.terminal()
+    except (psutil.Error, ValueError, OverflowError):
+        return None, None
+
+
 def process_ancestors() -> tuple[int, ...]:
     """The ids of the processes above this one, nearest first."""
     import psutil  # loaded when an IDE is looked for, not at start

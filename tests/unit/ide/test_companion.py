@@ -379,17 +379,21 @@ async def test_agents_are_pointed_to_a_file_also_where_the_editor_opens_none(wor
             await companion.mention(str(workspace / "b.py"))
 
 
-async def test_a_file_that_the_person_mentions_is_shown_selected_and_told_to_all_agents(
+async def test_a_file_that_the_user_mentions_is_shown_selected_and_told_to_the_agent_used_last(
     companion: Companion, editor: HeadlessEditor, client: Recorder, workspace: Path
 ) -> None:
     path = workspace / "a.py"
     path.write_text("one\ntwo\nthree\n", encoding="utf-8")
-    other = Recorder("two")
-    companion.attach(other)
-    await COMMANDS["mention"](companion, {"path": str(path), "line": 2, "end_line": 3})
-    assert (await COMMANDS["mention"](companion, {"path": str(path)}))["agents"] == 2
-    assert client.mentions == [FileMentioned(str(path), 1, 2), FileMentioned(str(path))]
-    assert other.mentions == client.mentions
+    other, deaf, gone = Recorder("two"), Recorder("three", active_at=None), Recorder("four", connected=False)
+    for one in (other, deaf, gone):
+        companion.attach(one)
+    client.active_at, other.active_at, gone.active_at = 2.0, 1.0, 3.0
+    await COMMANDS["mention"](companion, {"path": str(path)})
+    other.active_at = 4.0
+    assert (await COMMANDS["mention"](companion, {"path": str(path), "line": 2, "end_line": 3}))["agents"] == 4
+    assert client.mentions == [FileMentioned(str(path))]
+    assert other.mentions == [FileMentioned(str(path), 1, 2)]
+    assert deaf.mentions == gone.mentions == []
     latest = companion.latest_selection
     assert latest is not None
     assert latest.selection is not None

@@ -5,6 +5,7 @@ A call that waits holds up nothing: other messages are read meanwhile, and answe
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import assert_never
@@ -126,11 +127,13 @@ class AttachedClient:
 
     def _attach(self) -> None:
         self._is_attached = True
+        self.session.active_at = time.monotonic()
         for mention in self._missed():
             self.session.mentioned(mention)
         self._companion.attach(self.session)
 
     async def _call(self, call: mcp_peer.CallTool) -> bool:
+        self.session.active_at = time.monotonic()
         task, result = self._reader, mcp_peer.ToolResult()
         if task is None:
             return False

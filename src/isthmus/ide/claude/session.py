@@ -39,6 +39,8 @@ class Session:
         self.is_initialized = False
         """Whether the CLI may be sent notifications."""
         self._is_settled = False
+        self.active_at: float | None = None
+        """When the CLI called a tool last, which it does at the start of each turn, or came; set by who reads."""
         self.pid: int | None = None
         """The CLI's process id, as it says itself (``ide_connected``)."""
         self._id = session_id

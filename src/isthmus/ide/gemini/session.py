@@ -151,6 +151,16 @@ class Session:
         return self.stream is not None
 
     @property
+    def pid(self) -> int | None:
+        """Not told."""
+        return None
+
+    @property
+    def active_at(self) -> float | None:
+        """None: spec 1 has no message for a mention."""
+        return None
+
+    @property
     def waiting(self) -> Waiting:
         """What a next life has to know, but for the proposals that are shown."""
         unsent = {path: Decision(path, event_id, data.decode()) for event_id, data, path in self.log.unsent()}

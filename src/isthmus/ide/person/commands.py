@@ -13,10 +13,12 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide import context
+from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, Diagnostic, NotAvailableError, Position, Range, Severity
 from isthmus.ide.person.questions import Question
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_based, ordered
+from isthmus.ide.processes import place_of
 from isthmus.ide.reviews.review import DiffReview, Rejected
 from isthmus.ide.reviews.reviewed_file import text_on_disk, with_accepted_cells
 from isthmus.text import OffsetEncoding
@@ -65,9 +67,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
     return {
         "editor": {"name": identity.name, "display_name": identity.display_name, "pid": identity.pid},
         "workspace_folders": list(await companion.workspace_folders()),
-        "agents": [
-            {"id": client.id, "title": client.title, "connected": client.connected} for client in companion.clients
-        ],
+        "agents": [await _agent(client) for client in companion.clients],
         "diffs": [_review(companion, review) for review in companion.reviews.all()],
         "questions": [_question(question) for question in companion.asking.open_questions],
         "context": context.to_json(context.ide_context(await companion.context())),
@@ -252,6 +252,15 @@ def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> J
     return {"file": review.file_path, "agent": review.title, "decision": decision}
 
 
+async def _agent(client: Client) -> JsonObject:
+    """An attached CLI, with what tells it from another one of the same kind."""
+    shown: dict[str, Any] = {"id": client.id, "title": client.title, "connected": client.connected}
+    if client.pid is not None:
+        folder, terminal = await asyncio.to_thread(place_of, client.pid)
+        shown |= {"pid": client.pid, "folder": folder, "terminal": terminal}
+    return shown
+
+
 def _review(companion: Companion, review: DiffReview, *, whole: bool = False) -> JsonObject:
     shown: dict[str, Any] = {
         "id": review.id,
@@ -259,6 +268,10 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
         "agent": review.title,
         "shown": companion.is_visible(review),
     }
+    alike = [client for client in companion.clients if client.title == review.title]
+    owner = next((client for client in alike if client.id == review.owner), None)
+    if len(alike) > 1 and owner is not None and owner.pid is not None:
+        shown["agent_pid"] = owner.pid
     if whole:
         shown["new_content"] = review.proposed
     return shown

@@ -1,0 +1,57 @@
+"""What `isthmus ide` is told of the agents that are attached."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.companion import Companion
+from isthmus.ide.person.commands import COMMANDS
+from isthmus.ide.reviews.kept_text import KeptTexts
+from support.companion_recorder import Recorder
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Generator["subprocess.Popen[bytes]"]:
+    """A process in another folder, without a terminal."""
+    program = [sys.executable, "-ISc", "import sys; sys.stdin.read()"]
+    with subprocess.Popen(program, cwd=tmp_path, stdin=subprocess.PIPE, start_new_session=True) as process:
+        yield process
+
+
+async def test_two_agents_of_a_kind_are_told_apart_by_process_folder_and_terminal(
+    workspace: Path, tmp_path: Path, elsewhere: "subprocess.Popen[bytes]"
+) -> None:
+    companion = Companion(HeadlessEditor((str(workspace),)), kept=KeptTexts(tmp_path / "kept"))
+    first, second = Recorder("one", pid=os.getpid()), Recorder("two", pid=elsewhere.pid)
+    companion.attach(first)
+    await companion.open_diff(first, str(workspace / "a.py"), "new\n")
+    (alone,) = (await COMMANDS["diffs"](companion, {}))["diffs"]
+    assert "agent_pid" not in alone
+    companion.attach(second)
+    await companion.open_diff(second, str(workspace / "b.py"), "new\n")
+    told = await COMMANDS["status"](companion, {})
+    assert [diff["agent_pid"] for diff in told["diffs"]] == [os.getpid(), elsewhere.pid]
+    assert told["agents"][1] == {
+        "id": "two",
+        "title": "A client",
+        "connected": True,
+        "pid": elsewhere.pid,
+        "folder": str(tmp_path.resolve()),
+        "terminal": None,
+    }
+    assert told["agents"][0]["folder"] == str(Path.cwd())
+
+
+@pytest.mark.parametrize("pid", [2**31 - 1, 10**30])
+async def test_a_process_that_is_not_to_be_seen_is_told_without_its_place(workspace: Path, pid: int) -> None:
+    companion = Companion(HeadlessEditor((str(workspace),)))
+    companion.attach(Recorder("one", pid=pid))
+    (agent,) = (await COMMANDS["status"](companion, {}))["agents"]
+    assert (agent["pid"], agent["folder"], agent["terminal"]) == (pid, None, None)
