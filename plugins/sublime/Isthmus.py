@@ -33,6 +33,10 @@ CAPABILITIES = {
     "diagnostics": 'it has none of its own; add "--diagnostics", "ruff" to "command" in its settings',
 }
 FAILED, UNKNOWN = -32803, -32601
+PAUSE = 1.0
+"""Seconds without a key or a command after which a review or a question may take the focus."""
+READING = 2.0
+"""Seconds after that in which it decides nothing: what comes then was meant for what had the focus before."""
 
 
 class Failure(Exception):
@@ -98,6 +102,9 @@ class Editor:
         self.last_active = None
         self.panels = {}
         self.typing = set()
+        self.last_input = 0.0
+        self.is_filling = False  # our own text goes into a view, which is no input
+        self.fresh = None  # (review's view, view before it, until when), of a review that took the focus a moment ago
         self.former = {}  # what terminals had before the companion: name -> value, or None
 
     def start(self):
@@ -237,17 +244,65 @@ class Editor:
             raise Failure("Sublime Text could not write it")
 
     def open_diff(self, id, uri, proposed, title, isNewFile):
-        path = path_of(uri)
-        view = sublime.active_window().new_file()
+        path, window = path_of(uri), sublime.active_window()
+        before = window.active_view()
+        view = window.new_file()
         view.set_scratch(True)
         view.set_name("{}: {}".format(title or "Proposed", os.path.basename(path)))
+        self.is_filling = True
         view.run_command("append", {"characters": proposed.replace("\r\n", "\n"), "force": True})
+        self.is_filling = False
         syntax = sublime.find_syntax_for_file(path)
         if syntax is not None:
             view.assign_syntax(syntax)
         view.set_reference_document(text_on_disk(path))  # the gutter shows what is different
         view.settings().set(REVIEW, id)
         view.set_status("isthmus", "Edit as you like. Isthmus: Accept takes it, closing this tab rejects it.")
+        if before is None:
+            self.came(view, before)
+        else:
+            window.focus_view(before)
+            self.bring(view, window, before)
+
+    def has_paused(self):
+        return time.time() - self.last_input >= PAUSE
+
+    def noted(self):
+        """Note that the user pressed a key or ran a command."""
+        if not self.is_filling:
+            self.last_input = time.time()
+
+    def bring(self, view, window, before, is_told=False):
+        """Bring a review to the front as soon as the user has paused."""
+        if not view.settings().get(REVIEW) or window.active_view() == view:
+            return
+        if not self.has_paused():
+            if not is_told:
+                sublime.status_message("Isthmus: a proposed edit waits in the tab {}".format(view.name()))
+            sublime.set_timeout(lambda: self.bring(view, window, before, True), 200)
+            return
+        before = window.active_view() or before
+        window.focus_view(view)
+        self.came(view, before)
+
+    def came(self, view, before):
+        self.fresh = (view, before, time.time() + READING)
+        view.set_read_only(True)
+        sublime.set_timeout(lambda: view.set_read_only(False), int(READING * 1000))
+
+    def is_fresh(self, view):
+        return self.fresh is not None and self.fresh[0] == view and time.time() < self.fresh[2]
+
+    def gave_back(self, view):
+        """The view that had the focus before a review that took it a moment ago, which has it again; else None."""
+        if view is None or not self.is_fresh(view):
+            return None
+        before, self.fresh = self.fresh[1], None
+        view.set_read_only(False)
+        if before is not None:
+            sublime.active_window().focus_view(before)
+            sublime.status_message("Isthmus: a proposed edit waits in the tab {}".format(view.name()))
+        return before
 
     def close_diff(self, id):
         for view in self.reviews():
@@ -278,6 +333,9 @@ class Editor:
         titles = [action["title"] for action in actions]
 
         def chosen(index):
+            if index >= 0 and time.time() < readable_at and number in self.panels:
+                sublime.set_timeout(show, 0)  # chosen before it could be read
+                return
             if self.panels.pop(number, None) is not None and companion is not None:
                 companion.send(id=number, result=actions[index] if index >= 0 else None)
 
@@ -287,11 +345,24 @@ class Editor:
             panel = window.create_output_panel("isthmus")
             panel.run_command("append", {"characters": details})
             window.run_command("show_panel", {"panel": "output.isthmus"})
-        window.show_quick_panel(titles, chosen, placeholder=question)
+        readable_at = 0.0
+
+        def show():
+            nonlocal readable_at
+            if number not in self.panels:
+                return
+            if not self.has_paused():
+                sublime.set_timeout(show, 200)
+                return
+            readable_at = time.time() + READING
+            window.show_quick_panel(titles, chosen, placeholder=question)
+
+        show()
 
     def cancel_request(self, id):
-        window = self.panels.get(id)
+        window = self.panels.pop(id, None)
         if window is not None:
+            self.companion.send(id=id, result=None)
             window.run_command("hide_overlay")  # which chooses nothing
 
     # What the person does.
@@ -315,7 +386,9 @@ class Editor:
 
     def accept(self, view):
         review = view.settings().get(REVIEW)
-        if review:
+        if review and self.is_fresh(view):
+            sublime.status_message("Isthmus: this edit came up only now; read it, then accept it once more")
+        elif review:
             text = view.substr(sublime.Region(0, view.size()))
             view.settings().erase(REVIEW)
             self.tell("editor/didAcceptDiff", id=review, text=text)
@@ -336,8 +409,9 @@ class Editor:
     def reject(self, view):
         review = view.settings().get(REVIEW)
         if review:
+            text = view.substr(sublime.Region(0, view.size()))
             view.settings().erase(REVIEW)
-            self.tell("editor/didRejectDiff", id=review)
+            self.tell("editor/didRejectDiff", id=review, text=text)
 
     def mention(self, view):
         region = view.sel()[0] if len(view.sel()) else None
@@ -449,15 +523,36 @@ class IsthmusListener(sublime_plugin.EventListener):
     def on_activated(self, view):
         EDITOR.activated(view)
 
+    def on_pre_close(self, view):
+        EDITOR.reject(view)  # while its text is there
+
     def on_close(self, view):
         EDITOR.closed(view)
 
+    def on_text_command(self, view, name, args):
+        EDITOR.noted()
+        before = None if name.startswith("isthmus") else EDITOR.gave_back(view)
+        if before is not None:
+            before.run_command(name, args)
+            return ("noop", None)
+        return None
+
+    def on_window_command(self, window, name, args):
+        EDITOR.noted()
+        if not name.startswith("isthmus"):
+            EDITOR.gave_back(window.active_view())  # the command follows, in the window as it was
+
     def on_selection_modified(self, view):
+        EDITOR.noted()
         EDITOR.tell("editor/didChange")
 
-    on_post_save = on_load = on_selection_modified
+    def on_post_save(self, view):
+        EDITOR.tell("editor/didChange")
+
+    on_load = on_post_save
 
     def on_modified(self, view):
+        EDITOR.noted()
         EDITOR.typed(view)
         EDITOR.tell("editor/didChange")
 

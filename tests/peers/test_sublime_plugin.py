@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -96,9 +97,52 @@ async def test_closing_the_tab_rejects(sublime: SublimeHost, agent: Agent, works
     path = made(workspace)
     await agent.open_diff(path, "new\n")
     view = await review(sublime)
+    view.text = "typed\n"
     sublime.do(view.close)
     assert (await agent.notified("ide/diffRejected"))["filePath"] == str(path)
     assert agent.named("ide/diffAccepted") == []
+    (kept,) = await eventually_async(KeptTexts(data_directory() / "kept").paths, what="what was typed is kept")
+    assert Path(kept).read_text(encoding="utf-8") == "typed\n"
+
+
+async def test_keys_that_come_when_a_review_took_the_focus_go_to_ones_own_file(
+    sublime: SublimeHost, agent: Agent, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = made(workspace, b"old\n")
+    clock = [1000.0]
+    monkeypatch.setattr(sublime.plugin, "time", SimpleNamespace(time=lambda: clock[0]))
+    monkeypatch.setattr(sublime.plugin, "READING", 2.0)
+    own_view: View = sublime.do(lambda: sublime.window.open_file(str(own)))
+    own_view.text = "mine\n"
+    await agent.open_diff(workspace / "b.py", "new\n")
+    view = await review(sublime)
+    assert sublime.do(sublime.window.active_view) is view
+    clock[0] += 1.9
+    sublime.do(lambda: view.press("isthmus_accept"))
+    assert sublime.messages[-1] == "Isthmus: this edit came up only now; read it, then accept it once more"
+    sublime.do(lambda: view.press("save"))
+    assert own.read_text() == "mine\n"
+    assert sublime.do(sublime.window.active_view) is own_view
+    clock[0] += 0.1
+    sublime.do(lambda: sublime.window.focus_view(view))
+    sublime.do(lambda: view.press("isthmus_accept"))
+    assert (await agent.notified("ide/diffAccepted"))["content"] == "new\n"
+
+
+async def test_a_review_waits_in_its_tab_until_the_user_pauses(
+    sublime: SublimeHost, agent: Agent, workspace: Path
+) -> None:
+    own_view: View = sublime.do(lambda: sublime.window.open_file(str(made(workspace))))
+    clock = [1000.0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sublime.plugin, "time", SimpleNamespace(time=lambda: clock[0]))
+        sublime.do(lambda: sublime.listener.on_modified(own_view))
+        clock[0] += 0.9
+        await agent.open_diff(workspace / "b.py", "new\n")
+        view = await review(sublime)
+        assert sublime.do(sublime.window.active_view) is own_view
+        clock[0] += 0.2
+        await eventually_async(lambda: sublime.do(sublime.window.active_view) is view, what="the review in front")
 
 
 async def test_a_review_that_is_taken_back_is_closed_with_what_was_typed(

@@ -57,7 +57,7 @@ class View:
         self._bytes = Path(path).read_bytes().decode() if path else ""
         self.text, self.saved = self._bytes.replace("\r\n", "\n"), self._bytes.replace("\r\n", "\n")
         self.selection = Selection([Region(0, 0)])
-        self.name, self.reference = "", ""
+        self.title, self.reference = "", ""
 
     def file_name(self) -> str | None:
         return self._path
@@ -92,8 +92,13 @@ class View:
 
     def set_scratch(self, value: bool) -> None: ...
 
+    def set_read_only(self, value: bool) -> None: ...
+
     def set_name(self, name: str) -> None:
-        self.name = name
+        self.title = name
+
+    def name(self) -> str:
+        return self.title
 
     def set_status(self, key: str, value: str) -> None: ...
 
@@ -114,7 +119,13 @@ class View:
         else:
             self._window.host.commands[name](self).run(None)
 
+    def press(self, name: str) -> None:
+        """Run a command as a key does."""
+        if self._window.host.listener.on_text_command(self, name, {}) is None:
+            self.run_command(name)
+
     def close(self) -> bool:
+        self._window.host.listener.on_pre_close(self)
         self._window.shown.remove(self)
         self._window.host.listener.on_close(self)
         return True
@@ -190,6 +201,8 @@ class SublimeHost:
         self.companions: list[subprocess.Popen[bytes]] = []
         self.editor: Any = None
         """The plugin's own object."""
+        self.plugin: Any = None
+        """The plugin's module; reviews decide at once, unless a test sets its READING."""
         self._work: queue.Queue[Callable[[], object] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -271,12 +284,14 @@ def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
             spec = importlib.util.spec_from_file_location("isthmus_for_sublime", PLUGIN)
             assert spec is not None
             assert spec.loader is not None
-            plugin = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(plugin)
+            plugin: Any = importlib.util.module_from_spec(spec)
+            with patch.object(sys, "dont_write_bytecode", True):  # none in the folder that is delivered
+                spec.loader.exec_module(plugin)
             host.listener = plugin.IsthmusListener()
             names = ("accept", "reject", "mention")
             host.commands = {f"isthmus_{name}": getattr(plugin, f"Isthmus{name.title()}Command") for name in names}
-            host.editor = plugin.EDITOR
+            host.editor, host.plugin = plugin.EDITOR, plugin
+            plugin.READING = 0.0
             host.do(plugin.plugin_loaded)
             host.companions.append(plugin.EDITOR.companion.process)
             try:

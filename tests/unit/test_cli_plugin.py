@@ -24,7 +24,7 @@ def test_all_of_them_are_listed_with_what_to_do() -> None:
 
 def test_what_sublime_text_gets_is_a_whole_package() -> None:
     package = Path(CliRunner().invoke(command, ["sublime"]).output.strip())
-    assert {".python-version", "Default.sublime-commands", "Isthmus.py"} <= {file.name for file in package.iterdir()}
+    assert {".python-version", "Default.sublime-commands", "Isthmus.py"} == {file.name for file in package.iterdir()}
 
 
 @pytest.mark.parametrize("editor", ["emacs", "sublime"])
