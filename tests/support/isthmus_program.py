@@ -15,12 +15,15 @@ from typing import Any
 from support.waiting import eventually
 
 ISTHMUS = (sys.executable, "-m", "isthmus")
+TERMINAL = Path(__file__).with_name("terminal_job.py")
+"""Runs a program as a job of a terminal of its own."""
 
 
 def isthmus(*arguments: str, folder: Path, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end."""
+    """Run a command to its end; those of ``isthmus ide`` as a user does, in a terminal."""
+    in_terminal = (sys.executable, "-S", str(TERMINAL)) if arguments[:1] == ("ide",) else ()
     return subprocess.run(
-        [*ISTHMUS, *arguments],
+        [*in_terminal, *ISTHMUS, *arguments],
         cwd=folder, input=text, capture_output=True, text=True, encoding="utf-8", check=False, timeout=100,
     )  # fmt: skip
 

@@ -58,9 +58,15 @@ OWN_SECRETS = frozenset(
 """What the agent itself needs, and no command that a model writes does."""
 
 
+AGENT_MARK = "ISTHMUS_AGENT"
+
+
 def environment_for_commands(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment without the agent's own keys and tokens; what else is there, a person's commands may need."""
-    return {name: value for name, value in environment.items() if name not in OWN_SECRETS}
+    """The environment without the agent's own keys and tokens; what else is there, a person's commands may need.
+
+    It has a mark by which others see that an agent runs the command, and not its user.
+    """
+    return {**{name: value for name, value in environment.items() if name not in OWN_SECRETS}, AGENT_MARK: "1"}
 
 
 _SECRET_NAME = re.compile(

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, cast
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.companion import Companion
+from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.person import lineage
 from isthmus.ide.person.commands import COMMANDS, PERMISSIONS, CommandError
 from isthmus.ide.processes import process_is_alive
 from isthmus.places import make_private_directory, require_own_directory, write_private
+from isthmus.visible_text import visible_line
 
 if TYPE_CHECKING:
     from psutil import Process
@@ -32,6 +34,11 @@ if TYPE_CHECKING:
 MAXIMUM_LINE_BYTES = 64 * 1024 * 1024
 MAXIMUM_SOCKET_PATH_BYTES = 100
 """The system's limit is 104 (macOS) or 108 (Linux)."""
+MAXIMUM_SHOWN_CHARACTERS = 500
+CONFIRM_SECONDS = 25.0
+"""How long the editor's question waits: the command that waits for it gives up soon after."""
+QUESTIONS = {"accept": "Accept the change of", "answer": "Answer the question"}
+"""How the editor asks whether a command is the user's; the other ones are refused."""
 _OWN_FOLDER = "isthmus-"
 _LEFT = re.compile(r"companion-(\d{1,10})\.(?:json|sock)")
 
@@ -169,10 +176,10 @@ class ControlServer:
         if command is None:
             raise CommandError(f"unknown command {name!r}; expected one of {', '.join(COMMANDS)}")
         if name in PERMISSIONS and not self._allow_agent_accept:
-            await self._refuse_agents(writer)
+            await self._refuse_agents(writer, name, request)
         return await command(self._companion, request)
 
-    async def _refuse_agents(self, writer: asyncio.StreamWriter) -> None:
+    async def _refuse_agents(self, writer: asyncio.StreamWriter, name: str, request: JsonObject) -> None:
         pid = lineage.peer_process(writer.get_extra_info("socket"))
         if not pid:  # not told, or of another container
             return
@@ -188,6 +195,25 @@ class ControlServer:
                 f"refused: the process that sent this command ({pid}) has ended, so nobody can tell whether an agent "
                 "started it; wait for the answer"
             )
+        attached = self.agents | await asyncio.to_thread(lineage.connected_agents, self._ports)
+        doubt = await asyncio.to_thread(lineage.doubt_about, pid, attached)
+        if doubt is not None and not await self._confirmed(pid, doubt, name, request):
+            raise CommandError(
+                f"refused: it is not sure that you sent this command: {doubt}. Type it into the shell of a terminal of "
+                "your own, answer in the editor, or start the companion, or the bridge, with --allow-agent-accept."
+            )
+
+    async def _confirmed(self, pid: int, doubt: str, name: str, request: JsonObject) -> bool:
+        """Ask in the editor whether a command is the user's."""
+        editor = self._companion.editor
+        if name not in QUESTIONS or Capability.CONFIRM in editor.unavailable:
+            return False
+        about = visible_line(str(request.get("path") or request.get("id") or "")[:MAXIMUM_SHOWN_CHARACTERS])
+        text = f"Process {pid} sent `isthmus ide {name} {about}`, and {doubt}. Did you?"
+        with suppress(EditorError, TimeoutError):
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                return await editor.confirm(f"{QUESTIONS[name]} {about}?", text)
+        return False
 
 
 def sweep(folder: Path) -> None:

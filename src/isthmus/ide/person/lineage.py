@@ -1,15 +1,20 @@
-"""Whether a process runs below an attached agent: then it does not speak for the person.
+"""Whether a process may answer for the user: not below an attached agent, and not without a terminal of the user's.
 
 The kernel says who is at the other end of the control socket, and which of its ancestors holds a connection to one of
-our ports; those that ``companion exec`` became are known besides. A guard against an agent that answers its own
-question, not a wall against a hostile program of the same user.
+our ports; those that ``companion exec`` became are known besides. A process that left its family (``setsid``, a double
+fork, ``tmux new -d``) still has no place where the user could have typed the command: that is a job in the foreground
+of a terminal, under a shell with job control. A guard against an agent that answers its own question, not a wall
+against a hostile program of the same user, which can type into terminals of its own.
 """
 
+import os
 import socket
 import struct
 import sys
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.ide.loopback import ADDRESS
@@ -17,6 +22,8 @@ from isthmus.ide.loopback import ADDRESS
 if TYPE_CHECKING:
     from psutil import Process
 
+AGENT_MARKS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CURSOR_AGENT", "GEMINI_CLI", "ISTHMUS_AGENT", "QWEN_CODE")
+"""Variables that agents set for the commands that they run; Isthmus' own agent sets ISTHMUS_AGENT."""
 _DARWIN_SOL_LOCAL = 0
 _DARWIN_LOCAL_PEERPID = 2
 
@@ -44,6 +51,78 @@ def attached_agent_above(pid: int, ports: Container[int], agents: Container[int]
         for candidate in [process, *process.parents()]:
             if candidate.pid in agents or _is_connected(candidate, ports):
                 return f"{candidate.name()} (process {candidate.pid})"
+    return None
+
+
+def doubt_about(pid: int, agents: Iterable[int] = ()) -> str | None:
+    """Return why it is not sure that the user sent a command by this process, as a clause; None: it is.
+
+    ``agents`` are the ids of the processes that are attached agents.
+    """
+    job = _job_of(pid)
+    if job is None:
+        return None  # a system that does not tell
+    for candidate in (pid, job.session):
+        if (mark := _mark_of(candidate)) is not None:
+            return f"the environment of process {candidate} has {mark}, as agents set it"
+    if not job.has_terminal:
+        return "it has no terminal"
+    if job.group == job.session:
+        return "it was not typed into the shell of a terminal: the terminal was opened for this command alone"
+    if job.foreground not in (None, job.group):
+        return "it runs in the background of its terminal"
+    if any(_group_of(agent) == job.group for agent in agents):
+        return "it runs in the terminal that an agent has just now"
+    return None
+
+
+def connected_agents(ports: Container[int]) -> frozenset[int]:
+    """Return the ids of this user's processes that are connected to one of our ports."""
+    import psutil
+
+    return frozenset(process.pid for process in psutil.process_iter() if _is_connected(process, ports))
+
+
+def _mark_of(pid: int) -> str | None:
+    import psutil
+
+    with suppress(psutil.Error, OSError, ValueError):
+        environment = psutil.Process(pid).environ()
+        return next((name for name in AGENT_MARKS if environment.get(name)), None)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Where a process is among the jobs of a terminal; ``foreground`` None: the system does not tell."""
+
+    group: int
+    session: int
+    has_terminal: bool
+    foreground: int | None
+
+
+def _job_of(pid: int) -> _Job | None:
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError):
+            # After the name, which may hold anything: state, parent, group, session, terminal, foreground group.
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            group, session, terminal, foreground = map(int, fields[2:6])
+            return _Job(group, session, terminal != 0, foreground)
+        return None
+    if os.name != "posix":
+        return None
+    import psutil
+
+    with suppress(psutil.Error, OSError):
+        terminal = psutil.Process(pid).terminal()
+        return _Job(os.getpgid(pid), os.getsid(pid), terminal is not None, None)
+    return None
+
+
+def _group_of(pid: int) -> int | None:
+    with suppress(OSError):
+        return os.getpgid(pid)
     return None
 
 
