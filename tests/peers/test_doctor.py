@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from support.editor_tree import below_editor
 from support.isthmus_program import ISTHMUS, companion_program, isthmus
 from support.surroundings import Surroundings
+from support.waiting import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -145,3 +147,18 @@ def test_of_two_companions_gemini_cli_would_take_that_of_the_editor_around_the_t
         (choice,) = (choice for choice in json.loads(done.stdout)["choices"] if choice["cli"] == "Gemini CLI")
         assert choice["port"] == editors.ready["port"]
         assert "this terminal runs in it" in choice["reason"]
+
+
+def test_a_companion_that_was_suspended_has_no_tick(workspace: Path) -> None:
+    with companion_program(workspace) as companion:
+        assert doctor(workspace)[0] == 0
+        companion.process.send_signal(signal.SIGSTOP)
+        try:
+            eventually(lambda: doctor(workspace)[0] == 1, what="no CLI would connect")
+            choices = doctor(workspace)[1]["choices"]
+            assert {choice["advice"] for choice in choices if not choice["connects"]} == {
+                f"its process {companion.process.pid} is stopped (Ctrl-Z?); `fg` in its terminal or "
+                f"`kill -CONT {companion.process.pid}` lets it go on"
+            }
+        finally:
+            companion.process.send_signal(signal.SIGCONT)

@@ -68,7 +68,13 @@ def examine_here(folder: str = ".") -> "Examination":
         open_ports(doctor.ports_to_try(files, os.environ)),
     )
     running = [
-        doctor.Announced(companion.port, companion.discovery_file, companion.workspace_folders)
+        doctor.Announced(
+            companion.port,
+            companion.discovery_file,
+            companion.workspace_folders,
+            doctor.ports_to_try((), companion.variables),
+            control_client.suspension(companion.pid),
+        )
         for companion in control_client.running()
     ]
     remarks = cli_settings.remarks(Path(here.folder), os.environ)

@@ -98,3 +98,14 @@ def test_an_editor_of_another_cli_is_offered_by_the_bridge_where_no_companion_ru
     assert advice() == {"Gemini CLI": True, "Qwen Code": True, "Claude Code": False}
     assert not any(advice(Announced(40123, "/tmp/gemini/ide/x.json", ("/project",))).values())
     assert any(advice(Announced(40123, "/tmp/gemini/ide/x.json", ("/elsewhere",))).values())
+
+
+def test_a_companion_that_is_suspended_is_not_said_to_answer() -> None:
+    suspended = Announced(40123, "/tmp/x.json", ("/project",), frozenset({40123, 1001}), "`fg` lets it go on")
+    (choice,) = [
+        choice
+        for choice in examined(LOCK, living=(10,), open_ports=(1001,), running=(suspended,)).choices
+        if choice.cli == "Claude Code"
+    ]
+    assert not choice.connects
+    assert (choice.reason, choice.advice) == ("the companion on port 1001 is suspended", "`fg` lets it go on")

@@ -44,11 +44,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A companion of ours that runs, as its control file says: where it announces itself."""
+    """A companion of ours that runs, as its control file says: where it announces itself.
+
+    ``suspension`` is why it answers nobody, and what to do; None: it is not suspended. ``ports`` are all of its own.
+    """
 
     port: int
     discovery_file: str
     folders: tuple[str, ...]
+    ports: frozenset[int] = frozenset()
+    suspension: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,13 @@ def examine(
     chosen = choices(files, here)
     if candidates is not None:
         chosen = (*chosen, isthmus_choice(candidates, files, here))
+    silent = {port: one.suspension for one in running if one.suspension is not None for port in (one.port, *one.ports)}
+    chosen = tuple(
+        replace(one, connects=False, reason=f"the companion on port {one.port} is suspended", advice=silent[one.port])
+        if one.connects and one.port in silent
+        else one
+        for one in chosen
+    )
     if not any(mismatch(here.folder, companion.folders) is None for companion in running):
         chosen = tuple(_with_bridge(choice, findings) for choice in chosen)
     chosen = tuple(replace(one, remarks=tuple(remarks.get(one.cli, ()))) if one.connects else one for one in chosen)

@@ -122,15 +122,15 @@ def ask(companion: RunningCompanion, command: str, *, patience: float = 0.0, **a
                 received = answers.readline(MAXIMUM_LINE_BYTES)
         answer = cast("dict[str, Any]", json.loads(received))
     except (OSError, ValueError) as error:
-        reason = _stopped(companion.pid) or str(error)
+        reason = suspension(companion.pid) or str(error)
         raise RefusedError(f"the companion on {companion.describe()} does not answer: {reason}") from error
     if answer.get("ok") is not True:
         raise RefusedError(str(answer.get("error", "refused without a reason")))
     return cast(JsonObject, answer["result"])
 
 
-def _stopped(pid: int) -> str | None:
-    """What to do about a process that is suspended; None: it is not."""
+def suspension(pid: int) -> str | None:
+    """What to do about a process that is suspended: it takes connections, and answers none. None: it is not."""
     import psutil  # loaded when something is wrong, not at start
 
     with suppress(psutil.Error):
