@@ -18,13 +18,18 @@ class Mentions:
         self._clock = clock
         self._latest: deque[tuple[float, FileMentioned]] = deque(maxlen=KEPT_MENTIONS)
 
-    def tell(self, mention: FileMentioned) -> None:
-        """Tell the agent that the user works with: of those that take mentions the one that was used last."""
+    def tell(self, mention: FileMentioned) -> bool:
+        """Tell the agent that the user works with: of those that take mentions the one that was used last.
+
+        False: nobody was there who takes them. It is kept for one that comes soon.
+        """
         self._latest.append((self._clock(), mention))
         ranked = [(client.active_at, client) for client in self._clients.values() if client.connected]
         latest = max((one for one in ranked if one[0] is not None), key=lambda one: one[0] or 0.0, default=None)
-        if latest is not None:
-            latest[1].mentioned(mention)
+        if latest is None:
+            return False
+        latest[1].mentioned(mention)
+        return True
 
     def recent(self, seconds: float) -> tuple[FileMentioned, ...]:
         """Those of the last ``seconds``, oldest first."""

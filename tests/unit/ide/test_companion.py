@@ -418,3 +418,17 @@ async def test_folders_that_a_busy_editor_tells_late_are_announced(
     for folders in (("/one",), ("/one",), ("/two",), ("/two",)):
         assert await companion.workspace_folders() == folders
     assert moves == [("/two",)]
+
+
+async def test_a_mention_that_no_agent_takes_is_answered_in_the_editor(
+    companion: Companion, client: Recorder, editor: HeadlessEditor, workspace: Path
+) -> None:
+    path = workspace / "a.py"
+    path.write_text("one\n", encoding="utf-8")
+    client.title, client.active_at = "Gemini CLI", None
+    editor.mention(str(path))
+    expected = f"Gemini CLI cannot be told of a file from here; write @ and its path in the prompt ({path})"
+    await eventually_async(lambda: expected in editor.messages, what="a message")
+    await companion.detach(client.id)
+    editor.mention(str(path))
+    await eventually_async(lambda: any("no agent is attached" in text for text in editor.messages), what="a message")
