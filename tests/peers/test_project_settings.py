@@ -106,7 +106,9 @@ def test_a_guard_that_is_not_there_is_named_and_refuses_the_mode_that_asks_nothi
     done = isthmus("-p", "/about", "-m", "demo", folder=workspace)
     assert done.returncode == 0, done.stderr
     assert "not applied by Isthmus, so the approval mode yolo is refused: hooks in " in done.stderr
-    assert f"Settings that Isthmus does not use: ui.theme, hooks in {Path.home()}" in done.stdout
+    unused = f"Settings that Isthmus does not use: ui.theme, hooks in {Path.home()}"
+    assert unused in done.stdout
+    assert unused in isthmus("doctor", folder=workspace).stdout
 
 
 def test_a_key_in_the_users_env_file_chooses_the_provider(workspace: Path) -> None:

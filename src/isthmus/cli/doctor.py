@@ -25,8 +25,9 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
 
     Editors, and `isthmus companion`, announce themselves by files; each agent CLI has its own rules for which it takes.
     Shown is what Gemini CLI, Qwen Code, Claude Code and Isthmus would choose if you started them in this folder and
-    this terminal, and why; then every such file, alive or stale; then what of this terminal gets in the way. Nothing is
-    sent to anybody: a port is tried by connecting to it, no more. For MCP servers there is `isthmus mcp doctor`.
+    this terminal, and why; then every such file, alive or stale; then what of this terminal gets in the way; and which
+    settings Isthmus does not use. Nothing is sent to anybody: a port is tried by connecting to it, no more. For MCP
+    servers there is `isthmus mcp doctor`.
 
     The exit status is 0 when at least one of the CLIs would connect to an editor, and 1 when none would.
     """
@@ -35,9 +36,9 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
     examination = examine_here()
     removed = list(_sweep(examination)) if sweep else []
     if as_json:
-        click.echo(json.dumps(to_json(examination) | {"removed": removed}))
+        click.echo(json.dumps(to_json(examination) | {"removed": removed, "settings": list(settings_lines())}))
     else:
-        lines = [*describe(examination), *(f"Removed: {path}" for path in removed)]
+        lines = [*describe(examination), *settings_lines(), *(f"Removed: {path}" for path in removed)]
         if not sweep and any(finding.is_sweepable for finding in examination.findings):
             lines.append("\n`isthmus doctor --sweep` removes the stale files whose process is gone.")
         # Other programs' files may say anything; nothing of it is for the terminal to obey.
@@ -79,6 +80,25 @@ def examine_here(folder: str = ".") -> "Examination":
     ]
     remarks = cli_settings.remarks(Path(here.folder), os.environ)
     return doctor.examine(files, here, running, find_candidates(Path(folder), os.environ), remarks)
+
+
+def settings_lines() -> Iterator[str]:
+    """Yield what of the settings files for this folder Isthmus does not use, or cannot."""
+    from isthmus.cli.options import settings_notices, unused_settings
+    from isthmus.mcp_host.trust import file_trust
+    from isthmus.settings import SettingsError, load_settings
+
+    folder, home = Path.cwd().resolve(), Path.home()
+    try:
+        settings = load_settings(folder, home, os.environ, is_trusted=file_trust(home)(folder))
+    except SettingsError as error:
+        lines: tuple[str, ...] = (str(error),)
+    else:
+        lines = (*settings_notices(settings), *unused_settings(settings))
+    if lines:
+        yield ""
+        yield "About Isthmus's settings"
+        yield from (f"  ! {line}" for line in lines)
 
 
 def _sweep(examination: "Examination") -> Iterator[str]:

@@ -36,7 +36,8 @@ def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
     """Whether the rules of a trustedFolders.json trust `folder` (a resolved path); None: they do not say."""
     best, trusts = -1, None
     for path, rule in rules.items():
-        place = Path(os.path.realpath(path))
+        if (place := _real(path)) is None:
+            continue
         if rule == TrustRule.PARENT:
             place = place.parent
         elif rule not in (TrustRule.FOLDER, TrustRule.NOT):
@@ -72,12 +73,20 @@ def state_trust(home: Path, folder: Path, rule: TrustRule) -> None:
 
     def with_rule(text: str) -> str:
         # Another spelling of the same folder would go on to say something else.
-        names = [path for path in _rules(text) if Path(os.path.realpath(path)) == place]
+        names = [path for path in _rules(text) if _real(path) == place]
         for name in names or [str(place)]:
             text = set_member(text, [name], rule.value)
         return text
 
     change_file(trusted_folders_path(home), with_rule)
+
+
+def _real(path: str) -> Path | None:
+    """The path without links; None for what no folder can be called (a NUL in it, half a surrogate pair)."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return None
 
 
 def _rules(text: str) -> Mapping[str, str]:
