@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from isthmus.settings import ReadOnlyTools
+from isthmus.mcp_host.trust import TrustRule, state_trust
 from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
 from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire
@@ -90,6 +91,7 @@ def test_a_setting_sends_all_tools_or_always_searches(
     surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: dict[str, list[str]] = {}
+    state_trust(surroundings.home, workspace, TrustRule.FOLDER)
     for mode, count in (("never", 150), ("always", 2)):
         write_servers(surroundings.home, {"many": many(count)})
         (workspace / ".gemini").mkdir(exist_ok=True)
