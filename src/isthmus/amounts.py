@@ -14,18 +14,19 @@ class AmountError(IsthmusError):
 
 def parse_size(text: str) -> int:
     """The bytes of ``500MB`` (10^6 each), ``1GiB`` (2^30), or of a plain number. Raises AmountError."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([A-Za-z]*)\s*", text)
     unit = None if found is None else _SIZES.get(found[2].upper())
     if found is None or unit is None:
-        raise AmountError(f"{text!r} is no size; expected a number with B, KB, MB, GB, KiB, MiB or GiB, e.g. 500MB")
+        expected = "a number with B, KB, MB, GB, KiB, MiB or GiB, e.g. 500MB"
+        raise AmountError(f"{text[:100]!r} is not a size; expected {expected}")
     return int(float(found[1]) * unit)
 
 
 def parse_age(text: str) -> float:
     """The seconds of ``30d``, ``12h``, ``2w``. Raises AmountError."""
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smhdw])\s*", text)
+    found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([smhdw])\s*", text)
     if found is None:
-        raise AmountError(f"{text!r} is no age; expected a number with s, m, h, d or w, e.g. 30d")
+        raise AmountError(f"{text[:100]!r} is not an age; expected a number with s, m, h, d or w, e.g. 30d")
     return float(found[1]) * _AGES[found[2]]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isthmus.a2a.server.users import UsersError
+from isthmus.a2a.server.users import UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.agent.commands.custom_files import find_custom_commands
 from isthmus.agent.restricted_tools import restrict
@@ -147,6 +147,7 @@ def test_every_file_is_read_or_named_in_an_error(home: Path, project: Path, tmp_
     own, theirs = home / ".gemini" / "settings.json", project / ".gemini" / "settings.json"
     users = tmp_path / "users.json"
     tools = builtin_tools()
+    table_of_users = UserTable().added("alice", 1.0)[0].encode()
 
     def read_settings(chance: random.Random) -> None:
         file = chance.choice((own, theirs))
@@ -175,7 +176,10 @@ def test_every_file_is_read_or_named_in_an_error(home: Path, project: Path, tmp_
         assert all(str(path) in problem for problem in found.problems)
 
     def read_users(chance: random.Random) -> None:
-        users.write_bytes(damaged(chance, json.dumps({"users": value(chance), "version": 1}).encode()))
+        table = json.loads(table_of_users)
+        if chance.random() < 0.5:
+            table["tokens"][0][chance.choice([*table["tokens"][0]])] = value(chance)
+        users.write_bytes(damaged(chance, json.dumps(table).encode()))
         users.chmod(0o600)
         try:
             UsersFile(users).read()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.settings import ReadOnlyTools
 from isthmus.mcp_host.trust import TrustRule, state_trust
+from isthmus.settings import ReadOnlyTools
 from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
 from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire

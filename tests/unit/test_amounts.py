@@ -40,3 +40,11 @@ def test_a_size_is_shown_in_its_unit() -> None:
 
 def test_counts_are_shown_with_their_noun() -> None:
     assert [show_count(number, "file") for number in (0, 1, 2, 1200)] == ["0 files", "1 file", "2 files", "1,200 files"]
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "9" * 400 + "MB", "1." + "9" * 400])
+def test_a_number_with_too_many_digits_is_no_amount(text: str) -> None:
+    with pytest.raises(AmountError, match="is not a size"):
+        parse_size(text)
+    with pytest.raises(AmountError, match="is not an age"):
+        parse_age(f"{text}d")

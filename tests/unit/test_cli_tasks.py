@@ -213,8 +213,8 @@ def test_pruning_by_size_says_when_it_cannot_get_there(data: Path, capsys: pytes
     ("arguments", "message"),
     [
         ([], "say what is to go"),
-        (["--older-than", "3"], "'3' is no age"),
-        (["--max-size", "x"], "'x' is no size"),
+        (["--older-than", "3"], "'3' is not an age"),
+        (["--max-size", "x"], "'x' is not a size"),
         (["--max-size", "1MB", "--dry-run"], "--dry-run goes with"),
     ],
 )

@@ -76,3 +76,9 @@ def test_a_file_that_is_broken_is_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(SettingsFileError, match=r"trustedFolders\.json:1:"):
         state_trust(tmp_path, tmp_path, TrustRule.FOLDER)
     assert path.read_text(encoding="utf-8") == "{ broken"
+
+
+@pytest.mark.parametrize("path", ["\0", "/x\ud800", "/" + "\0" * 5000])
+def test_a_rule_for_what_no_folder_can_be_called_hurts_no_other(tmp_path: Path, path: str) -> None:
+    assert is_trusted(tmp_path, {path: "TRUST_FOLDER", str(tmp_path): "TRUST_FOLDER"}) is True
+    assert is_trusted(tmp_path, {path: "TRUST_PARENT"}) is None

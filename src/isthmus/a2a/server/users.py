@@ -14,9 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from isthmus import json_text
 from isthmus.client import UserLimits
 from isthmus.codec import from_json, to_json
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.json_text import JsonError
 
 PREFIX = "isthmus_"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
@@ -93,13 +95,13 @@ class UserTable:
             UsersError: they are no table that this version reads.
         """
         try:
-            value: Any = json.loads(data)
+            value: Any = json_text.decode(data)
             version: Any = value["version"]
             entries = [from_json(TokenEntry, item) for item in value["tokens"]]
-        except (ValueError, KeyError, TypeError, DecodeError) as error:
-            raise UsersError(f"it holds no table of users: {error}") from error
+        except (JsonError, ValueError, KeyError, TypeError, DecodeError) as error:
+            raise UsersError(f"it holds no table of users: {error!s:.1000}") from error
         if version != _VERSION:
-            raise UsersError(f"it is of version {version!r}, this Isthmus reads {_VERSION}")
+            raise UsersError(f"it is of version {version!r:.100}, this Isthmus reads {_VERSION}")
         return cls({entry.id: entry for entry in entries})
 
     def encode(self) -> bytes:
