@@ -13,7 +13,7 @@ def test_a_size_is_read_in_powers_of_ten_or_two(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "MB", "-1", "5 bananas", "1e9"])
 def test_what_is_no_size_is_named_with_what_was_expected(text: str) -> None:
-    with pytest.raises(AmountError, match=r"no size; expected a number with B, KB.*500MB"):
+    with pytest.raises(AmountError, match=r"not a size; expected a number with B, KB.*500MB"):
         parse_size(text)
 
 
@@ -24,7 +24,7 @@ def test_an_age_is_read_in_seconds(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "30", "d", "-1d", "1y"])
 def test_what_is_no_age_is_named_with_what_was_expected(text: str) -> None:
-    with pytest.raises(AmountError, match="no age; expected a number with s, m, h, d or w"):
+    with pytest.raises(AmountError, match="not an age; expected a number with s, m, h, d or w"):
         parse_age(text)
 
 
