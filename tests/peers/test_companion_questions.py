@@ -65,6 +65,12 @@ async def test_the_person_sees_the_code_and_answers_once(jupyter: RunningJupyter
         assert question["title"] == "Claude Code wants to run code in analysis.ipynb"
         shown = (await _run("questions", folder=workspace)).stdout
         assert shown.startswith(f"{question['id']}: {question['title']}\nprint(")
+        assert "Answer it in the browser: http://127.0.0.1:" in shown
+        diffs = (await _run("diffs", folder=workspace)).stdout.splitlines()
+        assert diffs[:2] == [
+            "no diff waits for an answer", f"Question waits for an answer: {question['id']}: {question['title']}",
+        ]  # fmt: skip
+        assert diffs[2].startswith("Answer it in the browser: http://127.0.0.1:")
         status = (await _run("status", folder=workspace)).stdout
         assert f"Question waits for an answer: {question['id']}: {question['title']}" in status
         answered = await _run("answer", question["id"], "yes", folder=workspace)

@@ -27,7 +27,8 @@ class Desk:
     def __init__(self) -> None:
         self.told: list[EditorEvent] = []
         self.board = ReviewBoard(self.told.append)
-        self.server = ReviewPageServer(self.board)
+        self.now = 1000.0
+        self.server = ReviewPageServer(self.board, lambda: self.now)
 
     def open(self, path: Path, proposed: str) -> DiffReview:
         review = DiffReview(f"r{path.name}", str(path), proposed, "owner", "An <agent>")
@@ -174,6 +175,7 @@ async def test_a_question_is_answered_on_the_page(desk: Desk, visitor: Visitor) 
     page = await visitor.overview()
     assert "Run &lt;code&gt;?" in page.text
     assert "print(1) &amp; more" in page.text
+    desk.now += 1.0
     await visitor.submit(page.forms[0], "yes")
     assert await asyncio.wait_for(asked, 30) is True
     assert (await visitor.overview()).forms == []
@@ -181,6 +183,23 @@ async def test_a_question_is_answered_on_the_page(desk: Desk, visitor: Visitor) 
     await eventually_async(lambda: desk.board.questions, what="the question")
     await visitor.submit((await visitor.overview()).forms[0], "no")
     assert await asyncio.wait_for(asked, 30) is False
+
+
+async def test_a_click_that_was_meant_for_another_question_allows_nothing(desk: Desk, visitor: Visitor) -> None:
+    first, second = (asyncio.create_task(desk.board.ask(title, "")) for title in ("One?", "Two?"))
+    await eventually_async(lambda: len(desk.board.questions) == 2, what="the questions")
+    await visitor.overview()
+    desk.now += 60.0
+    desk.board.answer(desk.board.questions[0].id, False)
+    await asyncio.wait_for(first, 30)
+    page = await visitor.overview()  # the second question stands where the first one did
+    desk.now += 0.9
+    said = await visitor.submit(page.forms[0], "yes")
+    assert "The questions had just changed, so this yes was not taken." in said.text
+    assert not second.done()
+    desk.now += 0.1
+    await visitor.submit(page.forms[0], "yes")
+    assert await asyncio.wait_for(second, 30) is True
 
 
 async def test_nothing_in_a_page_can_run_or_load_and_no_text_is_markup(

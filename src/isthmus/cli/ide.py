@@ -223,15 +223,17 @@ def diffs(person: Person, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk.
 
     The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. With
-    Jupyter a link to the page is shown on which you can answer in the browser; it can be opened once.
+    Jupyter a link to the page is shown on which you can answer in the browser, questions too; it can be opened once.
     """
     result = person.ask("diffs", patience=_patience(wait), wait=wait)
-    text = "\n".join(_shown(review) for review in result["diffs"])
-    page = _page(person) if result["diffs"] else None
+    asked = person.ask("questions")["questions"]
+    lines = [_shown(review) for review in result["diffs"]] or ["no diff waits for an answer"]
+    lines += [f"Question waits for an answer: {question['id']}: {question['title']}" for question in asked]
+    page = _page(person) if result["diffs"] or asked else None
     if page is not None:
         result["page"] = page
-        text += f"\nReview it in the browser: {page}"
-    person.show(result, text or "no diff waits for an answer")
+        lines.append(f"{'Review it' if result['diffs'] else 'Answer it'} in the browser: {page}")
+    person.show(result, "\n".join(lines))
 
 
 @command.command("accept", short_help="Accept a proposed edit, or a part of it.")
@@ -273,9 +275,16 @@ def reject(person: Person, file: str) -> None:
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to so long until there is one.")
 @_person
 def questions(person: Person, wait: float | None) -> None:
-    """Show what agents ask to be allowed, such as running code in a notebook. Answer with `isthmus ide answer`."""
+    """Show what agents ask to be allowed, such as running code in a notebook. Answer with `isthmus ide answer`.
+
+    With Jupyter a link to the page is shown on which you can answer in the browser; it can be opened once.
+    """
     result = person.ask("questions", patience=_patience(wait), wait=wait)
     text = "\n\n".join(f"{entry['id']}: {entry['title']}\n{entry['text']}" for entry in result["questions"])
+    page = _page(person) if result["questions"] else None
+    if page is not None:
+        result["page"] = page
+        text += f"\n\nAnswer it in the browser: {page}"
     person.show(result, text or "no question waits for an answer")
 
 

@@ -9,8 +9,9 @@ import asyncio
 import hashlib
 import hmac
 import secrets
+import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
@@ -22,6 +23,8 @@ from isthmus.notebook_changes import NotebookChanges
 from isthmus.notebook_view import changes_between
 from isthmus.text import with_newlines_of
 
+READING_SECONDS: Final = 1.0
+"""After the questions on a page changed: a click that comes sooner was meant for the one that stood there before."""
 MAXIMUM_FORM_BYTES: Final = 16 * 1024 * 1024
 MAXIMUM_FIELDS: Final = 2000
 MAXIMUM_LINKS: Final = 20
@@ -64,8 +67,10 @@ class _Visit:
 class ReviewPage:
     """Serves a board on a port of the loopback interface."""
 
-    def __init__(self, board: ReviewBoard, port: int) -> None:
+    def __init__(self, board: ReviewBoard, port: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._board = board
+        self._clock = clock
+        self._asked: dict[str, tuple[tuple[str, ...], float]] = {}
         self._port = port
         self._hosts = frozenset(f"{host}:{port}" for host in ("127.0.0.1", "localhost"))
         self._links: OrderedDict[str, None] = OrderedDict()
@@ -117,7 +122,8 @@ class ReviewPage:
         visit = _Visit(secrets.token_urlsafe(12), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
         self._visits[visit.id] = visit
         while len(self._visits) > MAXIMUM_VISITS:
-            self._visits.popitem(last=False)
+            ended, _ = self._visits.popitem(last=False)
+            self._asked.pop(ended, None)
         # Not by a redirect: on one that began at another site the browser would not send the cookie.
         cookie = f"{COOKIE}={visit.cookie}; Path={visit.base}; HttpOnly; SameSite=Strict"
         body = f'<p><a href="{visit.base}/">Go on to the review</a></p>'
@@ -138,6 +144,7 @@ class ReviewPage:
         match request.method, rest:
             case "GET", []:
                 board = self._board
+                self._note_questions(visit)
                 body = html.overview(board.views, board.questions, board.messages, form)
                 return _page("Isthmus", body, refresh=str(html.REFRESH_SECONDS))
             case "GET", ["review", review_id]:
@@ -172,7 +179,17 @@ class ReviewPage:
             return _refused(403, _EXPIRED)
         return fields
 
+    def _note_questions(self, visit: _Visit) -> None:
+        """Note since when a visit shows the questions that it shows."""
+        asked = tuple(question.id for question in self._board.questions)
+        if self._asked.get(visit.id, ((), 0.0))[0] != asked:
+            self._asked[visit.id] = (asked, self._clock())
+
     def _question(self, visit: _Visit, question_id: str, fields: Mapping[str, str]) -> PageResponse:
+        asked, since = self._asked.get(visit.id, ((), self._clock()))
+        is_unread = question_id not in asked or self._clock() - since < READING_SECONDS
+        if is_unread and fields.get("action") == "yes":
+            return self._back(visit, _UNREAD)
         answered = self._board.answer(question_id, fields.get("action") == "yes")
         return self._back(visit, "" if answered else _ANSWERED)
 
@@ -214,6 +231,9 @@ class ReviewPage:
 
 
 _EXPIRED: Final = "This link does not work any more. Get a new one with `isthmus ide diffs` in a terminal of your own."
+_UNREAD: Final = (
+    "The questions had just changed, so this yes was not taken. Read the question, then answer it once more."
+)
 _ANSWERED: Final = "It was answered elsewhere, or its agent took it back."
 
 

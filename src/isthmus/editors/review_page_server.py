@@ -1,6 +1,8 @@
 """Serves the review page on the loopback interface: sockets and HTTP, nothing of what the page means."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +26,8 @@ BODY_SECONDS: Final = 30.0
 class ReviewPageServer:
     """Listens between :meth:`start` and :meth:`stop`."""
 
-    def __init__(self, board: ReviewBoard) -> None:
+    def __init__(self, board: ReviewBoard, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._board = board
         self._page: ReviewPage | None = None
         self._server: Server | None = None
@@ -53,7 +56,7 @@ class ReviewPageServer:
             self._listener = loopback.bound(0)
         except OSError as error:
             raise EditorError(f"the review page cannot be served: {error}") from error
-        self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]))
+        self._page = ReviewPage(self._board, int(self._listener.getsockname()[1]), self._clock)
         self._server = Server(self, self._listener, "the review page")
         self._serving = asyncio.create_task(self._server.run_until_stopped())
         await self._server.listening.wait()
