@@ -98,6 +98,9 @@ TABLE: dict[str, str] = {
     "yq": "-i --inplace --in-place",
     "zip": "-T -b --test --unzip-command",
     # Building and testing.
+    "bun exec": "*",
+    "bun x": "*",
+    "deno eval": "*",
     "bun": "-c --config --preload -r --require --cwd",
     "c++": _COMPILER,
     "cargo": "--config --manifest-path -C -Z",
@@ -107,7 +110,7 @@ TABLE: dict[str, str] = {
     "docker compose": "-f --file --project-directory",
     "docker exec": "*",
     "docker run": "*",
-    "eslint": "-c -o --config --output-file --rulesdir --resolve-plugins-relative-to --plugin --parser",
+    "eslint": "-c -o --config --output-file --rulesdir --resolve-plugins-relative-to --parser",
     "g++": _COMPILER,
     "gcc": _COMPILER,
     "go": "-exec -toolexec -vettool -overlay -modfile -ldflags -gccgoflags -compiler -C -o",
@@ -115,10 +118,12 @@ TABLE: dict[str, str] = {
     "kubectl exec": "*",
     "kubectl run": "*",
     "make": "-f -E -C -I --file --makefile --eval --directory --include-dir =",
-    "mocha": "-r --require --config --package --reporter",
     "mypy": "--python-executable --config-file --install-types",
     "npm": _NODE_PACKAGES,
     "npm exec": "*",
+    "npm-run-all": "--npm-path",
+    "run-p": "--npm-path",
+    "run-s": "--npm-path",
     "npm x": "*",
     "pip": _PIP,
     "pip3": _PIP,
@@ -211,6 +216,8 @@ def asked_each_time(words: Sequence[Word]) -> str:
                 arguments.pop(0)
             if arguments and (arguments[0].text.startswith("-") or arguments[0].may_be_option):
                 return f"git {arguments[0].text}"
+        case "hatch" | "pdm" | "pipenv" | "poetry" | "rye" | "uv" if len(words) > 2 and words[1].text == "run":
+            return asked_each_time(words[2:])
         case _:
             pass
     keys = [name]

@@ -56,23 +56,33 @@ _RUNNERS = _names(
     getopts let declare typeset local export readonly unset set shopt history fc jobs caller compopt help suspend logout
     ionice ksh mksh nice nohup nsenter parallel pkexec prlimit rbash rksh run0 runuser script setarch
     setpriv setsid sh source ssh sshpass start-stop-daemon stdbuf strace su sudo systemd-run taskset tcsh time timeout
-    at batch cgexec chpst crontab dbus-launch entr fakeroot firejail ltrace numactl perf proxychains rlwrap screen tmux
-    torsocks valgrind xvfb-run toybox unbuffer unshare watch xargs yash zsh
+    at batch c8 cgexec chpst concurrently crontab cross-env cross-env-shell dbus-launch dotenv entr env-cmd fakeroot
+    firejail ltrace nodemon npm-watch numactl nyc perf proxychains rlwrap screen scl start-server-and-test tmux torsocks
+    tsx valgrind wireit xvfb-run toybox unbuffer unshare watch xargs yash zsh
     """
 )
 """Their arguments are commands, or change what later names mean: a permission for their name would be one for all."""
 
 _SUBCOMMANDS = _names(
     """
-    apt apt-get aws az brew bun cargo composer conda dnf docker dotnet flutter gcloud gem gh git glab go gradle
-    helm hg just kubectl make mvn ninja nix npm pip pip3 pnpm podman poetry rustup snap svn systemctl terraform
-    tox uv yarn
+    apt apt-get aws az brew bun cargo composer conda coverage deno dnf docker dotnet flutter gcloud gem gh git glab
+    go gradle hatch helm hg just kubectl make mvn ninja nix npm pdm pip pip3 pipenv pnpm podman poetry
+    rustup snap svn systemctl terraform tox uv yarn
     """
 )
 """Programs whose first word says what they do."""
 
 _DEEPER = frozenset(
-    {("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run"), ("docker", "compose"), ("podman", "compose")}
+    {
+        ("npm", "run"),
+        ("pnpm", "run"),
+        ("yarn", "run"),
+        ("bun", "run"),
+        ("coverage", "run"),
+        ("deno", "run"),
+        ("docker", "compose"),
+        ("podman", "compose"),
+    }
     | {("gh", word) for word in ("issue", "pr", "repo", "release", "run", "workflow")}
     | {("uv", word) for word in ("pip", "run", "tool")}
     | {("git", word) for word in ("bisect", "config", "remote", "stash", "submodule", "worktree")}
@@ -80,8 +90,13 @@ _DEEPER = frozenset(
 )
 """Subcommands that need one more word before they say what they do; ``npm run`` itself is one of Gemini CLI's."""
 
+_WRAPPERS = frozenset({"hatch", "pdm", "pipenv", "poetry", "rye", "uv"})
+"""Programs whose subcommand `run` runs a command in an environment."""
+_QUIET = frozenset({"-s", "--silent", "-q", "--quiet"})
+"""Options between a subcommand and its word that only print less."""
+
 _INTERPRETERS = re.compile(
-    r"(?:python|pypy|perl|ruby|php|lua|luajit|node|nodejs|deno|bun|tclsh|wish|guile|Rscript|julia|groovy|scala|"
+    r"(?:python|pypy|perl|ruby|php|lua|luajit|node|nodejs|ts-node|bun|tclsh|wish|guile|Rscript|julia|groovy|scala|"
     r"osascript|pwsh|powershell|awk|gawk|mawk|nawk|gdb|vim|vi|nvim|emacs|ed|ex|irb|ghci|jshell|npx|pipx|bunx|uvx)[\d.]*"
 )
 """Programs that run code given as an argument or a file: a prefix names the file, and inline code has none."""
@@ -147,7 +162,7 @@ def _analysis(root: "Node", rules: Sequence[Rule]) -> ShellAnalysis:
     writes_files = True in [_writes_file(node) for node in syntax.nodes if node.type == "file_redirect"]
     prefixes = [_prefix(command.words) for command in commands]
     known = tuple(dict.fromkeys(prefix for prefix in prefixes if prefix))
-    asked = tuple(command.asked for command in commands if command.asked)
+    asked = tuple(command.asked for command in commands if command.asked) + _elsewhere(commands)
     return ShellAnalysis(commands, known if all(prefixes) and not asked else (), writes_files, asked)
 
 
@@ -199,6 +214,14 @@ def _is_in_test(node: "Node") -> bool:
     return parent is not None and parent.type == "test_command" and parent.children[0].type in ("[", "[[")
 
 
+def _elsewhere(commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
+    """Return the programs named by a relative path that are others in another folder, where the folder is changed."""
+    names = [command.words[0] for command in commands]
+    if not {"cd", "pushd", "popd"} & set(names):
+        return ()
+    return tuple(f"{name} in another folder" for name in names if "/" in name and not name.startswith("/"))
+
+
 def _simple_command(node: "Node") -> SimpleCommand:
     words: list[Word] = []
     for child in node.children:
@@ -236,6 +259,9 @@ def _runs_others(words: Sequence[Word]) -> bool:
             return len(words) > 1 and (words[1].may_be_option or words[1].text.startswith("-v"))
         case "wait":
             return any(word.may_be_option or word.text.startswith("-") for word in words[1:])
+        case _ if name in _WRAPPERS and len(words) > 2 and words[1].text == "run":
+            # What stands behind it is a command of its own; an option in front of that is not looked into.
+            return words[2].extent is not Extent.EXACT or words[2].text.startswith("-") or _runs_others(words[2:])
         case _:
             return name in _RUNNERS
 
@@ -260,6 +286,14 @@ def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
         return words[:2] if len(words) > 1 and _is_plain(words[1]) else ()
     if name not in _SUBCOMMANDS:
         return words[:1]
+    if name == "tox" and words[1:2] == ("-e",):
+        # The environment says what tox does, as a subcommand would.
+        return words[:3] if len(words) > 2 and _is_plain(words[2]) else ()
+    if words[1:2] == ("run",) and words[2:3] and words[2] in _QUIET:
+        return words[:4] if len(words) > 3 and _is_plain(words[3]) else ()
+    if name in _WRAPPERS and words[1:2] == ("run",) and len(words) > 2:
+        inner = _prefix(words[2:])
+        return (*words[:2], *inner) if inner else ()
     length = 3 if (name, *words[1:2]) in _DEEPER and len(words) > 2 else 2
     return words[:length] if len(words) > 1 and all(_is_plain(word) for word in words[1:length]) else ()
 

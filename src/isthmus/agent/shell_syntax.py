@@ -16,7 +16,7 @@ MAXIMUM_DEPTH = 100
 """Nodes inside of one another in a command that is analysed: what is looked up in the nodes around one stays cheap."""
 
 _ACTIVE_IN_STRING = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[\w({@*#?!$-])")
-_OPEN_CHARACTERS = re.compile(r"(?<!\\)(?:\\\\)*[*?\[\]{}$!^]")
+_OPEN_CHARACTERS = re.compile(r"(?<!\\)(?:\\\\)*[*?\[\]{}$]")
 _TILDE = re.compile(r"(?<!\\)(?:\\\\)*~")
 _NUMBERS = frozenset({"$?", "$#", "$$", "$!"})
 """Expansions that are a number, or nothing."""

@@ -71,6 +71,7 @@ def decision(command: str, *prefix: str, may_ask: bool = True) -> Allow | Ask | 
         "split --filter=./run.sh f",
         "dd if=a of=f",
         "fd -x ./run.sh",
+        "deno eval 'x'",
         "less '+!./run.sh' f",
     ],
 )
