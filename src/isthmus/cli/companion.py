@@ -240,7 +240,7 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
     from isthmus.ide.person import control_client
     from isthmus.places import data_directory, make_private_directory
 
-    arguments = [sys.executable, "-m", "isthmus", "companion", "--editor", editor]
+    arguments = [sys.executable, "-P", "-m", "isthmus", "companion", "--editor", editor]
     arguments += ["--until-exit-of", str(os.getpid())]
     arguments += [part for folder in folders for part in ("--workspace", folder)]
     arguments += ["--address", address] if address else []

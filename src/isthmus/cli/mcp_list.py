@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from isthmus.cli.mcp_servers import HELP, load, load_with_editor, say
+from isthmus.text import with_ellipsis
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -148,7 +149,7 @@ class Row:
 
         origin = " [.mcp.json]" if self.server.origin is Origin.MCP_JSON else ""
         target = f" {self.target} ({self.transport})" if self.config is not None else ""
-        yield f"{_MARKS[self.status]} {self.server.name}{origin}:{target} - {self.status}"
+        yield f"{_MARKS[self.status]} {with_ellipsis(self.server.name, 200)}{origin}:{target} - {self.status}"
         for detail in self.details:
             yield from (f"    {line}" for line in detail.splitlines())
 

@@ -6,15 +6,20 @@ Pure but for reading files; blocks. Deliberately not here: asking, and what trus
 from collections.abc import Mapping
 from pathlib import Path
 
+from isthmus.text import with_ellipsis
+
 MAXIMUM_LINES = 20
 """So many things are named; of more, how many there are."""
+LONGEST_LINE = 2_100
+"""Characters of each line."""
 
 
 def project_starts(workspace: Path, home: Path, environment: Mapping[str, str]) -> tuple[str, ...]:
     """A line for each MCP server that the project's files configure, and each custom command that runs the shell."""
     lines = [*_servers(workspace, home, environment), *_commands(workspace)]
     more = len(lines) - MAXIMUM_LINES
-    return tuple(lines) if more <= 0 else (*lines[:MAXIMUM_LINES], f"and {more} more")
+    lines = [with_ellipsis(line, LONGEST_LINE) for line in lines[:MAXIMUM_LINES]]
+    return tuple(lines) if more <= 0 else (*lines, f"and {more} more")
 
 
 def _servers(workspace: Path, home: Path, environment: Mapping[str, str]) -> list[str]:

@@ -112,7 +112,7 @@ def _start_companion(app: "ServerApp") -> None:
     import atexit
 
     # The token is in the server's file, which only this user can read; a command line everybody can.
-    arguments = [sys.executable, "-m", "isthmus", "companion", "--editor", "jupyter"]
+    arguments = [sys.executable, "-P", "-m", "isthmus", "companion", "--editor", "jupyter"]
     arguments += ["--address", str(app.info_file), "--until-exit-of", str(os.getpid())]
     try:
         companion = subprocess.Popen(

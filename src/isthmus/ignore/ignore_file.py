@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,6 +38,8 @@ MAXIMUM_SCOPE = 5 * MAXIMUM_IGNORE_FILE
 """Bytes of the ignore files that count in one folder: there may be one in each folder above it."""
 MAXIMUM_ANSWERS = 10_000
 """Answers of one ignore file that are remembered; over it all are found anew."""
+KEPT_FILES = 16
+"""Ignore files that are kept compiled, by their content: the same ones are read for each path that is opened."""
 MAXIMUM_SAID = 1_000
 """Ignore files of which it is remembered that the log says that they are too large."""
 _said: set[Path] = set()
@@ -135,11 +138,14 @@ class IgnoreFile:
 
 
 def _remembered(answers: dict[str, _Answer], key: str, find: Callable[[], _Answer]) -> _Answer:
-    if key not in answers:
-        if len(answers) >= MAXIMUM_ANSWERS:
-            answers.clear()
-        answers[key] = find()
-    return answers[key]
+    try:
+        return answers[key]
+    except KeyError:
+        answer = find()
+    if len(answers) >= MAXIMUM_ANSWERS:
+        answers.clear()
+    answers[key] = answer
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +200,15 @@ def read_ignore_file(path: Path) -> IgnoreFile | None:
             data = file.read(MAXIMUM_IGNORE_FILE + 1)
     except OSError:
         return None
-    rules = IgnoreFile(data)
+    rules = _rules_of(data)
     if rules.problems:
         _say(path, "; ".join(rules.problems))
     return rules
+
+
+@lru_cache(maxsize=KEPT_FILES)
+def _rules_of(data: bytes) -> IgnoreFile:
+    return IgnoreFile(data)
 
 
 def _say(path: Path, problem: str) -> None:

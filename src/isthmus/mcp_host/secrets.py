@@ -15,6 +15,8 @@ from isthmus.mcp_host.config import HttpEndpoint, ServerConfig, StdioEndpoint
 
 HIDDEN = "***"
 SHORTEST = 4
+LONGEST_LINE = 2_000
+"""Characters of a line that says how a server is reached."""
 _MARK = "isthmus__hidden"
 
 _PASSWORD_IN_URL = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
@@ -62,7 +64,14 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
                 lines.append(f"Headers: {', '.join(f'{name}: {HIDDEN}' for name in headers)}")
     if config.timeout is not None:
         lines.append(f"Timeout: {config.timeout * 1000:g}ms")
-    return tuple(map(secrets.hidden, lines))
+    return tuple(_cut(secrets.hidden(line)) for line in lines)
+
+
+def _cut(line: str) -> str:
+    """A line as it is shown: whoever wrote a project could have its configuration fill the screen."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE} more characters)"
 
 
 def _values(config: ServerConfig) -> Iterator[str]:

@@ -1,0 +1,201 @@
+"""Every program of Isthmus in a folder that somebody hostile made: none hangs, runs any of it, or takes much for it.
+
+Each runs below a small program that measures it, so that what pytest itself takes is not counted. CLONE_FILES says how
+many files the clone has.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.hostile_clone import OTHERS, SETTINGS, STAND_INS, HostileClone, folder_of_stand_ins, hostile_clone
+from support.neovim import neovim_with_plugin
+from support.pty_program import pty_program
+from support.waiting import eventually, eventually_async
+
+PROCESSOR_SECONDS = 5.0
+MEMORY_BYTES = 200 * 1024**2
+OUTPUT_BYTES = 100_000
+DEADLINE = 100
+"""Seconds on the clock, on a loaded machine."""
+
+QUESTION = r"answer \(1, 2, 3\):$"
+PROMPT = r"(?m)^\u203a ?$"
+PROGRAM = str(Path(sys.executable).with_name("isthmus"))
+"""The installed program: of ``python -m`` the working folder would be a place for modules."""
+
+MEASURE = """
+import json, os, sys
+report, *command = sys.argv[1:]
+pid = os.posix_spawn(command[0], command, os.environ)
+open(report + ".pid", "w").write(str(pid))
+_, status, usage = os.wait4(pid, 0)
+took = [os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss]
+open(report, "w").write(json.dumps(took))
+"""
+
+SCRIPT = """
+scenarios:
+  - prompt: look
+    replies:
+      - steps:
+          - call: {name: list_directory, arguments: {dir_path: .}}
+          - call: {name: list_directory, arguments: {dir_path: src}}
+          - call: {name: glob, arguments: {pattern: "**/*.py"}}
+          - call: {name: grep_search, arguments: {pattern: look, dir_path: src}}
+          - call: {name: read_file, arguments: {file_path: zero.txt}}
+          - call: {name: read_file, arguments: {file_path: pipe}}
+          - call: {name: read_file, arguments: {file_path: huge.py}}
+          - call: {name: read_file, arguments: {file_path: deep.ipynb}}
+          - call: {name: read_file, arguments: {file_path: root/etc/passwd}}
+          - call: {name: read_file, arguments: {file_path: beside/secret}}
+          - call: {name: read_many_files, arguments: {include: ["src/**", "*.txt", "*.md"]}}
+      - steps:
+          - text: Looked at it all.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How a program ended, and what it took."""
+
+    code: int
+    output: str
+    error: str
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Generator[HostileClone]:
+    made = hostile_clone(tmp_path_factory.mktemp("hostile"))
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    path = tmp_path / "script.yaml"
+    path.write_text(SCRIPT, encoding="utf-8")
+    return f"scripted:{path}"
+
+
+def command(report: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-ISc", MEASURE, str(report), PROGRAM, *arguments]
+
+
+def require_little(report: Path) -> int:
+    """Hold what the program took against the limits; its exit status."""
+    eventually(report.exists, what="the program has ended", seconds=DEADLINE)
+    code, seconds, kilobytes = json.loads(report.read_text(encoding="utf-8"))
+    assert seconds < PROCESSOR_SECONDS, f"{seconds:.1f} s of processor time"
+    assert kilobytes * 1024 < MEMORY_BYTES, f"{kilobytes / 1024:.0f} MB"
+    return code
+
+
+def ran(report: Path, folder: Path, *arguments: str) -> Measured:
+    """Run the program to its end in a folder, within the limits."""
+    done = subprocess.run(
+        command(report, *arguments),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=DEADLINE,
+    )
+    assert len(done.stdout) + len(done.stderr) < OUTPUT_BYTES
+    error = done.stderr.decode()
+    assert "Traceback" not in error, error
+    assert "\x1b" not in error.replace("\x1b[0m", ""), "an escape sequence of a file's name"
+    return Measured(require_little(report), done.stdout.decode(), error)
+
+
+def ready_and_ended(report: Path, folder: Path, *arguments: str) -> str:
+    """Start a program that serves, wait for its first line, and end it; returns the line."""
+    with subprocess.Popen(
+        command(report, *arguments),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline().decode()
+        with suppress(ProcessLookupError):
+            os.kill(int(Path(f"{report}.pid").read_text(encoding="utf-8")), signal.SIGTERM)
+        output, error = process.communicate(timeout=DEADLINE)
+    assert len(output) + len(error) < OUTPUT_BYTES
+    assert "Traceback" not in error.decode(), error.decode()
+    assert require_little(report) in (0, -signal.SIGTERM, 128 + signal.SIGTERM), error.decode()
+    return line
+
+
+def test_nothing_of_a_hostile_clone_is_run_waited_for_or_changed(
+    clone: HostileClone, tmp_path: Path, script: str
+) -> None:
+    before = clone.state()
+    looked = ran(tmp_path / "prompt", clone.folder, "-m", script, "-p", "look")
+    assert looked.code == 0, looked.error
+    assert "Looked at it all." in looked.output
+    for arguments in (("doctor",), ("mcp", "list")):
+        assert ran(tmp_path / arguments[-1], clone.folder, *arguments).code in (0, 1)
+    companion = ("companion", "--editor", "headless", "--open", f"src/{'a' * 60}")
+    assert "Companion ready" in ready_and_ended(tmp_path / "companion", clone.folder, *companion)
+    wrapped = ran(tmp_path / "exec", clone.folder, "companion", "exec", "--editor", "headless", "--", "true")
+    assert wrapped.code == 0, wrapped.error
+    served = ("serve", "--port", "0", "--no-ide", "--data-dir", str(tmp_path / "data"), "-m", script)
+    assert "ready" in ready_and_ended(tmp_path / "serve", clone.folder, *served)
+    assert clone.traces() == []
+    assert clone.state() == before
+
+
+def test_the_interactive_program_opens_in_a_hostile_clone(clone: HostileClone, tmp_path: Path, script: str) -> None:
+    report = tmp_path / "interactive"
+    with pty_program(
+        command(report, "-m", script), folder=clone.folder, environment=dict(os.environ), columns=150
+    ) as terminal:
+        terminal.wait_for(QUESTION, DEADLINE).press("3\r")
+        terminal.wait_for(PROMPT, DEADLINE).press("look\r").wait_for(r"Looked at it all\.", DEADLINE)
+        terminal.press("/quit\r")
+        assert require_little(report) == 0
+        assert len(terminal.received) < OUTPUT_BYTES
+        assert b"\x1b]0;owned" not in terminal.received
+    assert clone.traces() == []
+
+
+@pytest.mark.anyio
+async def test_neovim_with_the_plugin_opens_a_hostile_clone(clone: HostileClone) -> None:
+    async with neovim_with_plugin(clone.folder, program=[PROGRAM]) as neovim:
+        await neovim.command("edit GEMINI.md")
+
+        await eventually_async(neovim.jobs, what="a companion")
+        await neovim.quit()
+    await asyncio.to_thread(lambda: None)
+    assert clone.traces() == []
+
+
+@pytest.mark.parametrize("kind", STAND_INS)
+def test_what_stands_in_the_place_of_a_settings_file_is_an_error_in_one_line(
+    tmp_path: Path, script: str, kind: str
+) -> None:
+    folder = folder_of_stand_ins(tmp_path / "clone", kind, SETTINGS)
+    found = ran(tmp_path / "report", folder, "-m", script, "-p", "look")
+    assert found.code != 0
+    assert str(folder / ".gemini" / "settings.json") in found.error.splitlines()[-1]
+
+
+@pytest.mark.parametrize("kind", STAND_INS)
+def test_what_stands_in_the_place_of_other_files_of_a_project_ends_no_start(
+    tmp_path: Path, script: str, kind: str
+) -> None:
+    folder = folder_of_stand_ins(tmp_path / "clone", kind, OTHERS)
+    found = ran(tmp_path / "report", folder, "-m", script, "-p", "look")
+    assert found.code == 0, found.error
+    assert "Looked at it all." in found.output
