@@ -135,6 +135,19 @@ async def test_an_accepted_review_brings_what_the_person_made_of_it(complete: Cl
     await peer.aclose()
 
 
+async def test_the_end_does_not_wait_for_an_accepted_edit_that_nobody_writes(
+    complete: ClaudeServer, workspace: Path
+) -> None:
+    path = make_file(workspace, "a.py")
+    peer = await connected(workspace, replace(PATIENT, written=600.0))
+    reviewing = asyncio.create_task(peer.open_diff(path, "proposed\n"))
+    await complete.view()
+    await complete.accept("changed there\n")
+    await asyncio.wait_for(reviewing, 30)
+    await asyncio.wait_for(peer.aclose(), 30)
+    assert len(complete.called("close_tab")) == 1
+
+
 async def test_line_ends_and_a_missing_final_newline_of_the_proposal_are_kept(workspace: Path) -> None:
     path = make_file(workspace, "a.py")
     async with claude_server(NeovimServer, workspace) as server:

@@ -57,6 +57,8 @@ from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from isthmus.json_shapes import as_object
 
 _FILE_NOT_OPEN: Final = -32001
+LAST_WRITTEN_SECONDS = 0.3
+"""How long an accepted edit has to be written, before its view is closed, when the connection is about to end."""
 _WRITTEN_POLL_SECONDS: Final = 0.05
 
 
@@ -86,6 +88,7 @@ class ClaudePeer(Link):
         self._reviews: dict[str, _Review] = {}
         self._refreshing: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
+        self._ending = asyncio.Event()
 
     def context(self) -> IdeContext | None:
         """See :meth:`IdeClient.context`; as of the last :meth:`refresh` and of what came since."""
@@ -94,6 +97,7 @@ class ClaudePeer(Link):
     async def aclose(self) -> None:
         """See :meth:`IdeClient.aclose`."""
         self.is_closed = True
+        self._ending.set()
         await self._stop_following()
         if self._leaving:
             await asyncio.wait(tuple(self._leaving), timeout=self._deadlines.written)
@@ -229,9 +233,18 @@ class ClaudePeer(Link):
     async def _leave_view(self, path: str, review: _Review, accepted: str | None) -> None:
         """Close the view; after an acceptance once the file is written, since editors read it anew then."""
         if accepted is not None:
-            await within(_is_written(path, accepted), self._deadlines.written)
+            await within(self._written_or_ending(path, accepted), self._deadlines.written)
         with contextlib.suppress(IdeError):
             await self._close_view(review)
+
+    async def _written_or_ending(self, path: str, content: str) -> None:
+        written, ending = asyncio.create_task(_is_written(path, content)), asyncio.create_task(self._ending.wait())
+        try:
+            await asyncio.wait({written, ending}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({written}, timeout=LAST_WRITTEN_SECONDS)
+        finally:
+            written.cancel()
+            ending.cancel()
 
     async def _close_view(self, review: _Review) -> None:
         connection, review.connection = review.connection, None
