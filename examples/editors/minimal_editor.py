@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+import termios
 import threading
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -44,6 +45,8 @@ def review(params: dict[str, Any]) -> None:
     old = "" if params["isNewFile"] else path.read_text(encoding="utf-8")
     diff = difflib.unified_diff(old.splitlines(), params["proposed"].splitlines(), "now", "proposed", lineterm="")
     print(f"{params['title'] or 'An agent'} proposes for {path}:", *diff, "Accept? [y/n]", sep="\n", flush=True)
+    if sys.stdin.isatty():
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before is no answer
     answer = "Accept" if sys.stdin.readline().strip() == "y" else "Reject"
     reviews.pop(params["id"], None)
     send(method=f"editor/did{answer}Diff", params={"id": params["id"]})

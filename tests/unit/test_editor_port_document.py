@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
+from isthmus.codec import MAXIMUM_DEPTH
 from isthmus.editors import editor_wire, json_rpc, json_rpc_connection, lsp_diagnostics, plugin_session, stdio
 from isthmus.ide.editor import Capability
-from isthmus.json_text import MAX_DEPTH
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "editor-port.md").read_text(encoding="utf-8")
@@ -52,6 +52,6 @@ def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     assert limits["unread output, when the plugin does not read"] == unread
     counts = f"{lsp_diagnostics.MAXIMUM_FILES} files, {lsp_diagnostics.MAXIMUM_DIAGNOSTICS} diagnostics a file"
     assert limits["open files, pushed diagnostics"] == counts
-    assert limits["nesting of JSON"] == f"{MAX_DEPTH} levels"
+    assert limits["nesting of JSON"] == f"{MAXIMUM_DEPTH} levels"
     assert f"on disk, up to {stdio.MAXIMUM_READ_BYTES / MIB:g} MiB" in DOCUMENT
     assert f"`protocolVersion` is {editor_wire.PROTOCOL_VERSION}." in DOCUMENT
