@@ -37,6 +37,10 @@ class OldestFirst(Generic[Member]):
         """Return how many members an address has."""
         return len(self._by_address.get(address, ()))
 
+    def is_full(self, address: str) -> bool:
+        """Return whether a new member of an address would displace another one."""
+        return len(self._addresses) >= self._maximum or self.count(address) >= self._maximum_per_address
+
     def add(self, member: Member, address: str) -> Member | None:
         """Add a new member, and return the one that has to go for it, if any; that is never the new one."""
         if member in self._addresses:

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -109,7 +109,10 @@ async def _asked(connection: socket.socket, request: Mapping[str, object]) -> st
 async def test_nothing_is_allowed_to_a_process_that_is_gone_before_it_could_be_looked_at(
     control: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lineage, "doubt_about", lambda *_: None)  # wherever these tests run
+    def no_doubt(pid: int, agents: Iterable[int]) -> None:
+        """These tests may run in a terminal or without one."""
+
+    monkeypatch.setattr(lineage, "doubt_about", no_doubt)
     said = json.loads(control.read_text(encoding="utf-8"))
     request = {"command": "answer", "token": said["token"], "id": "nobody", "yes": True}
     own = socket.socket(socket.AF_UNIX)
