@@ -17,7 +17,9 @@ def test_the_page_has_every_option_of_a_command_with_its_help(name: str) -> None
     section = without_space(rest.partition("\n## `")[0])
     how = "run: .venv/bin/python scripts/command_reference.py"
     assert section, how
-    options = [option for option in COMMANDS[name].command.params if isinstance(option, click.Option)]
+    options = [
+        option for option in COMMANDS[name].command.params if isinstance(option, click.Option) and not option.hidden
+    ]
     for option in options:
         assert all(spelling in section for spelling in (*option.opts, *option.secondary_opts)), how
         assert without_space(option.help or "") in section, how
