@@ -365,7 +365,9 @@ def _shown(review: Result) -> str:
     if changes is not None and changes.all:
         return f"{_heading(review)}\n{describe(changes)}"
     old = old.removeprefix("\ufeff") if old is not None else None
-    return f"{_heading(review)}\n{unified_diff(old, review['new_content'], review['file'].lstrip('/'))}"
+    new, typed = review["new_content"], review.get("typed_content")
+    heading = _heading(review) + (", with what you typed into it" if typed is not None else "")
+    return f"{heading}\n{unified_diff(old, new if typed is None else typed, review['file'].lstrip('/'))}"
 
 
 def _entries(source: str) -> list[object]:

@@ -73,6 +73,7 @@ class Companion:
         self._clients: dict[str, Client] = {}
         self._kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
         self._desk = ReviewDesk(editor, self._clients, self._kept_texts)
+        self.typed_texts = self._desk.typed_texts
         self._hidden = HiddenFiles()
         self.opens = self._hidden.opens
         self._linters = LinterRunner(self.options.linters) if self.options.linters else None

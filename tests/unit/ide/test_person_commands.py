@@ -1,5 +1,6 @@
 """What `isthmus ide` is told of the agents that are attached."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.codec import JsonObject
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.person.commands import COMMANDS
 from isthmus.ide.reviews.kept_text import KeptTexts
 from support.companion_recorder import Recorder
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -55,3 +58,31 @@ async def test_a_process_that_is_not_to_be_seen_is_told_without_its_place(worksp
     companion.attach(Recorder("one", pid=pid))
     (agent,) = (await COMMANDS["status"](companion, {}))["agents"]
     assert (agent["pid"], agent["folder"], agent["terminal"]) == (pid, None, None)
+
+
+async def test_a_diff_is_shown_with_what_was_typed_into_it(workspace: Path, tmp_path: Path) -> None:
+    editor = HeadlessEditor((str(workspace),))
+    companion, client = Companion(editor, kept=KeptTexts(tmp_path / "kept")), Recorder()
+    running = asyncio.create_task(companion.run())
+    companion.attach(client)
+    review = await companion.open_diff(client, str(workspace / "a.py"), "new\n")
+
+    async def shown() -> JsonObject:
+        return (await COMMANDS["diffs"](companion, {}))["diffs"][0]
+
+    assert "typed_content" not in await shown()
+    editor.edit_diff(review.id, "typed\n")
+
+    async def is_typed() -> bool:
+        found = await shown()
+        return (found["new_content"], found.get("typed_content")) == ("new\n", "typed\n")
+
+    await eventually_async(is_typed, what="what was typed")
+    editor.edit_diff(review.id, "new\n")
+
+    async def is_the_proposal() -> bool:
+        return "typed_content" not in await shown()
+
+    await eventually_async(is_the_proposal, what="the proposal as it was")
+    editor.quit()
+    await running

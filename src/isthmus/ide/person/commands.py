@@ -274,6 +274,9 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
         shown["agent_pid"] = owner.pid
     if whole:
         shown["new_content"] = review.proposed
+        typed = companion.typed_texts.get(review.id, review.proposed)
+        if typed != review.proposed:
+            shown["typed_content"] = typed
     return shown
 
 

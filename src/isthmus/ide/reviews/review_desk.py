@@ -11,6 +11,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from uuid import uuid4
 
 from isthmus.ide.agent_client import Client
@@ -46,6 +47,8 @@ class ReviewDesk:
         self._showing: dict[str, asyncio.Event] = {}
         self._visible: set[str] = set()
         self._typed: dict[str, str] = {}
+        self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
+        """What is in the views of open reviews, by review id, where the editor has told that the user typed there."""
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()
