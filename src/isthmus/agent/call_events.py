@@ -27,12 +27,12 @@ def announced_call(item: OpenCall, description: str) -> ToolCall:
     )
 
 
-def refused(announced: ToolCall, error: ErrorDetails) -> tuple[AgentEvent, ...]:
-    """A call that never ran: announced, failed, and said to the model."""
+def refused(announced: ToolCall, error: ErrorDetails, for_model: str | None = None) -> tuple[AgentEvent, ...]:
+    """A call that never ran: announced, failed, and said to the model, in the error's words unless others are given."""
     return (
         ToolCallUpdate(announced),
         ToolCallUpdate(replace(announced, status=ToolCallStatus.FAILED, error=error)),
-        ToolResultRecorded(announced.tool_call_id, error.message, is_error=True),
+        ToolResultRecorded(announced.tool_call_id, for_model or error.message, is_error=True),
     )
 
 
@@ -40,10 +40,10 @@ def failed(call: ToolCall, failure: ToolFailure, user: str) -> tuple[AgentEvent,
     """A call that its tool gave up, before it began or while it ran; ``user`` is whose it is."""
     error = ErrorDetails(failure.told(user), failure.category)
     if call.status is ToolCallStatus.PENDING:
-        return refused(call, error)
+        return refused(call, error, failure.for_model)
     return (
         ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error, live_content=None)),
-        ToolResultRecorded(call.tool_call_id, error.message, is_error=True),
+        ToolResultRecorded(call.tool_call_id, failure.for_model or error.message, is_error=True),
     )
 
 

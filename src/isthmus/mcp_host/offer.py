@@ -9,6 +9,7 @@ from typing import Any
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.names import is_included, tool_named
+from isthmus.mcp_host.result import clean
 from isthmus.mcp_host.schema import Nodes, UnusableSchemaError, usable_schema, without_refused_names
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
@@ -64,9 +65,8 @@ class Offer:
 def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Offer:
     """What of a listing the configuration leaves in and can be used."""
     tools, unusable = usable_tools(listing.tools, include, exclude)
-    return Offer(
-        tools, listing.prompts, listing.resources, listing.instructions, (*listing.dropped, *unusable), listing.server
-    )
+    instructions, dropped = clean(listing.instructions), (*listing.dropped, *unusable)
+    return Offer(tools, listing.prompts, listing.resources, instructions, dropped, listing.server)
 
 
 def usable_tools(
@@ -100,7 +100,7 @@ def usable_tools(
             dropped.append(f"{shown}: offered without the parameters {names}: not every provider takes such names")
         tools[tool.name] = OfferedTool(
             tool.name,
-            tool.description[:MAXIMUM_DESCRIPTION],
+            clean(tool.description)[:MAXIMUM_DESCRIPTION],
             parameters,
             tool.is_read_only,
             tool.is_idempotent,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.errors import NeedsLoginError, ServerLostError
-from isthmus.mcp_host.result import McpResult, Rendered, ResultPart, TextPart, parts_of, render
+from isthmus.mcp_host.result import McpResult, Rendered, ResultPart, TextPart, clean, marked, parts_of, render
 from isthmus.tools.base import Content
 from isthmus.tools.failure import ToolFailure
 
@@ -74,7 +74,8 @@ async def _answer(connection: ServerConnection, perform: "Callable[[McpSession],
     except ToolFailure:
         raise
     except Exception as error:
-        raise ToolFailure(connection.hidden(_why(server, what, error)), "mcp_error") from error
+        told = clean(connection.hidden(_why(server, what, error)))
+        raise ToolFailure(told, "mcp_error", for_model=marked(told)) from error
 
 
 def _why(server: str, what: str, error: Exception) -> str:

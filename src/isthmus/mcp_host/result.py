@@ -22,6 +22,7 @@ from isthmus.amounts import show_count
 from isthmus.media import Media
 from isthmus.text import without_control_characters
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
+from isthmus.visible_text import visible_prose
 
 MAXIMUM_CHARACTERS = 30_000
 """Of a result's text that reach the model and the person, unless the server says how many (`anthropic/...`)."""
@@ -185,9 +186,9 @@ def render(
     told, told_note = _cut(told, maximum, pieces.keeper)
     shown, shown_note = (told, told_note) if is_same else _cut(shown, MAXIMUM_CHARACTERS, pieces.keeper)
     withheld = f"[{show_count(pieces.withheld, 'part')} for the person alone, who sees it]" if pieces.withheld else ""
-    marked = _marked(told) if told and is_marked else told
+    body = marked(told) if told and is_marked else told
     return Rendered(
-        "\n".join(item for item in (marked, told_note, withheld) if item) or NO_OUTPUT,
+        "\n".join(item for item in (body, told_note, withheld) if item) or NO_OUTPUT,
         "\n".join(item for item in (" + ".join(pieces.summary()), _for_person(shown), shown_note) if item) or NO_OUTPUT,
         tuple(pieces.media),
     )
@@ -208,7 +209,7 @@ class _Pieces:
 
     def take(self, part: ResultPart) -> None:
         """Add a part."""
-        text = without_control_characters(self._text(part))
+        text = clean(self._text(part))
         self.for_person.append(text)
         if part.is_for_person:
             self.withheld += 1
@@ -270,8 +271,14 @@ def _cut(text: str, maximum: int, keeper: KeptFiles) -> tuple[str, str]:
     return shown, f"[{size}; all of it is in {path}]" if path is not None else f"[{size}; it is not kept whole]"
 
 
-def _marked(text: str) -> str:
-    """As Gemini CLI marks for its models what strangers wrote: nothing in it ends the mark."""
+def clean(text: str) -> str:
+    """Return a server's text with nothing hidden in it: no terminal sequences, and printable stand-ins for what is
+    invisible or reorders text, such as tag characters and bidirectional marks."""
+    return visible_prose(without_control_characters(text))
+
+
+def marked(text: str) -> str:
+    """Return text as Gemini CLI marks for its models what strangers wrote: nothing in it ends the mark."""
     inside = text.replace("</untrusted_context>", "&lt;/untrusted_context&gt;")
     return f"<untrusted_context>\n{inside}\n</untrusted_context>"
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from isthmus.errors import IsthmusError
+from isthmus.mcp_host.result import clean
 from isthmus.mcp_host.schema_keywords import as_object, fitting, is_number
 
 MAXIMUM_DEPTH = 24
@@ -135,6 +136,8 @@ class _Cleaner:
             if keyword == "default" and "anyOf" in given:
                 continue
             cleaned[keyword] = self._value(keyword, value, depth, followed)
+            if keyword in ("title", "description") and isinstance(value, str):
+                cleaned[keyword] = clean(value)
         # The root is held to more, with reasons, by whoever asked.
         return fitting(cleaned) if depth else cleaned
 

@@ -16,7 +16,16 @@ from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.errors import NeedsLoginError, ServerLostError, ToolGoneError
 from isthmus.mcp_host.offer import OfferedTool
 from isthmus.mcp_host.page_address import UrlError
-from isthmus.mcp_host.result import MAXIMUM_CHARACTERS, McpResult, Rendered, parts_of, render, said_maximum
+from isthmus.mcp_host.result import (
+    MAXIMUM_CHARACTERS,
+    McpResult,
+    Rendered,
+    clean,
+    marked,
+    parts_of,
+    render,
+    said_maximum,
+)
 from isthmus.mcp_host.schema_check import SchemaCheck, is_small
 from isthmus.mcp_host.server_questions import ACCEPT, done_question, url_question
 from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
@@ -44,6 +53,8 @@ PAGE_ROUNDS = 3
 """How often a server may say that a call needs pages to be visited first."""
 SHOWN_ARGUMENTS = 500
 """Characters of the arguments in a call's description."""
+LONGEST_ERROR = 30_000
+"""Characters of a JSON-RPC error's message that are told."""
 LONGEST_PROGRESS = 500
 """Characters of what a server says of its progress."""
 SMALL_TEXT = MAXIMUM_CHARACTERS // 2
@@ -181,8 +192,9 @@ class McpTool:
         except Exception as error:
             if pages := pages_needed(error):
                 raise PagesNeededError(pages) from error
-            message, category = self._why(error)
-            raise ToolFailure(self._connection.hidden(message), category) from error
+            where, said, category = self._why(error)
+            said = clean(self._connection.hidden(said))
+            raise ToolFailure(f"{where}{said}", category, for_model=f"{where}\n{marked(said)}") from error
 
     async def _called(self, arguments: Arguments, progress: "_Progress", version: str | None) -> "CallToolResult":
         try:
@@ -287,21 +299,21 @@ class McpTool:
         said = "[Warning: the structured content does not fit the schema that the server gave for it: "
         return () if misfit is None else (said + without_control_characters(misfit) + "]",)
 
-    def _why(self, error: Exception) -> tuple[str, str]:
-        """What is said of an error that the call itself met, and its category."""
+    def _why(self, error: Exception) -> tuple[str, str, str]:
+        """Return what is said of an error that the call itself met: what failed, what the server said, its category."""
         from mcp import MCPError
         from mcp_types import INVALID_PARAMS
         from pydantic import ValidationError
 
-        where = f"{self.server_tool_name} of the MCP server {self.server_name!r}"
+        where = clean(f"{self.server_tool_name} of the MCP server {self.server_name!r}")
         if isinstance(error, MCPError):
             category = INVALID_ARGUMENTS if error.code == INVALID_PARAMS else "mcp_error"
-            return f"{where} failed with the error {error.code}: {error.message}", category
+            return f"{where} failed with the error {error.code}: ", error.message[:LONGEST_ERROR], category
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"])
-            return f"{where} answered what does not fit MCP: {place}: {first['msg']}", "mcp_invalid_result"
-        return f"{where} failed: {error or type(error).__name__}", "mcp_error"
+            return f"{where} answered what does not fit MCP: ", f"{place}: {first['msg']}", "mcp_invalid_result"
+        return f"{where} failed: ", f"{error or type(error).__name__}", "mcp_error"
 
     def _check(self, arguments: Arguments) -> None:
         """Hold the arguments against the schema.

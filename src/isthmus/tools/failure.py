@@ -8,11 +8,15 @@ class ToolFailure(IsthmusError):
 
     ``category`` is the error type of spec 2 (e.g. ``invalid_arguments``, ``file_not_found``, ``outside_workspace``).
     ``for_others`` is what users of a server get in place of a text that is for the person whose machine it is.
+    ``for_model`` is what the model gets in place of the text, where it repeats what strangers wrote.
     """
 
-    def __init__(self, message: str, category: str, for_others: str | None = None) -> None:
+    def __init__(
+        self, message: str, category: str, for_others: str | None = None, *, for_model: str | None = None
+    ) -> None:
         super().__init__(message)
         self.category = category
+        self.for_model = for_model
         self._for_others = for_others
 
     def told(self, user: str) -> str:
