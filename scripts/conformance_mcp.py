@@ -24,7 +24,13 @@ SIDE_BY_SIDE = 4
 SCENARIO_SECONDS = 120
 EXPECTED: dict[str, dict[str, int]] = {
     "0.1.16": {"auth/2025-03-26-oauth-metadata-backcompat": 3},
-    "0.2.0-alpha.12": {"auth/dpop": 3, "auth/dpop-nonce": 5, "auth/wif-jwt-bearer": 1},
+    "0.2.0-alpha.12": {
+        "auth/dpop": 3,
+        "auth/dpop-nonce": 5,
+        "auth/wif-jwt-bearer": 1,
+        "json-schema-2020-12-preservation": 3,
+        "request-metadata": 3,
+    },
 }
 """Number of checks that fail in each scenario; docs/reference/conformance.md says why."""
 EMPTY = frozenset(

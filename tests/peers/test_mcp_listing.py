@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import CommandMessage, CommandScope
-from isthmus.events import TextContent
+from isthmus.events import StateChange, TextContent
 from support.isthmus_program import isthmus
 from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.serve_program import serve_program
@@ -105,7 +105,18 @@ async def test_a_client_of_a2a_lists_restarts_and_switches_servers(tmp_path: Pat
             events = [delivery.event async for delivery in execution.turn.deliveries]
             return "".join(event.text for event in events if isinstance(event, TextContent))
 
+        async def refused(*path: str, args: str = "") -> str:
+            scope = CommandScope(settings={"workspace_path": str(workspace)})
+            execution = await agent.execute(CommandMessage(path, args, scope))
+            assert execution.turn is not None, execution.message
+            events = [delivery.event async for delivery in execution.turn.deliveries]
+            return "".join(event.error or "" for event in events if isinstance(event, StateChange))
+
         assert "🐳 dockerizedServer (CONNECTED)" in await said("mcp")
+        one = await said("mcp", "schema", args="dockerizedServer")
+        assert "dockerizedServer (CONNECTED)" in one
+        assert "pythonTools" not in one
+        assert "no MCP server is named 'nobody'; configured: pythonTools" in await refused("mcp", args="nobody")
         assert "📡 pythonTools (CONNECTED)" in await said("mcp", "restart", args="pythonTools")
         off = entry(await said("mcp", "disable", args="pythonTools"), "pythonTools")
         assert off[0] == "⏸ pythonTools (DISABLED)"

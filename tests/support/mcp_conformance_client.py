@@ -94,8 +94,7 @@ async def tools_of(host: McpHost, scope: ToolScope) -> Mapping[str, Tool]:
         if status.state is not ServerState.NEEDS_LOGIN:
             print(f"{status.state}: {status.problem}")
             break
-        if not await log_in(host, scope):
-            break
+        await log_in(host, scope)
         tools = (await host.tools(scope)).tools
     return {name: tool for name, tool in tools.items() if name not in RESOURCE_TOOLS}
 

@@ -47,6 +47,10 @@ T = TypeVar("T")
 
 MAXIMUM_QUESTIONS = 20
 """Questions that one call may ask."""
+MAXIMUM_SAMPLES = 25
+"""Requests to the model of one server in one task, in all its calls: each costs the user tokens."""
+MAXIMUM_TASKS = 100
+"""Tasks whose requests are counted; of more, the last ones."""
 ATTEMPTS = 3
 """How often a form is asked before what is filled in fits."""
 MAXIMUM_CHARACTERS = 200_000
@@ -140,6 +144,9 @@ class ServerAsking:
         self._calls: list[CallAsks] = []
         self._waiting: list[tuple[AskPerson, set[str]]] = []
         self._completed: deque[str] = deque(maxlen=100)
+        self._samples: dict[str, int] = {}
+        self.sampled = 0
+        """Requests to the model that were made for the server."""
 
     @property
     def is_busy(self) -> bool:
@@ -189,6 +196,7 @@ class ServerAsking:
         size = len(wish.system) + sum(len(str(message.blocks)) for message in wish.messages if not message.others)
         try:
             asks = self._asks(size)
+            self._count_sample(asks.task)
         except DeclinedError as error:
             self._note("sampling", str(error))
             raise
@@ -197,12 +205,26 @@ class ServerAsking:
         prompt = ModelPrompt(wish.system, messages, tokens)
         match await asks.ask(AskModel(sampling_question(self._server, wish), prompt)):
             case ModelAnswer(text, model, is_cut):
+                self.sampled += 1
                 text, is_stopped = without_stop(text, wish.stop_sequences)
                 return ModelAnswer(text, model, is_cut and not is_stopped)
             case NoAnswer(reason):
                 raise DeclinedError(reason)
             case Chosen():
                 raise DeclinedError("the user rejected the sampling request")
+
+    def _count_sample(self, task: str) -> None:
+        """Count a request to the model.
+
+        Raises:
+            DeclinedError: the task has had as many as one may.
+        """
+        count = self._samples.pop(task, 0)
+        self._samples[task] = count + 1
+        if len(self._samples) > MAXIMUM_TASKS:
+            del self._samples[next(iter(self._samples))]
+        if count >= MAXIMUM_SAMPLES:
+            raise DeclinedError(f"the task has had {MAXIMUM_SAMPLES} requests to the model of this server, the maximum")
 
     def completed(self, elicitation_id: str) -> None:
         """The server says that what a person had to do elsewhere is done."""

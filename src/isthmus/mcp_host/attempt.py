@@ -78,6 +78,7 @@ class Attempt:
         auth: BearerAuth | None = None
         if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
             auth = stored_login(config, surroundings.home, self._note_login)
+        watch = self.watch
         access = Access(
             surroundings.environment,
             auth,
@@ -85,7 +86,7 @@ class Attempt:
             config.oauth.token_param_name,
             sandbox=server_sandbox(config, surroundings),
         )
-        transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, self.watch)
+        transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
         if surroundings.trace is not None:
             transport = TracedTransport(transport, surroundings.trace, what_opens(config.endpoint, self.way.kind))
         step = "initialize"
@@ -116,7 +117,7 @@ class Attempt:
                     listing = await session.listing()
                     timer.cancel()
                     self._debug.done(f"listing {show_count(len(listing.tools), 'tool')}")
-                    self._is_connecting = False
+                    self._is_connecting = watch.is_connecting = False
                     leave_gate()
                     yield session, listing
             except Exception as error:
@@ -155,7 +156,7 @@ class Attempt:
         watch = self.watch
         if watch.login is not None:
             return watch.login
-        if watch.status == 401 or any(isinstance(inner, NeedsLoginError) for inner in causes(error)):
+        if watch.wants_login or any(isinstance(inner, NeedsLoginError) for inner in causes(error)):
             refused = "" if auth is not None else " other than what its headers say"
             return NeedsLoginError(f"it wants a login{refused}; use /mcp auth {self._config.name}")
         is_late = isinstance(error, TimeoutError) and self._has_expired

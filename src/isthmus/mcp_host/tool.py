@@ -71,6 +71,7 @@ class McpTool:
         self._validator: SchemaCheck | None = None
         self._fits_for: OfferedTool | None = None
         self._fitting: Arguments | None = None
+        self._sent: Arguments = {}
 
     @property
     def version(self) -> str:
@@ -133,12 +134,12 @@ class McpTool:
         Raises:
             ToolFailure: the arguments do not fit the tool's schema.
         """
-        self._check(arguments)
+        self._fitted(arguments)
         return McpDetails(self.server_name, self.server_tool_name)
 
     async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
         """Progress as it comes, then the result. Leaving early cancels the call."""
-        self._check(arguments)
+        arguments = self._fitted(arguments)
         proposed = approved.details
         if isinstance(proposed, McpDetails) and proposed != McpDetails(self.server_name, self.server_tool_name):
             message = f"{self.name} is not the tool any more that was approved; nothing was called"
@@ -315,19 +316,24 @@ class McpTool:
             return f"{where} answered what does not fit MCP: ", f"{place}: {first['msg']}", "mcp_invalid_result"
         return f"{where} failed: ", f"{error or type(error).__name__}", "mcp_error"
 
-    def _check(self, arguments: Arguments) -> None:
-        """Hold the arguments against the schema.
+    def _fitted(self, arguments: Arguments) -> Arguments:
+        """Return the arguments as they are sent: models write null for an optional one that they do not give, which is
+        left out where the schema has no null there.
 
         Raises:
             ToolFailure: they do not fit; the text names which, and what was expected.
         """
         if self._now() is self._fits_for and arguments is self._fitting:
-            return  # It is proposed and run with the same.
+            return self._sent  # It is proposed and run with the same.
         if self._validator is None:
             self._validator = SchemaCheck(self._offered.parameters)
-        if (misfit := self._validator.misfit(dict(arguments))) is not None:
-            raise ToolFailure(f"{self.name}: {misfit}", INVALID_ARGUMENTS)
-        self._fits_for, self._fitting = self._offered, arguments
+        sent = dict(arguments)
+        if (misfit := self._validator.misfit(sent)) is not None:
+            sent = {name: value for name, value in arguments.items() if value is not None}
+            if len(sent) == len(arguments) or self._validator.misfit(sent) is not None:
+                raise ToolFailure(f"{self.name}: {misfit}", INVALID_ARGUMENTS)
+        self._fits_for, self._fitting, self._sent = self._offered, arguments, sent
+        return sent
 
 
 def _rendered(found: "CallToolResult", context: ToolContext, maximum: int) -> Rendered:

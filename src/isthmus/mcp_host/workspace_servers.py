@@ -275,6 +275,8 @@ def _notes(connection: ServerConnection) -> tuple[str, ...]:
     if connection.log.left_out:
         count = show_count(connection.log.left_out, "notification")
         notes.append(f"Left out: {count} that do not fit MCP; the first: {connection.log.first_left_out}")
+    if connection.asking.sampled:
+        notes.append(f"Sampling: {show_count(connection.asking.sampled, 'request')} to the model for this server")
     notes += [f"Asked: {note}" for note in connection.asking.notes]
     return tuple(notes)
 

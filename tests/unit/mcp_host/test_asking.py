@@ -143,6 +143,29 @@ async def test_the_models_answer_ends_where_the_server_says(tmp_path: Path) -> N
             await asking
 
 
+async def test_a_server_has_so_many_requests_to_the_model_in_all_calls_of_a_task(tmp_path: Path) -> None:
+    server = ServerAsking("s", tmp_path)
+
+    async def sample(task: str) -> ModelAnswer:
+        asks = calling(task)
+        with server.call(asks):
+            asking = asyncio.ensure_future(server.sample(WISH))
+            waiting = asyncio.ensure_future(shown(asks))
+            await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                waiting.result().give(ModelAnswer("yes", "m"))
+            waiting.cancel()
+            return await asking
+
+    for _ in range(25):
+        await sample(str(tmp_path))
+    with pytest.raises(DeclinedError, match="the task has had 25 requests to the model of this server, the maximum"):
+        await sample(str(tmp_path))
+    assert "sampling" in server.notes[-1]
+    assert (await sample(str(tmp_path / "another"))).text == "yes"
+    assert server.sampled == 26
+
+
 async def test_an_image_in_a_prompt_goes_to_the_model_from_a_file(tmp_path: Path) -> None:
     server, asks = ServerAsking("s", tmp_path), calling(str(tmp_path / "out"))
     blocks = ({"type": "text", "text": "what?"}, {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"})

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps, argument
 from isthmus.agent.commands.server_listing import NONE_CONFIGURED, Detail, listing
+from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
 
@@ -136,6 +137,12 @@ async def _discovery(context: CommandContext) -> DiscoveryState:
 async def _listing(context: CommandContext, detail: Detail) -> str:
     discovery = await _discovery(context)  # as it was before it was looked at, which starts it
     found, loaded = await _servers(context), context.session.loaded_tools
+    if name := context.args.strip():
+        named = [status for status in found if status.name == name and not status.is_file]
+        if not named:
+            known = ", ".join(status.name for status in found if not status.is_file) or "none"
+            raise ToolFailure(f"no MCP server is named {name!r}; configured: {known}", "unknown_mcp_server")
+        found = named
     offered = {tool.name for status in found for tool in status.tools}
     return listing(found, detail, discovery, None if loaded is None else len(offered.intersection(loaded)))
 
@@ -159,11 +166,12 @@ COMMAND = CommandNode(
     "mcp",
     "Show and manage the MCP servers of this session",
     names,
+    (_SERVER,),
     sub_commands=(
-        CommandNode("list", "List the servers and the names of their tools", names),
-        CommandNode("desc", "List them with descriptions", descriptions),
-        CommandNode("nodesc", "List them without descriptions", names),
-        CommandNode("schema", "List them with the schemas of their tools", schemas),
+        CommandNode("list", "List the servers and the names of their tools", names, (_SERVER,)),
+        CommandNode("desc", "List them with descriptions", descriptions, (_SERVER,)),
+        CommandNode("nodesc", "List them without descriptions", names, (_SERVER,)),
+        CommandNode("schema", "List them with the schemas of their tools", schemas, (_SERVER,)),
         CommandNode(
             "auth",
             "Log in to a server; without a name, list those that need it",

@@ -30,6 +30,9 @@ class HttpWatch:
     """The last refusal that a server answered with, and what it says of how to log in."""
 
     status: int | None = None
+    wants_login: bool = False
+    """A request was refused with HTTP 401, and none taken since."""
+    is_connecting: bool = True
     challenge: str | None = None
     login: LoginProblem | None = None
     """Why its login is of no use; what the person is told before anything else."""
@@ -112,9 +115,10 @@ def _http_client(
         is_usual = response.status_code == 405 and response.request.method == "GET" and kind is not HttpKind.SSE
         if response.status_code >= 400 and not is_usual:
             watch.status = response.status_code
-            watch.challenge = response.headers.get("www-authenticate")
-        elif watch.status == 401:
-            watch.status = None  # logged in since
+            watch.wants_login = watch.wants_login or response.status_code == 401
+            watch.challenge = response.headers.get("www-authenticate") or watch.challenge
+        elif response.status_code < 400 and (watch.status == 401 or watch.is_connecting):
+            watch.status, watch.wants_login = None, False  # logged in since, or the server does not know a request
         cap(response, Bounds(MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES))
 
     pace = ReopeningPace()

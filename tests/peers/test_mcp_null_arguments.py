@@ -1,0 +1,23 @@
+"""Arguments that a model writes as null, since it does not give them."""
+
+from pathlib import Path
+
+import pytest
+
+from isthmus.tools.base import ToolScope
+from isthmus.tools.failure import ToolFailure
+from support.mcp_hosting import hostile, hosting
+from support.tool_calls import items_of, said, success_of, tool_context
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_null_for_an_optional_argument_is_left_out_and_for_a_required_one_refused(
+    home: Path, workspace: Path
+) -> None:
+    async with hosting(home, {"s": hostile("plain"), "strict": hostile("needs-y")}) as host:
+        tools = (await host.tools(ToolScope(workspace))).tools
+        context = tool_context(workspace)
+        assert said(await success_of(tools["ok"], context, x=None)) == said(await success_of(tools["ok"], context))
+        with pytest.raises(ToolFailure, match="'y' is a required property"):
+            await items_of(tools["strict__ok"], context, z=None)
