@@ -1,4 +1,5 @@
-"""Which tools' schemas a model is sent: all, or, where those of MCP servers would fill its context, what was searched.
+"""Which tools' schemas a model is sent: all, or, where those of MCP servers would fill its context, what fits and what
+was searched.
 
 Once a session has begun to load tools as they are wanted, it stays so, and tools are only added, at the end: a prompt
 that providers cached stays the beginning of the next one. What was loaded is in the session, a fold of its events. A
@@ -6,7 +7,8 @@ tool that is called by its name without having been loaded runs, and is loaded f
 Deliberately not here: what tools there are, and how they are searched (:mod:`isthmus.agent.tool_search`).
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +21,8 @@ from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
 
 MAXIMUM_NAME = 100
 """Characters of a server's name in the system prompt."""
+LARGE_SHARE = 0.5
+"""Share of that room above which the schema of one tool is deferred before any server is."""
 MAXIMUM_MISSING = 20
 """Servers that are not available, named in the system prompt."""
 SEARCH_SHARE = 0.1
@@ -53,6 +57,31 @@ class ToolLoading:
         self._options = options
         self._of_servers = {name: server for server in tools.servers for name in server.tools if name in tools.tools}
         self._kept_back = {name: server for name, server in self._of_servers.items() if not server.is_always_loaded}
+        self._deferred = frozenset(self._kept_back)
+
+    def fit(self, window: int) -> None:
+        """Defer no more than has to be, for a model whose context has `window` tokens: schemas that are very large by
+        themselves, then all tools of the largest server, and of the next, until the rest takes no more than its share.
+
+        The same tools and the same window defer the same, so that the beginning of a prompt stays what it was.
+        """
+        if self._options.mode is not SearchMode.AUTO:
+            return
+        room = self._options.share * window
+        if sum(self._tokens.values()) <= room:
+            return  # A session that began to load on demand when there was more stays as it is.
+        deferred = {name for name in self._kept_back if self._tokens[name] > room * LARGE_SHARE}
+        left = sum(count for name, count in self._tokens.items() if name not in deferred)
+        sizes = Counter[str]()
+        for name, server in self._kept_back.items():
+            if name not in deferred:
+                sizes[server.name] += self._tokens[name]
+        for server, size in sizes.most_common():
+            if left <= room:
+                break
+            deferred |= {name for name, of in self._kept_back.items() if of.name == server}
+            left -= size
+        self._deferred = frozenset(deferred)
 
     @cached_property
     def tools(self) -> ToolSet:
@@ -74,20 +103,20 @@ class ToolLoading:
             return False
         if self._options.mode is SearchMode.ALWAYS:
             return True
-        return self._tokens_of_servers > self._options.share * window
+        return sum(self._tokens.values()) > self._options.share * window
 
     @cached_property
-    def _tokens_of_servers(self) -> int:
-        """Once for the segment: each step asks, and hundreds of schemas are to be written for it."""
+    def _tokens(self) -> Mapping[str, int]:
+        """Tokens of each tool of a server, counted once for the segment: hundreds of schemas are written for it."""
         tools = (self._own.tools[name] for name in self._of_servers)
-        return sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in tools)
+        return {tool.name: tool_tokens(tool.name, tool.description, tool.parameters) for tool in tools}
 
     def sent(self, loaded: Sequence[str] | None) -> tuple[Tool, ...]:
         """The tools whose schemas the model is sent: those that are loaded come last, in the order of loading."""
         if loaded is None or SEARCH_TOOL not in self.tools.tools:
             return tuple(self._own.tools.values())
-        first = (name for name in self.tools.tools if name not in self._kept_back)
-        names = dict.fromkeys((*first, *(name for name in loaded if name in self._kept_back)))
+        first = (name for name in self.tools.tools if name not in self._deferred)
+        names = dict.fromkeys((*first, *(name for name in loaded if name in self._deferred)))
         return tuple(self.tools.tools[name] for name in names)
 
     def note(self, loaded: Sequence[str] | None) -> str:
@@ -110,7 +139,7 @@ class ToolLoading:
         if loaded is None or SEARCH_TOOL not in self.tools.tools:
             return ""
         counts = {
-            server.name: sum(name in self._kept_back for name in server.tools)
+            server.name: sum(name in self._deferred for name in server.tools)
             for server in self._own.servers
             if not server.is_always_loaded
         }

@@ -202,7 +202,9 @@ class CodingAgent:
     ) -> AsyncGenerator[AgentEvent, None]:
         """The model's next message, the conversation compacted before it where that is needed."""
         model = await self._resources.open_model(session.model)
-        if loading.begins(session.loaded_tools, context_window(model)):
+        window = context_window(model)
+        loading.fit(window)
+        if loading.begins(session.loaded_tools, window):
             yield ToolsLoaded()
         request = await self._request(session, loading)
         async with aclosing(keeper.before(model, request)) as keeping:
