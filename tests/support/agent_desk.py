@@ -51,6 +51,7 @@ class Desk:
     approvals: KeptApprovals | None = None
     user: str = ""
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+    keeps_answers: bool = True
 
     async def prompt(self, text: str) -> StateChange:
         self.events.append(Prompt("m", text, {"workspace_path": str(self.workspace), **self.settings}))
@@ -75,6 +76,7 @@ class Desk:
             settings_rule=self.rule,
             compaction_share=self.share,
             tool_search=self.search,
+            keeps_answers=self.keeps_answers,
         )
 
         async def opened(_: str | None) -> ChatModel:

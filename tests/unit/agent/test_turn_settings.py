@@ -13,6 +13,7 @@ from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, McpDetails
 from isthmus.events import Checkpoint, Prompt, TaskState
 from isthmus.tools.base import ServerTools, ToolSet
+from isthmus.tools.builtin import builtin_tools
 from support.agent_desk import edit, is_update
 from support.effect_tools import EffectTool
 from support.scripted_wire import Call, Failure, Reply, Say, WireUsage
@@ -28,6 +29,27 @@ async def test_the_approval_mode_of_a_session_is_its_settings(desk: Any, workspa
     at = desk([Reply.of(write()), Reply.of(Say("done"))], settings={"approval_mode": "auto_edit"})
     assert (await at.prompt("write")).state is TaskState.COMPLETED
     assert (workspace / "a.txt").exists()
+
+
+async def test_a_tool_that_settings_have_confirmed_is_asked_about_in_every_mode(desk: Any, workspace: Path) -> None:
+    tools = replace(builtin_tools(), always_asked={"write_file": "the settings want it"})
+    policy = Policy(ApprovalMode.YOLO, frozenset({ToolGrant("write_file")}))
+    at = desk([Reply.of(write())], tools=tools, policy=policy)
+    assert (await at.prompt("write")).state is TaskState.INPUT_REQUIRED
+    assert not (workspace / "a.txt").exists()
+    assert [option.id for option in at.calls[-1].confirmation_request.options] == ["proceed_once", "cancel"]
+    unasked = desk([Reply.of(write()), Reply.of(Say("no"))], tools=tools, policy=replace(policy, may_ask=False))
+    assert (await unasked.prompt("write")).state is TaskState.COMPLETED
+    assert not (workspace / "a.txt").exists()
+    assert "the settings want it" in unasked.told()
+
+
+async def test_questions_offer_no_lasting_answers_where_settings_forbid_them(desk: Any) -> None:
+    at = desk([Reply.of(write(), Call("run_shell_command", {"command": "ls"}))], keeps_answers=False)
+    assert (await at.prompt("write")).state is TaskState.INPUT_REQUIRED
+    assert len(at.calls) == 2
+    for call in at.calls:
+        assert [option.id for option in call.confirmation_request.options] == ["proceed_once", "cancel"]
 
 
 async def test_plan_mode_of_a_session_is_in_its_system_prompt(desk: Any, workspace: Path) -> None:
