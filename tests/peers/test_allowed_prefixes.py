@@ -2,11 +2,13 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from isthmus.agent.shell_command import analyse
 from support.isthmus_program import ISTHMUS
 from support.programs import require
 from support.surroundings import Surroundings
@@ -47,21 +49,55 @@ RUN_OR_WRITE = (
 )
 """Commands whose options run another program, or write a file."""
 
+ELSEWHERE = (
+    "git grep --open-files-in-pager=./run.sh a",
+    "git diff --no-index --output=made f a",
+    "git rebase --exec ./run.sh --root",
+    "git -c alias.x='!./run.sh' x",
+    "git clone -q --upload-pack=./run.sh . other",
+    "git fetch --upload-pack=./run.sh .",
+    "git format-patch -1 -o made",
+    "sort --compress-program=./run.sh -S 1b Makefile .git/index .git/index",
+    "sed 's/a/touch made/e' f",
+    "sed -i.made s/a/b/ f && mv f.made made",
+    "tar cf a.tar f && tar xf a.tar --to-command=./run.sh",
+    "xxd f made",
+    "make -f rules",
+    "make --eval='$(shell touch made)'",
+    "curl -s file://$PWD/f -o made",
+    "split --filter=./run.sh f",
+    "dd if=f of=made",
+    "find . -maxdepth 0 -fprint made",
+    "gcc -wrapper ./run.sh -c a.c",
+    "awk '{ print > \"made\" }' f",
+    "rg --pre ./run.sh a f",
+    "npm test --script-shell=./run.sh",
+)
+"""More of the kind, where the machine has the program."""
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repository") / "workspace"
     (folder / "ls\v").mkdir(parents=True)
     for program in (folder / "run.sh", folder / "ls\v" / "run.sh"):
         program.write_text("#!/bin/sh\n: > made\n", encoding="utf-8")
         program.chmod(0o755)
     for name in ("f", "a", "-exec"):
         (folder / name).write_text("a\na\n", encoding="utf-8")
+    (folder / "rules").write_text("all:\n\ttouch made\n", encoding="utf-8")
+    (folder / "a.c").write_text("int a;\n", encoding="utf-8")
+    (folder / "package.json").write_text('{"scripts": {"test": "true"}}', encoding="utf-8")
     (folder / "Makefile").write_text("all:\n\t@true\n", encoding="utf-8")
     identity = ("-c", "user.name=a", "-c", "user.email=a@localhost")
     for command in (("init", "-q"), ("add", "f"), (*identity, "commit", "-qm", "a")):
         subprocess.run([require("git"), *command], cwd=folder, check=True, timeout=60)
     return folder
+
+
+@pytest.fixture
+def workspace(repository: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(repository, tmp_path / "workspace")
 
 
 def results_of(commands: tuple[str, ...], allowed: tuple[str, ...], home: Path, workspace: Path) -> list[str]:
@@ -110,14 +146,24 @@ def test_a_command_that_does_more_than_its_prefix_says_is_refused(
     assert sorted(workspace.iterdir()) == files
 
 
-@pytest.mark.parametrize("command", [*READ_OTHERWISE, *RUN_OR_WRITE])
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_such_options_are_asked_whatever_prefix_was_allowed(command: str) -> None:
+    analysis = analyse(command)
+    assert analysis is None or analysis.asked
+
+
+@pytest.mark.parametrize("command", [*READ_OTHERWISE, *RUN_OR_WRITE, *ELSEWHERE])
 def test_such_a_command_does_more_where_it_is_run(command: str, workspace: Path) -> None:
+    program = require(command.split()[0] if command in ELSEWHERE else "bash")
+    identity = {f"GIT_{who}_{what}": "a@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, **identity, "PATH": f"{os.environ['PATH']}{os.pathsep}{program.parent}"}
     if command.startswith(("[[a", "case$x")):
         # What these run is no program of this folder.
         done = subprocess.run(["bash", "-c", command], cwd=workspace, capture_output=True, timeout=60, check=False)
         assert b"not found" in done.stderr
         return
     subprocess.run(
-        ["bash", "-c", command], cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
-    )
+        ["bash", "-c", command], cwd=workspace, env=environment, stdin=subprocess.DEVNULL,
+        capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
     assert (workspace / "made").exists()

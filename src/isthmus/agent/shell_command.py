@@ -97,9 +97,12 @@ _QUIET = frozenset({"-s", "--silent", "-q", "--quiet"})
 
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|php|lua|luajit|node|nodejs|ts-node|bun|tclsh|wish|guile|Rscript|julia|groovy|scala|"
-    r"osascript|pwsh|powershell|awk|gawk|mawk|nawk|gdb|vim|vi|nvim|emacs|ed|ex|irb|ghci|jshell|npx|pipx|bunx|uvx)[\d.]*"
+    r"osascript|pwsh|powershell|awk|gawk|mawk|nawk|gdb|bash|dash|ksh|sh|zsh|vim|vi|nvim|emacs|ed|ex|irb|ghci|jshell|npx|pipx|bunx|uvx)[\d.]*"
 )
 """Programs that run code given as an argument or a file: a prefix names the file, and inline code has none."""
+
+_SCRIPT = re.compile(r"(?!/dev/|/proc/)[\w.@%+/,][\w.@%+/,:=-]*[./][\w.@%+/,:=-]*")
+"""A file that a shell may be allowed to run: it is named as one, not as a program."""
 
 _RESERVED = frozenset(
     {"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then"}
@@ -257,6 +260,9 @@ def _runs_others(words: Sequence[Word]) -> bool:
             return any(word.extent is not Extent.EXACT or word.text in _FIND_ACTIONS for word in words)
         case "printf":
             return len(words) > 1 and (words[1].may_be_option or words[1].text.startswith("-v"))
+        case "bash" | "dash" | "ksh" | "sh" | "zsh":
+            # A script with a name is what an interpreter's file is; a device or what a substitution makes is not.
+            return not (len(words) > 1 and words[1].extent is Extent.EXACT and _SCRIPT.fullmatch(words[1].text))
         case "wait":
             return any(word.may_be_option or word.text.startswith("-") for word in words[1:])
         case _ if name in _WRAPPERS and len(words) > 2 and words[1].text == "run":

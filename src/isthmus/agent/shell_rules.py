@@ -97,7 +97,7 @@ def keywords_apart(syntax: Syntax) -> bool:
         or (source[leaf.end_byte : leaf.end_byte + 1] or b" ") not in _AROUND_KEYWORD
         for leaf in syntax.leaves
         if not leaf.is_named and leaf.type in _KEYWORDS
-        if leaf.parent is None or leaf.parent.type not in ("expansion", "string", "concatenation")
+        if leaf.parent is None or leaf.parent.type not in ("brace_expression", "expansion", "string", "concatenation")
     )
 
 
