@@ -7,11 +7,11 @@ many files the clone has.
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,8 +128,11 @@ def ready_and_ended(report: Path, folder: Path, *arguments: str) -> str:
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline().decode()
-        with suppress(ProcessLookupError):
-            os.kill(int(Path(f"{report}.pid").read_text(encoding="utf-8")), signal.SIGTERM)
+        pid = int(Path(f"{report}.pid").read_text(encoding="utf-8"))
+        caught = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
+        assert caught is not None
+        assert int(caught[1], 16) >> 25 & 1, "SIGVTALRM ends it where its event loop hangs"
+        os.kill(pid, signal.SIGTERM)
         output, error = process.communicate(timeout=DEADLINE)
     assert len(output) + len(error) < OUTPUT_BYTES
     assert "Traceback" not in error.decode(), error.decode()
