@@ -151,7 +151,15 @@ class NeovimPerson:
 
     async def _go_to(self, review: DiffReview) -> None:
         await self._neovim.lua(
-            "vim.api.nvim_set_current_win(vim.fn.win_findbuf(vim.fn.bufnr('^isthmus://proposed' .. ... .. '$'))[1])",
+            """
+            for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+              local is_proposed = vim.api.nvim_buf_get_name(buffer):find("isthmus://proposed", 1, true)
+              if is_proposed and vim.b[buffer].isthmus_path == ... then
+                return vim.api.nvim_set_current_win(vim.fn.win_findbuf(buffer)[1])
+              end
+            end
+            error("no review of " .. ...)
+            """,
             review.file_path,
         )
 

@@ -53,10 +53,14 @@ end
 
 local function new_buffer(review, side, text)
   local buffer = api.nvim_create_buf(false, side == "current")
-  local name = ("isthmus://%s/%s"):format(side, (review.options.path:gsub("^/", "")))
-  if not pcall(api.nvim_buf_set_name, buffer, name) then -- another agent has one for the same file
-    api.nvim_buf_set_name(buffer, name .. "#" .. review.id)
+  -- Without folders: Neovim cuts those to single letters in the label of a tab.
+  local path = review.options.path
+  local name = ("isthmus://%s %s"):format(side, fn.fnamemodify(path, ":t"))
+  local longer = ("%s in %s"):format(name, fn.fnamemodify(path, ":h:t"))
+  if not pcall(api.nvim_buf_set_name, buffer, name) and not pcall(api.nvim_buf_set_name, buffer, longer) then
+    api.nvim_buf_set_name(buffer, name .. " #" .. review.id)
   end
+  vim.b[buffer].isthmus_path = path
   vim.bo[buffer].swapfile = false
   vim.bo[buffer].bufhidden = "hide"
   fill(buffer, text)

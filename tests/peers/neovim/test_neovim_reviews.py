@@ -34,6 +34,16 @@ async def test_a_review_is_a_real_diff_beside_the_file_on_disk(
     assert await neovim.lua("return vim.fn.line('.')") == 2
 
 
+async def test_the_label_of_its_tab_says_which_file_is_reviewed(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    (workspace / "other").mkdir()
+    for number, path in enumerate((make_file(workspace, "a.py"), make_file(workspace / "other", "a.py"))):
+        await editor.open_diff(review(path, "new\n", number))
+    labels = [name for name in await neovim.buffers() if "proposed" in name]
+    assert sorted(labels) == ["isthmus://proposed a.py", "isthmus://proposed a.py in other"]
+
+
 @pytest.mark.parametrize(("lines", "syntax"), [(10, "python"), (20000, "")])
 async def test_a_large_text_is_not_coloured_since_nothing_works_meanwhile(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, lines: int, syntax: str
