@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from isthmus.codec import JsonObject
 from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall, ToolCallConfirmation
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, ArtifactUpdate, TaskState
+from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, TaskState
 from isthmus.slash_commands import Completion
 
 ELICITATION = "elicitation"
@@ -80,7 +80,11 @@ class PromptMessage:
     ``may_continue_completed`` and ``requires_settings`` are both set for clients that speak the development-tool
     extension: there a completed task can go on (Appendix A, step 10), and a session begins with its settings.
     ``new_task_id`` is the id of the task that is made, where a client was told it before: a new UUID. When there is a
-    task with it already, because another message came first, that one goes on.
+    task with it already, because another message came first, that one goes on. ``parts`` are the whole content of a
+    message that is more than one text, ``metadata`` is its own.
+
+    A message is taken once: one with the ``message_id`` and the content of an earlier one is answered with the task of
+    that one, as it was then. Messages without an id are all new.
     """
 
     text: str
@@ -91,6 +95,8 @@ class PromptMessage:
     may_continue_completed: bool = True
     requires_settings: bool = False
     new_task_id: str | None = None
+    parts: tuple[MessagePart, ...] = ()
+    metadata: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +245,10 @@ class InvalidRequest(TaskError):
     """The request's own values do not fit: a wrong context, an unknown option, missing or refused settings."""
 
 
+class ContentNotSupported(TaskError):
+    """A part of the message is of a kind that the agent does not read."""
+
+
 class TaskNotResumable(TaskError):
     """The task has ended and takes no further message."""
 
@@ -253,6 +263,15 @@ class LineCompleter(Protocol):
 
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
         """How the line may go on, behind a command's name or in a prompt: whole lines. Empty when nobody knows."""
+        ...
+
+
+@runtime_checkable
+class LongFollower(Protocol):
+    """An agent whose tasks can be followed while they wait for a user, too."""
+
+    async def follow_to_end(self, task_id: str, after: int | None = None) -> Turn:
+        """As :meth:`AgentClient.follow`, but the deliveries end with the task alone, whoever answers its questions."""
         ...
 
 
@@ -273,8 +292,12 @@ class AgentClient(Protocol):
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
-        """Answer questions of a task. The first answer wins; a later one for the same call raises InvalidRequest."""
+        """Answer questions of a task. The first answer wins; a later one for the same call raises InvalidRequest.
+
+        The same answers with the same ``message_id`` are no later ones: what came of the first is told again.
+        """
         ...
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:

@@ -24,16 +24,23 @@ class TaskState(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELED = "canceled"
+    REJECTED = "rejected"
+    AUTH_REQUIRED = "auth-required"
 
     @property
     def is_terminal(self) -> bool:
         """The task's work has ended, well or not."""
-        return self in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED)
+        return self in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED)
+
+    @property
+    def is_waiting(self) -> bool:
+        """The task waits for a user: for an answer, or for a login that is done elsewhere."""
+        return self in (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)
 
     @property
     def ends_stream(self) -> bool:
         """A stream ends here: the work has ended, or a person is asked."""
-        return self.is_terminal or self is TaskState.INPUT_REQUIRED
+        return self.is_terminal or self.is_waiting
 
 
 class InternalEvent:
@@ -46,12 +53,22 @@ class InternalEvent:
 class Prompt:
     """A person's message, as it starts or continues a task.
 
-    ``settings`` are the AgentSettings that came with the message, as received.
+    ``settings`` are the AgentSettings that came with the message, as received. ``parts`` is the whole content of a
+    message that is more than one text, ``media`` what of it an agent has put into files; ``text`` is what of it can be
+    read. ``metadata`` is the message's own.
     """
 
     message_id: str
     text: str
     settings: JsonObject | None = None
+    parts: "tuple[MessagePart, ...]" = ()
+    media: tuple[Media, ...] = ()
+    metadata: JsonObject | None = None
+
+    @property
+    def content(self) -> "tuple[MessagePart, ...]":
+        """The parts of the message, as they came."""
+        return self.parts or (MessagePart(text=self.text),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +156,19 @@ class AgentMessage:
     """A whole message of the agent, for the task's history.
 
     ``was_streamed``: its text went out before as :class:`TextContent` of the same id, and is not sent again. The
-    engine adds such a one itself for streamed text that no :class:`ModelReply` holds.
+    engine adds such a one itself for streamed text that no :class:`ModelReply` holds. ``is_answer``: it is all that
+    there is to say, and a client that waits for the answer gets this message instead of a task.
     """
 
     message_id: str
     text: str
     was_streamed: bool = False
+    is_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactPart:
-    """A piece of an artifact: one of ``text``, ``data`` (JSON), ``raw`` (base64) and ``url`` is set."""
+    """A piece of an artifact or message: one of ``text``, ``data`` (JSON), ``raw`` (base64) and ``url`` is set."""
 
     text: str | None = None
     data: JsonObject | None = None
@@ -157,6 +176,10 @@ class ArtifactPart:
     url: str | None = None
     media_type: str | None = None
     filename: str | None = None
+
+
+MessagePart: TypeAlias = ArtifactPart
+"""A piece of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +207,7 @@ class ConfirmationAccepted:
 
     confirmation: ToolCallConfirmation
     answered_by: str
+    message_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

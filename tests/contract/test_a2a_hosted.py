@@ -1,82 +1,24 @@
 """An agent of somebody else under an ASGI server of somebody else: each version, dialect and feature, for free."""
 
-import asyncio
 import runpy
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
-import uvicorn
 
 from isthmus.a2a import Hosting, asgi_application
 from isthmus.a2a.options import Skill
-from isthmus.a2a.server.listen import bind
-from isthmus.agent.hosted import AgentPort, ask, decision
-from isthmus.agent.session import Session
-from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
-from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, TextContent, ToolCallUpdate
 from isthmus.journal.base import JournalError
-from support.a2a_serving import EXTENSION, TOKEN, StreamItem, allow, answer, items_of, prompt, rpc
+from support.a2a_hosting import Everything, Hosted, hosted
+from support.a2a_serving import EXTENSION, TOKEN, StreamItem, allow, answer, prompt
 from support.example_program import EXAMPLES
-from support.plain_http import plain_client
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
 
 pytestmark = pytest.mark.anyio
 
 V1 = {"A2A-Version": "1.0"}
-
-
-class Everything:
-    """Text, an artifact, a whole message, and a call that a person must allow."""
-
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        if decision(session, "call-1") is None:
-            yield TextContent("", "Hello ")
-            yield TextContent("", session.prompt)
-            yield ArtifactUpdate("report", (ArtifactPart(text="all is well"),), "Report")
-            yield ask("call-1", "press", {"button": 9007199254740993}, GenericDetails("Press the button"))
-            return
-        yield ToolCallUpdate(ToolCall("call-1", ToolCallStatus.EXECUTING, "press", {}))
-        done = ToolCall("call-1", ToolCallStatus.SUCCEEDED, "press", {}, output=ToolOutput("pressed"))
-        yield ToolCallUpdate(done)
-        yield AgentMessage("", "Pressed.")
-
-
-@dataclass(frozen=True, slots=True)
-class Hosted:
-    url: str
-    http: httpx2.AsyncClient
-
-    async def call(self, method: str, params: object, **headers: str) -> Any:
-        response = await self.http.post(self.url, json=rpc(method, params), headers=headers)
-        return response.json()["result"]
-
-    async def stream(self, method: str, params: object, headers: dict[str, str]) -> Sequence[StreamItem]:
-        async with self.http.stream("POST", self.url, json=rpc(method, params), headers=headers) as response:
-            return [item async for item in items_of(response)]
-
-
-@asynccontextmanager
-async def hosted(agent: AgentPort, folder: Path, **more: Any) -> AsyncGenerator[Hosted]:
-    """The agent under a plain uvicorn, which tells it of startup and shutdown."""
-    hosting = Hosting("Button", "Presses it.", "3", folder=folder / "state", workspace=folder, token=TOKEN, **more)
-    listener = bind("127.0.0.1", 0)
-    config = uvicorn.Config(asgi_application(agent, hosting), lifespan="on", log_config=None, access_log=False)
-    server = uvicorn.Server(config)
-    running = asyncio.create_task(server.serve([listener]))
-    try:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        async with plain_client(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
-            yield Hosted(url, http)
-    finally:
-        server.should_exit = True
-        await running
-        listener.close()
 
 
 @pytest.fixture
@@ -101,10 +43,13 @@ async def test_a_stream_resumes_after_its_last_event_in_either_version(button: H
     assert numbers == sorted(set(numbers))
     again = await button.stream("tasks/resubscribe", {"id": task_id}, {**EXTENSION, "Last-Event-ID": str(numbers[1])})
     assert [item.answer for item in again] == [item.answer for item in seen[2:]]
-    new = await button.stream("SubscribeToTask", {"id": task_id}, {**V1, "Last-Event-ID": str(numbers[1])})
-    assert [item.id for item in new if "artifactUpdate" in item.result] == [
-        item.id for item in seen if item.result["kind"] == "artifact-update"
-    ]
+    headers = {**V1, "Last-Event-ID": str(numbers[1])}
+    artifacts = [item.id for item in seen if item.result["kind"] == "artifact-update"]
+    async with button.opened("SubscribeToTask", {"id": task_id}, headers) as items:  # it stays open: the task waits
+        found: list[StreamItem] = []
+        while not found or found[-1].id != seen[-1].id:
+            found.append(await anext(items))
+    assert [item.id for item in found if "artifactUpdate" in item.result] == artifacts
 
 
 async def test_a_question_is_answered_and_whole_numbers_stay_whole(button: Hosted, workspace: Path) -> None:

@@ -1,7 +1,6 @@
 """What the A2A server refuses, over a real socket: each with its exact error, and with nothing lost or made."""
 
 import asyncio
-import base64
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -83,9 +82,6 @@ def settings(name: str, value: object) -> dict[str, Any]:
     return message(metadata={URI: {"workspace_path": "/", name: value}})
 
 
-FILE = {"kind": "file", "file": {"name": "a.bin", "mimeType": "image/png", "bytes": base64.b64encode(b"\xff").decode()}}
-
-
 @pytest.mark.parametrize(
     ("method", "params", "code", "field"),
     [
@@ -111,7 +107,6 @@ FILE = {"kind": "file", "file": {"name": "a.bin", "mimeType": "image/png", "byte
             -32602,
             "params.message.parts[0].file.bytes",
         ),
-        ("message/stream", message(parts=[FILE]), -32005, "params.message.parts[0].file"),
         ("message/stream", message(metadata="x"), -32602, "params.message.metadata"),
         ("message/stream", message(metadata={URI: "x"}), -32602, f'params.message.metadata["{URI}"]'),
         ("message/stream", settings("mcp_servers", "x"), -32602, f'metadata["{URI}"].mcp_servers'),

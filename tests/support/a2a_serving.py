@@ -1,6 +1,7 @@
 """An A2A server on a real socket inside the test's event loop, and a raw client of it that hides nothing."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,8 @@ from support.plain_http import plain_client
 
 TOKEN = "test-token"
 EXTENSION = {"X-A2A-Extensions": URI}
+_NUMBERS = itertools.count(1)
+"""Of messages: the same one is taken only once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def prompt(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
     message: dict[str, Any] = {
         "kind": "message",
         "role": "user",
-        "messageId": "message-1",
+        "messageId": f"message-{next(_NUMBERS)}",
         "parts": [{"kind": "text", "text": text}],
         **more,
     }
@@ -132,7 +135,9 @@ def prompt(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
 def answer(task_id: str, *confirmations: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Parameters of message/send and message/stream: answers to questions, as Appendix A, step 6, has them."""
     parts = [{"kind": "data", "data": dict(confirmation)} for confirmation in confirmations]
-    return {"message": {"role": "user", "messageId": "message-2", "taskId": task_id, "parts": parts, **more}}
+    return {
+        "message": {"role": "user", "messageId": f"answer-{next(_NUMBERS)}", "taskId": task_id, "parts": parts, **more}
+    }
 
 
 def allow(call_id: str = "call-1", **more: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A raw client of A2A 1.0 that speaks both bindings: JSON-RPC, and HTTP with JSON. It hides nothing."""
 
+import itertools
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from support.a2a_serving import RawClient, rpc
 
 ACTIVE = {"A2A-Version": "1.0", "A2A-Extensions": URI}
 PLAIN = {"A2A-Version": "1.0"}
+_NUMBERS = itertools.count(1)
 _ROUTES = {
     "SendMessage": ("POST", "message:send"),
     "SendStreamingMessage": ("POST", "message:stream"),
@@ -99,7 +101,12 @@ class Client:
 
 def said(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
     """Parameters of a message: a text, with AgentSettings when a workspace is given."""
-    message: dict[str, Any] = {"role": "ROLE_USER", "messageId": "message-1", "parts": [{"text": text}], **more}
+    message: dict[str, Any] = {
+        "role": "ROLE_USER",
+        "messageId": f"message-{next(_NUMBERS)}",
+        "parts": [{"text": text}],
+        **more,
+    }
     if workspace is not None:
         message["metadata"] = {URI: {"workspace_path": str(workspace)}}
     return {"message": message}
@@ -108,4 +115,6 @@ def said(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
 def chosen(task_id: str, *confirmations: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a message that answers questions."""
     parts = [{"data": dict(confirmation)} for confirmation in confirmations]
-    return {"message": {"role": "ROLE_USER", "messageId": "message-2", "taskId": task_id, "parts": parts}}
+    return {
+        "message": {"role": "ROLE_USER", "messageId": f"answer-{next(_NUMBERS)}", "taskId": task_id, "parts": parts}
+    }

@@ -60,6 +60,7 @@ class RecordingAgent(MemoryAgent):
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
         turn = await super().answer(task_id, confirmations, answered_by=answered_by, context_id=context_id)
         for one in confirmations:

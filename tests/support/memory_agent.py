@@ -156,6 +156,7 @@ class MemoryAgent:
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
         """Answer questions; all of them are checked before any is taken."""
         task = self._find(task_id, context_id)

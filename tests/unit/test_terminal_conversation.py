@@ -49,6 +49,7 @@ class OvertakenAgent(MemoryAgent):
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
         faster = [ToolCallConfirmation(one.tool_call_id, "cancel") for one in confirmations]
         await super().answer(task_id, faster, answered_by="neovim")
@@ -75,6 +76,7 @@ class PickyAgent(MemoryAgent):
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
         if not self.refused:
             self.refused = True
@@ -195,6 +197,7 @@ class AwayAgent(MemoryAgent):
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
         if answered_by == "terminal":
             self._reach()

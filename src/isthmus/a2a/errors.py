@@ -2,6 +2,7 @@
 
 from isthmus.a2a.extension import URI, IncompatibleExtensionError
 from isthmus.a2a.jsonrpc import (
+    CONTENT_TYPE_NOT_SUPPORTED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -12,7 +13,14 @@ from isthmus.a2a.jsonrpc import (
     UNSUPPORTED_OPERATION,
     RpcError,
 )
-from isthmus.client import InvalidRequest, LimitReached, TaskNotCancelable, TaskNotFound, TaskNotResumable
+from isthmus.client import (
+    ContentNotSupported,
+    InvalidRequest,
+    LimitReached,
+    TaskNotCancelable,
+    TaskNotFound,
+    TaskNotResumable,
+)
 from isthmus.errors import IsthmusError
 
 
@@ -27,6 +35,8 @@ def rpc_error(error: IsthmusError) -> RpcError:
             return RpcError(TASK_NOT_CANCELABLE, str(error))
         case TaskNotResumable():
             return RpcError(UNSUPPORTED_OPERATION, str(error))
+        case ContentNotSupported():
+            return RpcError(CONTENT_TYPE_NOT_SUPPORTED, str(error))
         case InvalidRequest():
             return RpcError(INVALID_PARAMS, str(error))
         case LimitReached():

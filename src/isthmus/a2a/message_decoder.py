@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from isthmus.a2a.extension_requests import extended_object, label_of, settings_of
-from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED, InvalidParamsError, RpcError
+from isthmus.a2a.items import data_part
+from isthmus.a2a.jsonrpc import InvalidParamsError
 from isthmus.a2a.operations import SendMessage
-from isthmus.a2a.parameters import mapping, message_of, optional_id, text
+from isthmus.a2a.parameters import mapping, message_of, optional_id, optional_mapping, text
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.codec import camel
 from isthmus.development_tool import ToolCallConfirmation
+from isthmus.events import ArtifactPart, MessagePart
 from isthmus.json_text import encode
 
 MAXIMUM_PARTS = 10_000
@@ -81,13 +83,14 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
     task_id = optional_id(message, "taskId", where)
     context_id = optional_id(message, "contextId", where)
     configuration = grammar.configuration(params)
-    said, confirmations = _parts(message, grammar)
+    said, confirmations, parts = _parts(message, grammar)
     if confirmations and said:
         raise InvalidParamsError(f"{where}.parts", "expected either answers (tool_call_id) or content, not both")
     if confirmations and task_id is None:
         raise InvalidParamsError(f"{where}.taskId", "expected the task whose question is answered")
     if not confirmations and not said.strip():
-        raise InvalidParamsError(f"{where}.parts", "expected text, or answers to the task's questions")
+        raise InvalidParamsError(f"{where}.parts", "expected content, or answers to the task's questions")
+    metadata = optional_mapping(message, "metadata", where)
     extended = extended_object(params, message, activation)
     is_first = task_id is None and context_id is None
     return SendMessage(
@@ -105,10 +108,14 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
         may_continue_completed=activation.active,
         requires_settings=activation.active,
         answers_in_text=not activation.active,
+        parts=() if confirmations or (len(parts) == 1 and parts[0] == ArtifactPart(text=said)) else parts,
+        metadata=metadata or None,
     )
 
 
-def _parts(message: Mapping[str, Any], grammar: Grammar) -> tuple[str, tuple[ToolCallConfirmation, ...]]:
+def _parts(
+    message: Mapping[str, Any], grammar: Grammar
+) -> tuple[str, tuple[ToolCallConfirmation, ...], tuple[MessagePart, ...]]:
     parts = message.get("parts")
     if not isinstance(parts, list) or not parts:
         raise InvalidParamsError("params.message.parts", "expected a list of at least one part")
@@ -116,6 +123,7 @@ def _parts(message: Mapping[str, Any], grammar: Grammar) -> tuple[str, tuple[Too
         raise InvalidParamsError("params.message.parts", f"expected at most {MAXIMUM_PARTS} parts")
     texts: list[str] = []
     confirmations: list[ToolCallConfirmation] = []
+    content: list[MessagePart] = []
     for index, part in enumerate(cast("list[Any]", parts)):
         where = f"params.message.parts[{index}]"
         if not isinstance(part, Mapping):
@@ -126,7 +134,14 @@ def _parts(message: Mapping[str, Any], grammar: Grammar) -> tuple[str, tuple[Too
             confirmations.append(found)
         else:
             texts.append(found)
-    return "\n\n".join(texts), tuple(confirmations)
+            content.append(_message_part(read))
+    return "\n\n".join(texts), tuple(confirmations), tuple(content)
+
+
+def _message_part(part: ReadPart) -> MessagePart:
+    if part.text is not None or part.raw is not None or part.url is not None:
+        return ArtifactPart(part.text, None, part.raw, part.url, part.media_type, part.filename)
+    return data_part(part.data, part.media_type, part.filename)
 
 
 def _content(part: ReadPart, *, of_task: bool) -> str | ToolCallConfirmation:
@@ -170,6 +185,5 @@ def _file(part: ReadPart) -> str:
         raise InvalidParamsError(part.where, "expected base64") from error
     try:
         return f"Attached: {name}\n```\n{content.decode()}\n```"
-    except UnicodeDecodeError as error:
-        message = f"{part.where}: this agent reads text files only, and {name} ({kind or 'of unknown type'}) is none"
-        raise RpcError(CONTENT_TYPE_NOT_SUPPORTED, message) from error
+    except UnicodeDecodeError:
+        return f"Attached: {name} ({kind or 'of unknown type'}, {len(content)} bytes)"

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from isthmus.client import CommandMessage, CommandScope, PushTarget
 from isthmus.codec import JsonObject
 from isthmus.development_tool import ToolCallConfirmation
-from isthmus.events import TaskState
+from isthmus.events import MessagePart, TaskState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class SendMessage:
     The rest is what the client's way of speaking allows: ``may_continue_completed`` and ``requires_settings`` as in
     :class:`~isthmus.client.PromptMessage`; with ``answers_in_text`` a text may answer the one question that waits;
     with ``options_are_outcomes`` the answers are outcomes of the dialect ``coderAgent``, and the question decides which
-    of its options each one is. ``new_task_id`` as in PromptMessage.
+    of its options each one is. ``new_task_id``, ``parts`` and ``metadata`` as in PromptMessage.
     """
 
     message_id: str
@@ -43,6 +43,8 @@ class SendMessage:
     answers_in_text: bool = True
     options_are_outcomes: bool = False
     new_task_id: str | None = None
+    parts: tuple[MessagePart, ...] = ()
+    metadata: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +68,14 @@ class FollowTask:
 
     ``only_live`` refuses a task that has ended, as nothing can happen to it any more; replaying is always possible.
     ``known`` is up to where the client has the events itself: they go to the encoder, which must see them all, and not
-    out; ``after`` is 0 then.
+    out; ``after`` is 0 then. ``to_end`` goes on while the task waits for a user, until it has ended.
     """
 
     task_id: str
     after: int | None = None
     only_live: bool = False
     known: int = 0
+    to_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

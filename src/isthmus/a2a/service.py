@@ -16,6 +16,7 @@ from isthmus.a2a.wire import TaskPage
 from isthmus.client import (
     AgentClient,
     Delivery,
+    LongFollower,
     PromptMessage,
     TaskNotResumable,
     TaskPlace,
@@ -24,7 +25,7 @@ from isthmus.client import (
     Turn,
 )
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
-from isthmus.events import Command, TaskState
+from isthmus.events import Command
 
 ANSWERED_BY = "A2A client"
 """Who answered, when the client does not say where its person sits."""
@@ -61,7 +62,11 @@ async def _answer(
         pending = (await agent.get(task_id, 0)).pending
         confirmations = chosen_options(pending, confirmations)
     turn = await agent.answer(
-        task_id, confirmations, answered_by=message.answered_by or ANSWERED_BY, context_id=message.context_id
+        task_id,
+        confirmations,
+        answered_by=message.answered_by or ANSWERED_BY,
+        context_id=message.context_id,
+        message_id=message.message_id,
     )
     answered = frozenset(confirmation.tool_call_id for confirmation in confirmations)
     if pending:
@@ -72,7 +77,7 @@ async def _answer(
 
 async def _plain_answer(agent: AgentClient, task_id: str, text: str) -> ToolCallConfirmation | None:
     snapshot = await agent.get(task_id, 0)
-    return answer_in_text(text, snapshot.pending) if snapshot.state is TaskState.INPUT_REQUIRED else None
+    return answer_in_text(text, snapshot.pending) if snapshot.state.is_waiting else None
 
 
 def _prompt(message: SendMessage) -> PromptMessage:
@@ -85,6 +90,8 @@ def _prompt(message: SendMessage) -> PromptMessage:
         may_continue_completed=message.may_continue_completed,
         requires_settings=message.requires_settings,
         new_task_id=message.new_task_id,
+        parts=message.parts,
+        metadata=message.metadata,
     )
 
 
@@ -95,17 +102,23 @@ async def follow(agent: AgentClient, operation: FollowTask) -> Turn:
         TaskNotResumable: the task has ended and only live events are wanted.
     """
     if operation.after is not None:
-        return await agent.follow(operation.task_id, operation.after)
-    turn = await agent.follow(operation.task_id)
+        return await _followed(agent, operation, operation.after)
+    turn = await _followed(agent, operation, None)
     snapshot = turn.snapshot
     is_command = snapshot.title.startswith("/") and await _is_command(agent, operation.task_id)
     if is_command or (operation.only_live and snapshot.state.is_terminal):
         await close(turn.deliveries)
     if is_command:
-        return await agent.follow(operation.task_id, 0)
+        return await _followed(agent, operation, 0)
     if operation.only_live and snapshot.state.is_terminal:
         raise TaskNotResumable(f"task {operation.task_id} is {snapshot.state}: nothing happens to it any more")
     return turn
+
+
+async def _followed(agent: AgentClient, operation: FollowTask, after: int | None) -> Turn:
+    if operation.to_end and isinstance(agent, LongFollower):
+        return await agent.follow_to_end(operation.task_id, after)
+    return await agent.follow(operation.task_id, after)
 
 
 async def _is_command(agent: AgentClient, task_id: str) -> bool:

@@ -11,7 +11,7 @@ from isthmus.errors import DecodeError
 from isthmus.events import TaskState
 from isthmus.task_view import text_of_parts
 
-FAILED_STATES = (TaskState.FAILED, TaskState.CANCELED)
+FAILED_STATES = (TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED)
 
 
 def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> TaskSnapshot:

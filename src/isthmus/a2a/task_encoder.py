@@ -179,7 +179,7 @@ class StatusEncoder:
         if change.state is TaskState.SUBMITTED:
             return None  # the Task itself says so
         parts: list[JsonDict] = []
-        if change.state is TaskState.INPUT_REQUIRED:
+        if change.state.is_waiting and pending:
             parts = pending_parts(self._shape, pending, self._uri)
         elif change.error is not None:
             parts = [self._shape.text(change.error)]

@@ -35,8 +35,6 @@ V03_ROLES: Mapping[str, str] = MappingProxyType({new: old for old, new in V1_ROL
 
 FOREIGN_STATES: Mapping[str, TaskState] = MappingProxyType(
     {
-        "auth-required": TaskState.INPUT_REQUIRED,
-        "rejected": TaskState.FAILED,
         "unknown": TaskState.WORKING,
     }
 )

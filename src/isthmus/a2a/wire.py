@@ -15,6 +15,7 @@ from isthmus.a2a.operations import Operation, PushService
 from isthmus.client import AgentClient, Delivery, PushTarget, TaskSnapshot
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
+from isthmus.events import AgentMessage
 
 JsonDict: TypeAlias = dict[str, Any]
 
@@ -98,6 +99,10 @@ class Wire(Protocol):
 
     def task_item(self, task: JsonDict) -> JsonDict:
         """A Task as the item of a stream, and as the answer to a message."""
+        ...
+
+    def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
+        """A Message, as the answer to a message."""
         ...
 
     def stream(

@@ -127,6 +127,8 @@ class Session:
     """What every task of the session used."""
     prompt: str = ""
     """The text of the last prompt."""
+    message: Prompt | None = None
+    """The last message of the user, with its id, parts and metadata; also while answers to questions come in."""
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """The task's prompts that the model has not answered, and that what they refer to was not read for."""
     record: JsonObject | None = None
@@ -250,9 +252,9 @@ class Session:
     def _take_prompt(self, prompt: Prompt) -> None:
         self._begin_work(prompt.settings)
         self.command = None
-        self.prompt = prompt.text
+        self.prompt, self.message = prompt.text, prompt
         self.new_prompts.append(prompt)
-        self._add_user_parts(Text(prompt.text))
+        self._add_user_parts(Text(prompt.text), *prompt.media)
 
     def _take_command(self, command: Command) -> None:
         self._begin_work(command.settings)

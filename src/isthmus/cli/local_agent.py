@@ -16,6 +16,7 @@ from isthmus.agent.tool_loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.agent.turn import CodingAgent
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.approvals_file import ApprovalsFile
+from isthmus.cli.attached_files import AttachedFiles
 from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.cli.editors import EditorDirectory
 from isthmus.cli.models import ModelDirectory
@@ -140,6 +141,7 @@ async def local_agent(
             maximum_size=setup.journal_maximum_size,
             delete_files=files.delete,
             on_task_end=task_ended,
+            keep_files=AttachedFiles(files.outputs).keep,
             check_settings=_settings_check(setup, options.settings_rule, mcp, model),
         ),
     )

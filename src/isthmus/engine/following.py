@@ -1,19 +1,52 @@
 """Following a task: what comes after an event, replayed and then live, wherever the task runs."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from isthmus.client import Delivery, TaskNotFound
 from isthmus.engine.feed import TaskFeed
-from isthmus.events import StateChange
+from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import Journal, JournalError, TaskRow
 
 REPLAY_ROWS = 256
 """Rows read from the journal at a time."""
 OTHERS_POLL_SECONDS = 0.2
 """How often a task that another process runs is looked at."""
+WAITING_POLL_SECONDS = 2.0
+"""How often a task that waits for a user is looked at by who follows it to its end: another process may go on."""
 FEED_SECONDS = 10.0
 """How long a feed that says nothing is waited at before it is looked for again."""
+
+
+class Beginnings:
+    """Tells who waits for it that the work of a task begins, or goes on, in this process."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+
+    def begun(self, task_id: str) -> None:
+        """Wake those who wait for this task."""
+        for event in self._waiting.get(task_id, ()):
+            event.set()
+
+    async def wait(self, task_id: str, seconds: float) -> None:
+        """Wait until the work goes on here, at the most so many seconds: another process may go on with it."""
+        event = asyncio.Event()
+        waiting = self._waiting.setdefault(task_id, set())
+        waiting.add(event)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await event.wait()
+        finally:
+            waiting.discard(event)
+            if not waiting and self._waiting.get(task_id) is waiting:
+                del self._waiting[task_id]
+
+
+def _is_end(state: TaskState, begins: Beginnings | None) -> bool:
+    return state.ends_stream if begins is None else state.is_terminal
 
 
 async def deliveries(
@@ -23,9 +56,11 @@ async def deliveries(
     task_id: str,
     after: int,
     end_from: int,
+    begins: "Beginnings | None" = None,
 ) -> AsyncIterator[Delivery]:
     """Events after number ``after``, to the first state that ends a stream and has number ``end_from`` or later.
 
+    With ``begins`` a state that waits for a user is no end: it tells when the work goes on here.
     ``feed_of`` gives the feed of a task that runs here. ``why_broken`` says why a task of ours does not go on now.
 
     Raises:
@@ -47,7 +82,7 @@ async def deliveries(
             at = delivery.seq or at
             yield delivery
             event = delivery.event
-            if isinstance(event, StateChange) and event.state.ends_stream and at >= end_from:
+            if isinstance(event, StateChange) and at >= end_from and _is_end(event.state, begins):
                 return
         if batch:
             continue
@@ -61,8 +96,11 @@ async def deliveries(
         row = await journal.task(task_id)
         if row is None:
             raise TaskNotFound(f"task {task_id} was deleted while it was followed; nothing more comes of it")
-        if row.seq <= at and row.state.ends_stream:
+        if row.seq <= at and _is_end(row.state, begins):
             return
+        if row.seq <= at and row.state.is_waiting and begins is not None and feed_of(task_id) is None:
+            await begins.wait(task_id, WAITING_POLL_SECONDS)
+            continue
         if row.seq <= at and feed_of(task_id) is None:
             if (why := why_broken(row)) is not None:
                 raise JournalError(f"task {task_id} cannot go on now and is tried again later: {why}")

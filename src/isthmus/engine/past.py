@@ -23,7 +23,7 @@ async def snapshot_after(journal: Journal, task_id: str, delivery: Delivery, mod
     if row is None or not isinstance(change, StateChange) or delivery.seq is None:
         return None
     pending: tuple[ToolCall, ...] = ()
-    if change.state is TaskState.INPUT_REQUIRED:
+    if change.state.is_waiting:
         is_now = row.seq == delivery.seq and row.state is change.state
         pending = row.pending if is_now else await _pending_after(journal, task_id, delivery.seq)
     history: tuple[HistoryMessage, ...] = ()

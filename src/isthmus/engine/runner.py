@@ -17,7 +17,7 @@ from isthmus.agent.session_policy import check_agent_settings
 from isthmus.client import Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
 from isthmus.codec import JsonObject
 from isthmus.engine.feed import TaskFeed
-from isthmus.engine.following import OTHERS_POLL_SECONDS, deliveries
+from isthmus.engine.following import OTHERS_POLL_SECONDS, Beginnings, deliveries
 from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.parking import Parking
 from isthmus.engine.questions import QuestionBoard
@@ -25,8 +25,9 @@ from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
 from isthmus.engine.segment import Agent, ParkingAgent, Segment
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState
+from isthmus.events import AgentEvent, ConfirmationAccepted, MessagePart, StateChange, TaskState
 from isthmus.journal.base import NO_LIMITS, Journal, JournalError, NewTask, StaleLease, Taken, TaskRow
+from isthmus.media import Media
 
 BREAKS = 3
 """How often a task that could not be kept is taken up again at once."""
@@ -44,6 +45,7 @@ class EngineOptions:
     shown in editors; without, only what is asked for. When the journal takes more than ``maximum_size`` bytes, ended
     tasks are removed, the oldest first, with what ``delete_files`` removes. ``check_settings`` refuses AgentSettings,
     as received, that the agent does not take, by an InvalidRequest that names the key; no task is made then.
+    ``keep_files`` puts the parts of a message that are no text into files of the task, for agents that read those.
     ``on_task_end`` is told the id of each task whose work has ended here, well or not.
     """
 
@@ -55,6 +57,7 @@ class EngineOptions:
     delete_files: DeleteFiles | None = None
     check_settings: Callable[[JsonObject], object] = check_agent_settings
     on_task_end: Callable[[str], None] | None = None
+    keep_files: Callable[[str, Sequence[MessagePart]], Awaitable[tuple[Media, ...]]] | None = None
 
 
 class Runner:
@@ -65,6 +68,7 @@ class Runner:
         self.journal = journal
         self.options = options
         self.questions = QuestionBoard()
+        self.begins = Beginnings()
         self._owner = new_owner()
         self._segments: dict[str, Segment] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -82,7 +86,7 @@ class Runner:
     async def start(self) -> None:
         """Take over what is to be taken over, and look after leases from now on."""
         if self.options.takes_over:
-            for row in await self._rows(TaskState.INPUT_REQUIRED):
+            for row in await self._rows(*(state for state in TaskState if state.is_waiting)):
                 await self.go_on(row)
         await self._sweep()
         self._upkeep = [
@@ -167,7 +171,7 @@ class Runner:
 
     async def _take_idle(self, row: TaskRow, *, also_broken: bool) -> Taken | None:
         """Take a task that waits, or whose process has ended, or that broke off here, and run it."""
-        if row.state is TaskState.INPUT_REQUIRED:
+        if row.state.is_waiting:
             return await self.claim(row, [])
         is_broken = row.owner == self._owner and row.task_id in self._broken
         if (
@@ -210,6 +214,7 @@ class Runner:
         segment = Segment(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
         self._broken.pop(row.task_id, None)
         self._segments[row.task_id] = segment
+        self.begins.begun(row.task_id)
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
 
     async def _run(self, segment: Segment, row: TaskRow) -> None:
@@ -286,7 +291,7 @@ class Runner:
 
     async def go_on(self, row: TaskRow, *, also_broken: bool = False) -> None:
         """Go on with a task whose process has ended, its question too; show one that waits to editors."""
-        if row.state is TaskState.INPUT_REQUIRED:
+        if row.state.is_waiting:
             if self._parking is not None and await self._parking.is_lost(row):
                 await self.claim(row, [])
             else:
@@ -307,9 +312,10 @@ class Runner:
 
     # --- following ---
 
-    def deliver(self, task_id: str, after: int, end_from: int) -> AsyncIterator[Delivery]:
+    def deliver(self, task_id: str, after: int, end_from: int, *, to_end: bool = False) -> AsyncIterator[Delivery]:
         """See :func:`isthmus.engine.following.deliveries`."""
-        return deliveries(self.journal, self._feed_of, self._why_broken, task_id, after, end_from)
+        begins = self.begins if to_end else None
+        return deliveries(self.journal, self._feed_of, self._why_broken, task_id, after, end_from, begins)
 
     def _feed_of(self, task_id: str) -> TaskFeed | None:
         segment = self._segments.get(task_id)

@@ -41,11 +41,12 @@ from isthmus.development_tool import (
 )
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
 from isthmus.engine.commanding import began, settled, typed, why_not
+from isthmus.engine.repeats import as_it_was, begun_before, digest_of, place_of_answers, place_of_prompt
 from isthmus.engine.runner import Runner
 from isthmus.engine.segment import CommandAgent, CompletingAgent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, Command, ConfirmationAccepted, ModelReply, Prompt, StateChange, TaskState
-from isthmus.journal.base import NO_LIMITS, NewTask, StaleLease, TaskRow
+from isthmus.journal.base import NO_LIMITS, NewTask, RepeatedMessage, StaleLease, TaskRow
 from isthmus.slash_commands import Completion
 
 HISTORY_MESSAGES = 50
@@ -95,10 +96,19 @@ class UserTasks:
         self._check_settings(message.settings)
         settings = {**(message.settings or {}), "workspace_path": workspace}
         task_id = message.new_task_id or str(uuid.uuid4())
-        task = NewTask(task_id, context_id, workspace, title_of(message.text), self._user)
-        prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text, settings)
+        digest = digest_of(message) if message.message_id else ""
+        task = NewTask(task_id, context_id, workspace, title_of(message.text), self._user, message.message_id, digest)
+        if (
+            message.parts
+            and (again := await begun_before(self._journal, self._user, message.message_id, digest)) is not None
+        ):
+            return await self._repeated(again)  # before its files are kept
+        prompt = await self._prompt_of(task_id, message, settings)
         is_new_session = message.context_id is None
-        taken = await self._runner.create(task, prompt, self._limits, is_whole_session=is_new_session)
+        try:
+            taken = await self._runner.create(task, prompt, self._limits, is_whole_session=is_new_session)
+        except RepeatedMessage as repeated:
+            return await self._repeated(repeated.task_id)
         return self._turn(taken.row, taken.row.seq, is_new=True, history=history_of(taken.deliveries))
 
     async def answer(
@@ -108,25 +118,39 @@ class UserTasks:
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
         """See :meth:`isthmus.client.AgentClient.answer`."""
         confirmations = [well_formed(confirmation) for confirmation in confirmations]
 
-        async def check(row: TaskRow) -> None:
-            check_answers(row, await self._pending(row), confirmations)
+        async def check(row: TaskRow) -> int | None:
+            try:
+                check_answers(row, await self._pending(row), confirmations)
+            except InvalidRequest:
+                if (place := await place_of_answers(self._journal, row, confirmations, message_id)) is None:
+                    raise
+                return place
+            return None
 
-        events = [ConfirmationAccepted(confirmation, answered_by) for confirmation in confirmations]
+        events = [ConfirmationAccepted(confirmation, answered_by, message_id) for confirmation in confirmations]
         return await self._add(task_id, context_id, events, check)
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:
         """See :meth:`isthmus.client.AgentClient.follow`."""
+        return await self._follow(task_id, after)
+
+    async def follow_to_end(self, task_id: str, after: int | None = None) -> Turn:
+        """See :meth:`isthmus.client.LongFollower.follow_to_end`."""
+        return await self._follow(task_id, after, to_end=True)
+
+    async def _follow(self, task_id: str, after: int | None, *, to_end: bool = False) -> Turn:
         await self._runner.go_on(await self._row(task_id))
         snapshot = await self.get(task_id)
         if after is not None and not 0 <= after <= snapshot.seq:
             raise InvalidRequest(f"event {after} of task {task_id} does not exist; it has events 1 to {snapshot.seq}")
         start = snapshot.seq if after is None else after
         snapshot = replace(snapshot, model=await self._model_at(task_id, start))
-        return Turn(snapshot, self._runner.deliver(task_id, start, snapshot.seq))
+        return Turn(snapshot, self._runner.deliver(task_id, start, snapshot.seq, to_end=to_end))
 
     async def cancel(self, task_id: str) -> TaskSnapshot:
         """See :meth:`isthmus.client.AgentClient.cancel`."""
@@ -239,18 +263,21 @@ class UserTasks:
     # --- continuing ---
 
     async def _continue(self, task_id: str, message: PromptMessage) -> Turn:
-        async def check(row: TaskRow) -> None:
+        async def check(row: TaskRow) -> int | None:
+            if (place := await place_of_prompt(self._journal, row, prompt)) is not None:
+                return place
             if row.state is TaskState.COMPLETED and not message.may_continue_completed:
                 raise TaskNotResumable(f"task {task_id} is completed; start a new one in context {row.context_id}")
-            if row.state in (TaskState.FAILED, TaskState.CANCELED):
+            if row.state in (TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED):
                 raise TaskNotResumable(f"task {task_id} is {row.state}; start a new one in context {row.context_id}")
             if message.settings is not None:
                 self._workspaces.choose(message.settings, row.workspace, required=False)
+            return None
 
         row = await self._row(task_id, message.context_id)
         self._check_settings(message.settings)
         settings = None if message.settings is None else {**message.settings, "workspace_path": row.workspace}
-        prompt = Prompt(message.message_id or str(uuid.uuid4()), message.text, settings)
+        prompt = await self._prompt_of(task_id, message, settings)
         return await self._add(task_id, message.context_id, [prompt], check)
 
     def _check_settings(self, settings: JsonObject | None) -> None:
@@ -262,19 +289,23 @@ class UserTasks:
         task_id: str,
         context_id: str | None,
         events: Sequence[AgentEvent],
-        check: Callable[[TaskRow], Awaitable[None]],
+        check: Callable[[TaskRow], Awaitable[int | None]],
     ) -> Turn:
-        """Add a person's events to a task that ``check`` finds fit for them, and no other than that one."""
+        """Add a person's events to a task that ``check`` finds fit for them, and no other than that one.
+
+        ``check`` returns where they are when they were taken before; then nothing is added.
+        """
         for _ in range(ATTEMPTS):
             row = await self._row(task_id, context_id)
             self._workspaces.require_inside(row.workspace)
-            await check(row)
+            if (place := await check(row)) is not None:
+                return await self._went_on(row, place)
             if row.state.ends_stream:
                 if (taken := await self._runner.claim(row, events, self._limits)) is not None:
                     return await self._next_turn(taken.row)
                 continue
             await self._runner.go_on(row)
-            with contextlib.suppress(StaleLease):
+            with contextlib.suppress(StaleLease, RepeatedMessage):
                 await self._journal.post(row, events)
                 # The work under way must not look like the end of what was just sent.
                 return await self._next_turn(row)
@@ -289,6 +320,31 @@ class UserTasks:
         answered = {event.confirmation.tool_call_id for event in inbox if isinstance(event, ConfirmationAccepted)}
         session = await self._runner.fold(row, Session(row.context_id))
         return [call for call in session.waiting if call.tool_call_id not in answered]
+
+    # --- messages that come again, and their files ---
+
+    async def _prompt_of(self, task_id: str, message: PromptMessage, settings: JsonObject | None) -> Prompt:
+        """The event of a message. Agents that read files get what of it is no text as such.
+
+        Raises:
+            ContentNotSupported: the agent does not read a part.
+        """
+        parts, media = message.parts, ()
+        if parts and (keep := self._runner.options.keep_files) is not None:
+            parts, media = (), await keep(task_id, parts)
+        return Prompt(message.message_id or str(uuid.uuid4()), message.text, settings, parts, media, message.metadata)
+
+    async def _repeated(self, task_id: str) -> Turn:
+        """A task from its beginning, as who began it was told of it."""
+        row, first = await self._row(task_id), await self._journal.events(task_id, 0, 1)
+        turn = self._turn(row, 1, is_new=True, history=history_of(first))
+        return replace(turn, snapshot=as_it_was(turn.snapshot, TaskState.SUBMITTED, 1, row.created_at))
+
+    async def _went_on(self, row: TaskRow, place: int) -> Turn:
+        """What came of a message that is event ``place`` of a task, or waits since then."""
+        turn, model = self._turn(row, place), await self._model_at(row.task_id, place)
+        snapshot = as_it_was(turn.snapshot, TaskState.WORKING, place, row.updated_at)
+        return replace(turn, snapshot=replace(snapshot, model=model))
 
     # --- showing ---
 

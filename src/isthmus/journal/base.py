@@ -24,6 +24,14 @@ class StaleLease(JournalError):
     """Somebody else holds the task now; what was to be written was not."""
 
 
+class RepeatedMessage(JournalError):
+    """The message was taken before; nothing was written. ``task_id`` is the task that it is in."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"the message was taken before, in task {task_id}")
+        self.task_id = task_id
+
+
 class UnkeepableEvent(JournalError):
     """An event itself is none that can be kept: no JSON, or too large. Nothing of its step was kept; later ones are."""
 
@@ -63,13 +71,18 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """What a task begins with. ``user`` is whose it is, and whose session ``context_id`` is."""
+    """What a task begins with. ``user`` is whose it is, and whose session ``context_id`` is.
+
+    ``message_id`` and ``digest`` are of the message that begins it: the client's id, and what tells its content.
+    """
 
     task_id: str
     context_id: str
     workspace: str
     title: str
     user: str = ""
+    message_id: str = ""
+    digest: str = ""
 
 
 NO_LIMITS = UserLimits()
@@ -149,6 +162,7 @@ class Journal(Protocol):
         """Add a task in state ``submitted`` with its first events, leased to ``owner``.
 
         Raises:
+            RepeatedMessage: a task of the same user began with this message.
             LimitReached: its user has as many tasks as ``limits`` allow.
         """
         ...
@@ -218,8 +232,8 @@ class Journal(Protocol):
         """Leave events for the owner of a running task: answers, a message, or a cancellation; all or none.
 
         Raises StaleLease when the task rests or has another owner since it was read, or one of its calls has got
-        another answer since; LimitReached when too many messages wait there already. Answers and cancellations are
-        not counted.
+        another answer since; RepeatedMessage when a message with the same id and content has come since;
+        LimitReached when too many messages wait there already. Answers and cancellations are not counted.
         """
         ...
 
@@ -250,6 +264,10 @@ class Journal(Protocol):
 
     async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
         """A page of a user's rows, and how many are on all pages; if there are ``roots``, of those below them alone."""
+        ...
+
+    async def begun_by(self, user: str, message_id: str) -> Sequence[tuple[str, str]]:
+        """The tasks of a user that began with a message of this id, the newest first, each with the digest of it."""
         ...
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:

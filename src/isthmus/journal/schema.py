@@ -13,7 +13,7 @@ from isthmus.journal.base import JournalError
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 2
+VERSION = 3
 BUSY_SECONDS = 5.0
 LOG_BYTES = 16 * 1024 * 1024
 """How large the log beside the file may stay once it was written into the file."""
@@ -35,12 +35,15 @@ CREATE TABLE tasks (
     error TEXT,
     reason TEXT,
     pending TEXT NOT NULL DEFAULT '[]',
-    user TEXT NOT NULL DEFAULT ''
+    user TEXT NOT NULL DEFAULT '',
+    message TEXT NOT NULL DEFAULT '',
+    digest TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX tasks_by_user ON tasks (user, state);
 CREATE INDEX tasks_by_context ON tasks (context, key);
 CREATE INDEX tasks_by_state ON tasks (state);
 CREATE INDEX tasks_by_change ON tasks (updated);
+CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
 CREATE TABLE events (
     task INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -80,7 +83,12 @@ ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_by_user ON tasks (user, state);
 CREATE INDEX artifact_events ON events (task, seq) WHERE type = 'ArtifactUpdate';
 """
-    + _PUSHES
+    + _PUSHES,
+    2: """
+ALTER TABLE tasks ADD COLUMN message TEXT NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
+""",
 }
 """From each older version, what makes the tables those of the next one; rows stay."""
 

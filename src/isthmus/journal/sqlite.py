@@ -43,15 +43,19 @@ from isthmus.journal.base import (
 )
 from isthmus.journal.schema import open_reader, open_writer, same_file
 from isthmus.journal.sqlite_pushes import SqlitePushes
-from isthmus.journal.sqlite_removal import DELETED, SqliteRemoval
+from isthmus.journal.sqlite_removal import SqliteRemoval
 from isthmus.journal.statements import (
+    BEGUN_BY,
     COLUMNS,
+    DELETED,
     INBOX,
     JSON,
     after_condition,
     answered_calls,
     append_events,
     check_limits,
+    check_new_message,
+    check_not_posted,
     delivery_of,
     encode_event,
     inbox_of,
@@ -111,13 +115,17 @@ class SqliteJournal:
         made = (task.task_id, task.context_id, task.workspace, task.title)
 
         def work(connection: sqlite3.Connection) -> Taken:
+            check_new_message(connection, task)
             check_limits(connection, task.user, limits)
             bodies = [encode_event(event) for event in events]
             try:
                 cursor = connection.execute(
                     "INSERT INTO tasks (id, context, workspace, title, state, seq, owner, epoch, lease_until, created,"
-                    " updated, user) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)",
-                    (*made, TaskState.SUBMITTED, len(events), owner, until, now, now, task.user),
+                    " updated, user, message, digest) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)",
+                    (
+                        *(*made, TaskState.SUBMITTED, len(events), owner, until, now, now, task.user),
+                        *(task.message_id, task.digest),
+                    ),
                 )
             except sqlite3.IntegrityError as error:
                 raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
@@ -261,6 +269,7 @@ class SqliteJournal:
             if calls and not calls.isdisjoint(answered_calls(connection, row)):
                 raise StaleLease(f"a tool call of task {row.task_id} has got another answer meanwhile")
             if is_counted:
+                check_not_posted(connection, row, events)
                 count, size = connection.execute(
                     "SELECT count(*), ifnull(sum(length(body)), 0) FROM inbox WHERE task = ?", found
                 ).fetchone()
@@ -338,6 +347,12 @@ class SqliteJournal:
         query = "SELECT workspace FROM tasks WHERE context = ? AND user = ? ORDER BY key LIMIT 1"
         found = await self._read(query, (context_id, user), lambda values: str(values[0]))
         return found[0] if found else None
+
+    async def begun_by(self, user: str, message_id: str) -> Sequence[tuple[str, str]]:
+        """See :meth:`isthmus.journal.base.Journal.begun_by`."""
+        return await self._read(
+            BEGUN_BY, (message_id, user, DELETED, TaskState.CANCELED), lambda values: (values[0], values[1])
+        )
 
     def now(self) -> float:
         """See :meth:`isthmus.journal.base.Journal.now`."""

@@ -14,17 +14,16 @@ from typing import Any, Protocol, TypeVar
 from isthmus.events import TaskState
 from isthmus.journal.base import JournalError, TaskRow
 from isthmus.journal.schema import empty_log, open_reader
-from isthmus.journal.statements import COLUMNS, row_from
+from isthmus.journal.statements import COLUMNS, DELETED, row_from
 from isthmus.journal.writer import GroupWriter
 
 T = TypeVar("T")
 
-DELETED = "deleted"
-"""The state of a marked task."""
 _MARK = DELETED + " "
 """What stands before its id."""
-_ENDED = (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED)
-_OTHERS = (TaskState.SUBMITTED, TaskState.WORKING, TaskState.INPUT_REQUIRED)
+_ENDED = tuple(state for state in TaskState if state.is_terminal)
+_OTHERS = tuple(state for state in TaskState if not state.is_terminal)
+_WAITING = tuple(state for state in TaskState if state.is_waiting)
 
 
 class Reader(Protocol):
@@ -45,7 +44,7 @@ class SqliteRemoval:
 
     def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
         """See :meth:`isthmus.journal.base.Removal.mark`."""
-        states = (*_ENDED, TaskState.INPUT_REQUIRED) if also_waiting else _ENDED
+        states = (*_ENDED, *_WAITING) if also_waiting else _ENDED
         marks = ", ".join("?" * len(states))
 
         def work(connection: sqlite3.Connection) -> Sequence[str]:

@@ -4,6 +4,7 @@ All of it runs inside the transaction of whoever calls it; nothing here opens, c
 """
 
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -15,19 +16,37 @@ from isthmus.development_tool import ToolCall
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
+    Prompt,
     StateChange,
     TaskState,
     event_from_json,
     event_to_json,
 )
-from isthmus.journal.base import EVENT_CHARACTERS, Lease, StaleLease, TaskRow, UnkeepableEvent
+from isthmus.journal.base import (
+    EVENT_CHARACTERS,
+    Lease,
+    NewTask,
+    RepeatedMessage,
+    StaleLease,
+    TaskRow,
+    UnkeepableEvent,
+)
 
+DELETED = "deleted"
+"""The state of a task that is being removed."""
 COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending,"
     " user"
 )
 INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
+BEGUN_BY = (
+    "SELECT id, digest FROM tasks WHERE message = ? AND user = ? AND message <> '' AND state NOT IN (?, ?)"
+    " AND NOT EXISTS (SELECT 1 FROM events WHERE task = tasks.key AND seq > 1 AND type = 'Prompt') ORDER BY key DESC"
+)
+"""The tasks that began with a message, as long as nobody has gone on with them in words or cancelled them: whoever did
+that knew of the task, so that the same message once more is meant to be done once more."""
 ROWS_AT_ONCE = 16
+log = logging.getLogger(__name__)
 JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -119,6 +138,40 @@ def answered_calls(connection: sqlite3.Connection, row: TaskRow) -> set[str]:
     return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
 
+def check_new_message(connection: sqlite3.Connection, task: NewTask) -> None:
+    """Make sure that no task of the user began with the message of this one.
+
+    Raises:
+        RepeatedMessage: there is one.
+    """
+    if task.message_id:
+        for task_id, digest in connection.execute(BEGUN_BY, (task.message_id, task.user, DELETED, TaskState.CANCELED)):
+            if digest == task.digest:
+                raise RepeatedMessage(task_id)
+            log.info(
+                "message %r of %s came before with other content, in task %s: it is a new message",
+                task.message_id[:100],
+                task.user or "the owner",
+                task_id,
+            )
+            return
+
+
+def check_not_posted(connection: sqlite3.Connection, row: TaskRow, events: Sequence[AgentEvent]) -> None:
+    """Make sure that none of these messages has come to the task since its row was read.
+
+    Raises:
+        RepeatedMessage: one has; it is among the events, or in the inbox.
+    """
+    bodies = connection.execute(
+        "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND type = ?",
+        (row.task_id, row.seq, Prompt.__name__),
+    )
+    found = [*(event_from_json(json.loads(body)) for (body,) in bodies), *inbox_of(connection, row.task_id)]
+    if any(isinstance(event, Prompt) and event in found for event in events):
+        raise RepeatedMessage(row.task_id)
+
+
 def row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
     """The row of a task that there is."""
     return row_from(connection.execute(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,)).fetchone())
@@ -175,12 +228,12 @@ def check_limits(connection: sqlite3.Connection, user: str, limits: UserLimits, 
     if limits.max_tasks is None and limits.max_running is None:
         return
     rows = connection.execute(
-        "SELECT state, count(*) FROM tasks WHERE user = ? AND state IN (?, ?, ?) AND id IS NOT ? GROUP BY state",
-        (user, TaskState.SUBMITTED, TaskState.WORKING, TaskState.INPUT_REQUIRED, but),
+        "SELECT state, count(*) FROM tasks WHERE user = ? AND state IN (?, ?, ?, ?) AND id IS NOT ? GROUP BY state",
+        (user, *(state for state in TaskState if not state.is_terminal), but),
     )
     counts: dict[str, int] = dict(rows.fetchall())
     unended = sum(counts.values())
-    running = unended - counts.get(TaskState.INPUT_REQUIRED, 0)
+    running = unended - sum(count for state, count in counts.items() if TaskState(state).is_waiting)
     if limits.max_tasks is not None and unended >= limits.max_tasks:
         raise LimitReached(
             f"you have {unended} tasks that work or wait for an answer, and may have {limits.max_tasks}; answer or"

@@ -248,6 +248,12 @@ class _Run:
                 return RunError("RequiredServerMissing", message, ExitCode.REQUIRED_SERVER)
             case TaskState.FAILED:
                 return RunError(view.reason or "TaskFailed", view.error or "the task failed", ExitCode.ERROR)
+            case TaskState.REJECTED:
+                message = view.error or "the agent rejected the task"
+                return RunError(view.reason or "TaskRejected", message, ExitCode.ERROR)
+            case TaskState.AUTH_REQUIRED:
+                message = view.error or "the agent waits for a login that is done elsewhere; continue with --resume"
+                return RunError("AuthRequired", message, ExitCode.ERROR)
             case TaskState.INPUT_REQUIRED:
                 message = "the task waits for input that no one can give here; continue it with --resume"
                 return RunError("InputRequired", message, ExitCode.ERROR)

@@ -263,9 +263,11 @@ class TaskRenderer:
                 if change.reason == "turn_limit":
                     message = f"{error or 'The turn limit is reached.'}\nSend another prompt to go on."
                 self.error(message)
+            case TaskState.REJECTED:
+                self.error(error or "The agent rejected the task.")
             case TaskState.CANCELED:
                 self._screen.block("state", [Text(f"{self._screen.glyphs.cancelled} cancelled", "notice")])
-            case TaskState.COMPLETED | TaskState.SUBMITTED | TaskState.WORKING | TaskState.INPUT_REQUIRED:
+            case _:
                 pass
 
     def error(self, message: str) -> None:

@@ -161,6 +161,7 @@ class RemoteAgent:
         *,
         answered_by: str,
         context_id: str | None = None,
+        message_id: str = "",
     ) -> Turn:
         """Answer questions of a task; see :class:`~isthmus.client.AgentClient`."""
         parts = answer_parts(self._memory.manner, confirmations)
@@ -168,7 +169,7 @@ class RemoteAgent:
         if self._memory.manner is Manner.CODER_AGENT:
             self._memory.require_open(self._snapshot(known), confirmations)
         metadata = {self._uri: {"answered_by": answered_by}} if self._uri is not None else None
-        outgoing = Outgoing(str(uuid.uuid4()), parts, task_id, context_id or known.context_id, metadata)
+        outgoing = Outgoing(message_id or str(uuid.uuid4()), parts, task_id, context_id or known.context_id, metadata)
         return await self._send(outgoing, known, self._memory.decoder(task_id))
 
     async def follow(self, task_id: str, after: int | None = None) -> Turn:

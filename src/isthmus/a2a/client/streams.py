@@ -201,7 +201,9 @@ class TaskReader:
                 cause: Exception | None = None
                 try:
                     # Without event ids no replay can follow: where the work rests, nothing more is to come.
-                    may_rest = has_begun and seen is None and decoder.at_rest
+                    # Nor where a stream of 1.0 stays open while the task waits.
+                    has_ids = seen is not None and self._connection.wire.version != "1.0"
+                    may_rest = has_begun and not has_ids and decoder.at_rest
                     found = await (_next_soon(source) if may_rest else source.next())
                 except ConnectionLostError as error:
                     found, cause = None, error

@@ -166,11 +166,11 @@ class CoderAgentEncoder:
                 return ()
             case TaskState.WORKING if self._open and self._has_begun:
                 return ()  # An answered call runs; the state is told when the model is asked again.
-            case TaskState.WORKING | TaskState.INPUT_REQUIRED | TaskState.COMPLETED:
+            case TaskState.WORKING | TaskState.INPUT_REQUIRED | TaskState.AUTH_REQUIRED | TaskState.COMPLETED:
                 text = change.error
             case TaskState.CANCELED:
                 text = change.error or CANCELED
-            case TaskState.FAILED:
+            case TaskState.FAILED | TaskState.REJECTED:
                 text = change.error or "Agent execution error"
             case _:
                 assert_never(change.state)

@@ -7,6 +7,7 @@ followed, no proxy asked, nothing of the answer but its head is read. Deliberate
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import ssl
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from isthmus.a2a.push.targets import Place, PushRefused, PushRule, place_of
 from isthmus.client import PushTarget
 from isthmus.errors import IsthmusError
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     import httpx2
@@ -69,13 +72,17 @@ class PushSender:
         """Make sure that a target may be sent to, as things are now.
 
         Raises:
-            PushRefused: it may not, or its name cannot be resolved.
+            PushRefused: it may not, or its name is none that could ever be resolved. One that cannot be resolved just
+                now is taken: each attempt to send looks it up again.
         """
         place = place_of(target)
         try:
             await self._addresses(place)
         except PushFailed as error:
-            raise PushRefused(f"the push notification URL cannot be used: {error}") from error
+            last = place.host.rpartition(".")[2].lower()
+            if last == "invalid" or last[:1].isdigit() or ":" in last:  # RFC 6761; an address that is none
+                raise PushRefused(f"the push notification URL cannot be used: {error}") from error
+            log.info("a push notification URL is taken though %s: it is looked up again when there is news", error)
 
     async def send(self, target: PushTarget, body: bytes, headers: Mapping[str, str]) -> None:
         """Post ``body``, which is JSON.

@@ -4,8 +4,8 @@ Deliberately not here: how the request was read (:mod:`isthmus.a2a.server.endpoi
 """
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 import anyio
@@ -38,11 +38,11 @@ from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close, follow, page_of_tasks, send
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
-from isthmus.client import Delivery, Execution, Turn
+from isthmus.client import Delivery, Execution, HistoryMessage, Turn
 from isthmus.codec import to_json
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
 from isthmus.errors import IsthmusError
-from isthmus.events import StateChange, TaskState
+from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
 
 _LOG = logging.getLogger(__name__)
 
@@ -116,7 +116,9 @@ class Answering:
         note_of(self.http.scope).task_id = turn.task_id
         await self._set_push(message, turn)
         if message.blocking:
-            await self._drain(turn)
+            answer = await self._drain(turn)
+            if answer is not None:
+                return self.wire.message_item(answer, turn.context_id)
         else:
             await close(turn.deliveries)
         return self.wire.task_item(await self._task(turn.task_id, message.history_length))
@@ -135,8 +137,13 @@ class Answering:
         snapshot = await self.caller.agent.get(task_id, needed)
         return self.wire.task(snapshot, self.activation.uri, history_length)
 
-    async def _drain(self, turn: Turn) -> None:
-        """Wait until the work rests, the client has left, the server stops, or the limit has passed."""
+    async def _drain(self, turn: Turn) -> AgentMessage | None:
+        """Wait until the work rests, the client has left, the server stops, or the limit has passed.
+
+        Returns the message that is the whole answer, when the agent said so and the work is completed.
+        """
+        answer: AgentMessage | None = None
+        is_completed = False
         scope = self.streams.enter()
         try:
             with scope, anyio.move_on_after(self.options.blocking_limit):
@@ -148,12 +155,19 @@ class Answering:
                         group.cancel_scope.cancel()
 
                     group.start_soon(watch)
-                    async for _ in turn.deliveries:
-                        pass
+                    async for delivery in turn.deliveries:
+                        match delivery.event:
+                            case AgentMessage(is_answer=True) as message:
+                                answer = message
+                            case StateChange(state):
+                                is_completed = state is TaskState.COMPLETED
+                            case _:
+                                pass
                     group.cancel_scope.cancel()
         finally:
             self.streams.leave(scope)
             await close(turn.deliveries)
+        return answer if is_completed else None
 
     # --- following, and commands ---
 
@@ -161,9 +175,32 @@ class Answering:
         turn = await follow(self.caller.agent, operation)
         task = self._task_frame(turn)
         if operation.after is None:
-            return self._stream([task], turn)
+            return self._stream([task], turn, goes_on=operation.to_end)
+        if operation.after == 0 and not operation.known:
+            begun, turn = await self._begun(turn)
+            return self._stream(begun, turn, otherwise=task, goes_on=operation.to_end)
         # When nothing was missed and nothing will come: say how the task stands.
-        return self._stream([], turn, otherwise=task, known=operation.known)
+        return self._stream([], turn, otherwise=task, known=operation.known, goes_on=operation.to_end)
+
+    async def _begun(self, turn: Turn) -> tuple[Sequence[bytes], Turn]:
+        """The task as it began, with what the user said, for who follows from there; and what comes after."""
+        first = await anext(turn.deliveries, None)
+        if first is None:
+            return (), turn
+        if not isinstance(first.event, Prompt | Command):
+            return (), replace(turn, deliveries=_chain(first, turn.deliveries))
+        snapshot = replace(
+            turn.snapshot,
+            state=TaskState.SUBMITTED,
+            seq=first.seq or 0,
+            updated_at=first.at,
+            history=(_said(first.event),),
+            pending=(),
+            artifacts=(),
+            error=None,
+            reason=None,
+        )
+        return [self._task_frame(replace(turn, snapshot=snapshot))], turn
 
     async def _execute(self, operation: ExecuteCommand) -> Response:
         execution = await self.caller.agent.execute(operation.command)
@@ -207,13 +244,14 @@ class Answering:
         *,
         otherwise: bytes | None = None,
         known: int = 0,
+        goes_on: bool = False,
     ) -> Response:
         uri, tier = self.activation.uri, self.caller.user_tier
         note_of(self.http.scope).task_id = turn.task_id
         encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier)
         if known:
             encoder = _Quiet(encoder, known)
-        frames = self._frames(first, turn, encoder, otherwise)
+        frames = self._frames(first, turn, encoder, otherwise, goes_on)
         return EventStream(
             frames,
             self.streams,
@@ -226,11 +264,12 @@ class Answering:
         return self.framing.error_item(self.wire.error(RpcError(LIMIT_REACHED, why)))
 
     async def _frames(
-        self, first: Sequence[bytes], turn: Turn, encoder: StreamEncoder, otherwise: bytes | None
+        self, first: Sequence[bytes], turn: Turn, encoder: StreamEncoder, otherwise: bytes | None, goes_on: bool
     ) -> AsyncGenerator[bytes, None]:
         """The frames of a turn. An event that may be the last one is held until it is known whether more follow.
 
-        ``otherwise`` is what a stream that would be empty says.
+        ``otherwise`` is what a stream that would be empty says. One that ``goes_on`` is not ended by a question, which
+        is therefore told at once.
         """
         held: Delivery | None = None
         try:
@@ -244,13 +283,19 @@ class Answering:
                         yield frame
                     held = None
                 if isinstance(delivery.event, StateChange) and delivery.event.state.ends_stream:
-                    held = delivery
+                    if not goes_on or delivery.event.state.is_terminal:
+                        held = delivery
+                        continue
+                    pending = (await self.caller.agent.get(turn.task_id, 0)).pending
+                    for frame in self._framed(encoder.encode(delivery, pending=pending), delivery):
+                        otherwise = None
+                        yield frame
                     continue
                 for frame in self._framed(encoder.encode(delivery), delivery):
                     otherwise = None
                     yield frame
             if held is not None:
-                is_question = isinstance(held.event, StateChange) and held.event.state is TaskState.INPUT_REQUIRED
+                is_question = isinstance(held.event, StateChange) and held.event.state.is_waiting
                 pending = (await self.caller.agent.get(turn.task_id, 0)).pending if is_question else ()
                 for frame in self._framed(encoder.encode(held, final=True, pending=pending), held):
                     otherwise = None
@@ -292,6 +337,23 @@ def echo(activation: Activation) -> dict[str, str]:
     """The response headers that confirm the extension, when it is active."""
     uri = activation.uri
     return {} if uri is None else {"A2A-Extensions": uri, "X-A2A-Extensions": uri}
+
+
+def _said(event: Prompt | Command) -> HistoryMessage:
+    match event:
+        case Prompt(message_id, text):
+            return HistoryMessage(message_id, "user", text)
+        case Command(message_id, path, args):
+            return HistoryMessage(message_id, "user", f"/{' '.join(path)} {args}".strip())
+
+
+async def _chain(first: Delivery, rest: AsyncIterator[Delivery]) -> AsyncGenerator[Delivery, None]:
+    try:
+        yield first
+        async for delivery in rest:
+            yield delivery
+    finally:
+        await close(rest)
 
 
 def _execution(execution: Execution) -> JsonDict:

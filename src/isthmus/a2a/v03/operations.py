@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from isthmus.a2a.errors import no_push
-from isthmus.a2a.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands
+from isthmus.a2a.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands, extended_object
 from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, InvalidParamsError, RpcError
 from isthmus.a2a.message_decoder import Configuration, ReadPart, decode_send
 from isthmus.a2a.operations import (
@@ -25,6 +25,8 @@ from isthmus.client import PushTarget
 
 SEND = "message/send"
 STREAM = "message/stream"
+UNTIL_END = "follow_until_end"
+"""The member of the extension's metadata by which ``tasks/resubscribe`` goes on while a task waits for a user."""
 _PUSH = "tasks/pushNotificationConfig"
 METHODS = (
     SEND,
@@ -103,7 +105,8 @@ def decode_operation(call: Call) -> Operation:
         case "tasks/cancel":
             return CancelTask(text(params, "id", "params"))
         case "tasks/resubscribe":
-            return FollowTask(text(params, "id", "params"), call.after)
+            extended = extended_object(params, {}, call.activation) or {}
+            return FollowTask(text(params, "id", "params"), call.after, to_end=extended.get(UNTIL_END) is True)
         case "agent/getAuthenticatedExtendedCard":
             return GetExtendedCard()
         case method if method in (COMMANDS, EXECUTE):

@@ -122,7 +122,7 @@ def decode_operation(call: Call) -> Operation:
         case "CancelTask":
             return CancelTask(text(params, "id", "params"))
         case "SubscribeToTask":
-            return FollowTask(text(params, "id", "params"), call.after, only_live=True)
+            return FollowTask(text(params, "id", "params"), call.after, only_live=True, to_end=True)
         case "ListTasks":
             return _list(params)
         case "GetExtendedAgentCard":

@@ -12,6 +12,7 @@ from isthmus.a2a.v1.operations import SEND, STREAM, decode_operation
 from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage
 from isthmus.client import PushTarget, TaskSnapshot
 from isthmus.errors import IsthmusError
+from isthmus.events import AgentMessage
 
 _SHAPE = ShapeV1()
 
@@ -41,6 +42,12 @@ class WireV1:
     def task_item(self, task: JsonDict) -> JsonDict:
         """A StreamResponse, or a SendMessageResponse."""
         return {"task": task}
+
+    def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
+        """A Message of the agent that belongs to no task."""
+        return {
+            "message": _SHAPE.message("agent", answer.message_id, [_SHAPE.text(answer.text)], {"contextId": context_id})
+        }
 
     def stream(
         self,

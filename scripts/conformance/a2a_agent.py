@@ -1,0 +1,88 @@
+"""The hosted agent that the A2A kits are run against: what to do is told by the beginning of a message's id.
+
+The kit for 1.0 describes the behaviours in ``scenarios/*.feature``. Messages of the kit for 0.3, which describes none,
+are answered and then wait for more, so that there is always a task to continue and to cancel.
+
+Run it:  python scripts/conformance/a2a_agent.py PORT [1.0|0.3]
+"""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import uvicorn
+
+from isthmus.a2a import Hosting, asgi_application
+from isthmus.a2a.options import Skill
+from isthmus.a2a.server.auth import RequestHead
+from isthmus.agent.session import Session
+from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, StateChange, TaskState, TextContent
+
+NAME, KIND = "output.txt", "text/plain"
+ARTIFACTS = {
+    "tck-artifact-text": ArtifactPart(text="Generated text content"),
+    "tck-artifact-file-url": ArtifactPart(url="https://example.com/output.txt", media_type=KIND, filename=NAME),
+    "tck-artifact-file": ArtifactPart(raw="b3V0cHV0Cg==", media_type=KIND, filename=NAME),
+    "tck-artifact-data": ArtifactPart(data={"key": "value", "count": 42}),
+    "tck-stream-001": ArtifactPart(text="Stream hello from TCK"),
+    "tck-stream-003": ArtifactPart(text="Stream task lifecycle"),
+    "tck-stream-ordering-001": ArtifactPart(text="Ordered output"),
+    "tck-stream-artifact-text": ArtifactPart(text="Streamed text content"),
+    "tck-stream-artifact-file": ArtifactPart(raw="b3V0cHV0Cg==", media_type=KIND, filename=NAME),
+}
+LONG_SECONDS = 4.0
+"""Longer than a kit waits for the first items of a stream."""
+
+
+class ConformanceAgent:
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        message_id = session.message.message_id if session.message is not None else ""
+        artifact = next((part for prefix, part in ARTIFACTS.items() if message_id.startswith(prefix)), None)
+        if artifact is not None:
+            yield ArtifactUpdate("output", (artifact,))
+        elif message_id.startswith("tck-stream-artifact-chunked"):
+            yield ArtifactUpdate("output", (ArtifactPart(text="chunk-1 "),), last_chunk=False)
+            yield ArtifactUpdate("output", (ArtifactPart(text="chunk-2"),), append=True)
+        elif message_id.startswith("tck-message-response"):
+            yield AgentMessage("", "Direct message response", is_answer=True)
+        elif message_id.startswith("tck-input-required"):
+            yield StateChange(TaskState.INPUT_REQUIRED)
+        elif message_id.startswith("tck-reject-task"):
+            yield StateChange(TaskState.REJECTED, "rejected")
+        elif message_id.startswith("test-resubscribe-message-id"):
+            await asyncio.sleep(LONG_SECONDS)
+        elif message_id.startswith("tck-"):
+            yield AgentMessage("", "Hello from TCK")
+        else:
+            yield TextContent("", f"Hello! You said: {session.prompt}")
+            yield StateChange(TaskState.INPUT_REQUIRED)
+
+
+async def anybody(_: RequestHead) -> str | None:
+    """The kits have no credentials to send."""
+    return ""
+
+
+def main() -> None:
+    port, version = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "1.0"
+    with tempfile.TemporaryDirectory() as folder:
+        hosting = Hosting(
+            "Conformance",
+            "Does what the A2A kits ask for.",
+            skills=(Skill("answer", "Answer", "Answers.", ("conformance",)),),
+            folder=Path(folder) / "state",
+            workspace=Path(folder),
+            pushes_to=("localhost", "127.0.0.1", "::1"),
+            authenticate=anybody,
+            # The kit for 1.0 asks for an extended card, the one for 0.3 refuses schemes that are not enforced.
+            security_schemes=None if version == "1.0" else {},
+            versions=(version,) if version == "1.0" else ("0.3", "1.0"),
+        )
+        application = asgi_application(ConformanceAgent(), hosting)
+        uvicorn.run(application, host="127.0.0.1", port=port, log_level="warning")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Messages that come again because their answer was lost: how one is recognised, and where it was taken.
+
+Deliberately not here: the transaction that takes a message once (:mod:`isthmus.journal`).
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from isthmus.client import PromptMessage, TaskSnapshot
+from isthmus.codec import to_json
+from isthmus.development_tool import ToolCallConfirmation
+from isthmus.events import ConfirmationAccepted, Prompt, TaskState
+from isthmus.journal.base import Journal, TaskRow
+
+SEARCHED_MESSAGES = 200
+"""How many messages of a task, the last ones, are looked through for one that came before."""
+_ROWS = 256
+
+
+def digest_of(message: PromptMessage) -> str:
+    """Return what tells the content of a message that begins a task."""
+    content = [message.context_id, message.task_id, message.text, [to_json(part) for part in message.parts]]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8", "replace")).hexdigest()
+
+
+async def begun_before(journal: Journal, user: str, message_id: str, digest: str) -> str | None:
+    """Return the task that began with this message."""
+    found = await journal.begun_by(user, message_id) if message_id else ()
+    return next((task_id for task_id, known in found if known == digest), None)
+
+
+def as_it_was(snapshot: TaskSnapshot, state: TaskState, seq: int, at: float) -> TaskSnapshot:
+    """Return a task as it stood after an earlier event, when nothing had come of that yet."""
+    return replace(snapshot, state=state, seq=seq, updated_at=at, error=None, reason=None, pending=(), artifacts=())
+
+
+def is_same(one: Prompt, other: Prompt) -> bool:
+    """Whether two prompts of one task are the same message; what was put into files is told by the text."""
+    has_files = bool(one.media or other.media)
+    return (
+        bool(one.message_id)
+        and (one.message_id, one.text) == (other.message_id, other.text)
+        and (has_files or one.parts == other.parts)
+    )
+
+
+async def place_of_prompt(journal: Journal, row: TaskRow, prompt: Prompt) -> int | None:
+    """Return the number of the event after which the answer to a prompt comes; None when it was not taken before.
+
+    The first message of the task is not looked at: it named no task.
+    """
+    if not prompt.message_id:
+        return None
+    for delivery in reversed(await journal.messages(row.task_id, SEARCHED_MESSAGES)):
+        event = delivery.event
+        if isinstance(event, Prompt) and (delivery.seq or 0) > 1 and is_same(event, prompt):
+            return delivery.seq
+    waiting = await journal.inbox(row.task_id)
+    return row.seq if any(isinstance(event, Prompt) and is_same(event, prompt) for event in waiting) else None
+
+
+async def place_of_answers(
+    journal: Journal, row: TaskRow, confirmations: Sequence[ToolCallConfirmation], message_id: str
+) -> int | None:
+    """Return the number of the event after which the answer to these answers comes; None when they are others."""
+    if not message_id:
+        return None
+    wanted = {confirmation.tool_call_id: confirmation for confirmation in confirmations}
+    at, place = 0, None
+    while batch := await journal.events(row.task_id, at, _ROWS):
+        for delivery in batch:
+            at = delivery.seq or at
+            event = delivery.event
+            if isinstance(event, ConfirmationAccepted) and _is_one_of(event, wanted, message_id):
+                wanted.pop(event.confirmation.tool_call_id)
+                place = at
+    for event in await journal.inbox(row.task_id):
+        if isinstance(event, ConfirmationAccepted) and _is_one_of(event, wanted, message_id):
+            wanted.pop(event.confirmation.tool_call_id)
+            place = row.seq
+    return None if wanted else place
+
+
+def _is_one_of(event: ConfirmationAccepted, wanted: dict[str, ToolCallConfirmation], message_id: str) -> bool:
+    return event.message_id == message_id and wanted.get(event.confirmation.tool_call_id) == event.confirmation
