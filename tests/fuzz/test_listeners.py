@@ -9,7 +9,7 @@ import random
 import re
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +28,11 @@ pytestmark = pytest.mark.timeout(TIMEOUT)
 
 SHARE = 0.2 / 3
 """Of the whole run, for each of the three."""
-BATCH = 8
+BATCH = 48
 DOCUMENTED = (503,)
 """5xx that a server may answer on purpose: too many of something."""
-SILENCE_SECONDS = 0.05
-"""How long an answer is waited for; what is half a request has none."""
+SILENCE_SECONDS = 0.01
+"""How long the next bytes of an answer are waited for, once all requests are out; what is half a request has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,6 @@ def _request(chance: random.Random, server: Listening) -> bytes:
     lines += [chance.choice(HEADERS).replace("{}", str(len(body))) for _ in range(chance.randrange(6))]
     if chance.random() < 0.6:
         lines += ["Content-Type: application/json", f"Content-Length: {len(body.encode('latin-1', 'replace'))}"]
-    chance.shuffle(lines[1:])
     whole = ("\r\n".join(lines) + "\r\n\r\n" + body).encode("latin-1", "replace")
     return whole[: chance.randrange(len(whole) + 1)] if chance.random() < 0.2 else whole
 
@@ -164,17 +163,26 @@ def _frames(chance: random.Random, server: Listening) -> bytes:
     return head + frames
 
 
-def _sent(chance: random.Random, server: Listening, data: bytes) -> bytes:
-    """Send bytes, in pieces perhaps, and return what comes at once."""
-    received = b""
-    with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), 60) as client:
-        client.settimeout(SILENCE_SECONDS)
-        cut = chance.randrange(len(data) + 1)
-        for piece in (data[:cut], data[cut:]):
-            client.sendall(piece)
-        while len(received) < 100_000 and (more := client.recv(65536)):
-            received += more
-    return received
+def _answers(chance: random.Random, server: Listening, requests: list[bytes]) -> list[bytes]:
+    """Send each on a connection of its own, all at once and in pieces, and return what comes of each."""
+    answers: list[bytes] = []
+    with ExitStack() as opened:
+        clients = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", server.port), 60)) for _ in range(len(requests))
+        ]
+        for client, data in zip(clients, requests, strict=True):
+            cut = chance.randrange(len(data) + 1)
+            with suppress(OSError):
+                client.sendall(data[:cut])
+                client.sendall(data[cut:])
+            client.settimeout(SILENCE_SECONDS)
+        for client in clients:
+            received = b""
+            with suppress(OSError):
+                while len(received) < 100_000 and (more := client.recv(65536)):
+                    received += more
+            answers.append(received)
+    return answers
 
 
 @pytest.mark.parametrize("kind", ["serve", "companion, HTTP", "companion, WebSocket"])
@@ -188,10 +196,9 @@ def test_whatever_comes_the_next_good_request_is_served(tmp_path: Path, kind: st
         server.serve_one()
         before = server.process.num_fds()
         for chance in cases(f"listeners, {kind}", SHARE):
-            for _ in range(BATCH):
-                make = _frames if kind == "companion, WebSocket" and chance.random() < 0.6 else _request
-                data = make(chance, server)
-                answer = _sent(chance, server, data)
+            frames = 0.6 if kind == "companion, WebSocket" else 0.0
+            requests = [(_frames if chance.random() < frames else _request)(chance, server) for _ in range(BATCH)]
+            for data, answer in zip(requests, _answers(chance, server, requests), strict=True):
                 for status in map(int, re.findall(rb"HTTP/1\.[01] (5\d\d)", answer)):
                     assert status in DOCUMENTED, (data, answer)
             server.serve_one()
