@@ -4,6 +4,8 @@ scripts/fuzz_shell_policy.py does the same for a number of lines, and for the po
 """
 
 import random
+import string
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 
@@ -82,3 +84,15 @@ def test_what_a_line_does_is_seen(judge: ShellJudge, line: str, effect: str) -> 
     (report,) = judge.run([line])
     assert bypass(report).startswith(effect)
     assert bool(bypass(report)) == bool(effect)
+
+
+def test_no_builtin_that_can_be_allowed_evaluates_or_runs_its_arguments(judge: ShellJudge) -> None:
+    names = subprocess.run(["bash", "-c", "compgen -b"], capture_output=True, text=True, check=True, timeout=60).stdout
+    options = ("", *(f"-{letter}" for letter in string.ascii_letters))
+    lines = [
+        f"{name} {option} 'a[$(pwn)]'{more}" for name in names.split() for option in options for more in ("", " pwn")
+    ]
+    allowed = [line for line in lines if (analysis := analyse(line)) is not None and not analysis.asked]
+    assert {"cd", "echo", "test", "wait"} <= {line.split()[0] for line in allowed}
+    reports = judge.run(allowed)
+    assert [line for line, report in zip(allowed, reports, strict=True) if report.runs or report.changed] == []
