@@ -54,7 +54,8 @@ async def test_ids_rise_within_a_task(server: RawClient, workspace: Path) -> Non
 
 async def test_resuming_after_any_event_brings_exactly_the_rest(server: RawClient, workspace: Path) -> None:
     task_id, _ = await finished_task(server, workspace)
-    everything = await server.stream("tasks/resubscribe", {"id": task_id}, {**EXTENSION, "Last-Event-ID": "0"})
+    task, *everything = await server.stream("tasks/resubscribe", {"id": task_id}, {**EXTENSION, "Last-Event-ID": "0"})
+    assert (task.result["kind"], task.state) == ("task", "submitted")
     assert [item.kind for item in everything[:4]] == ["STATE_CHANGE", "THOUGHT", "TOOL_CALL_UPDATE", "STATE_CHANGE"]
     for index in range(len(everything) - 1):
         headers = {**EXTENSION, "Last-Event-ID": everything[index].id or ""}
@@ -64,7 +65,7 @@ async def test_resuming_after_any_event_brings_exactly_the_rest(server: RawClien
 
 async def test_only_the_last_event_of_a_replay_is_final(server: RawClient, workspace: Path) -> None:
     task_id, _ = await finished_task(server, workspace)
-    items = await server.stream("tasks/resubscribe", {"id": task_id}, {**EXTENSION, "Last-Event-ID": "0"})
+    _, *items = await server.stream("tasks/resubscribe", {"id": task_id}, {**EXTENSION, "Last-Event-ID": "0"})
     assert [item.state for item in items].count("input-required") == 1
     assert [item.result["final"] for item in items] == [False] * (len(items) - 1) + [True]
 
