@@ -8,7 +8,7 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
 from support.hostile_http_mcp_server import hostile_http
 from support.mcp_hosting import hosting, status_when
-from support.modern_http_mcp_server import ANSWERED, REFUSALS, modern_http
+from support.modern_http_mcp_server import ANSWERED, LOGIN, REFUSALS, modern_http
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -32,6 +32,14 @@ async def test_a_server_of_the_new_revision_is_used_however_it_refuses_the_hands
             return "grown" in (await host.tools(scope)).tools
 
         await eventually_async(has_grown)
+
+
+async def test_a_server_of_the_new_revision_that_wants_a_login_is_said_to_want_one(home: Path, workspace: Path) -> None:
+    async with modern_http(LOGIN) as (url, _), hosting(home, {"modern": {"httpUrl": url}}) as host:
+        scope = ToolScope(workspace)
+        assert (await host.tools(scope)).tools == {}
+        status = await status_when(host, scope, "modern", ServerState.NEEDS_LOGIN)
+        assert "/mcp auth modern" in (status.problem or "")
 
 
 async def test_a_url_of_unknown_transport_is_asked_for_the_new_revision_before_sse(home: Path, workspace: Path) -> None:

@@ -29,6 +29,8 @@ REFUSALS: dict[str, tuple[int, Any]] = {
 }
 """Ways to refuse: the HTTP status, and the JSON-RPC error; None: a page of HTML."""
 ANSWERED = "answered with the new revision"
+LOGIN = "wants a login"
+"""The handshake is refused with HTTP 400, and all else with 401."""
 
 
 class RefusingGate:
@@ -52,8 +54,10 @@ class RefusingGate:
                 break
         request = json.loads(body)
         self.methods.append(request["method"])
-        if request["method"] == "initialize":
+        if request["method"] == "initialize" or self._way == LOGIN:
             status, kind, answer = self._answer(request["id"])
+            if request["method"] != "initialize":
+                status = 401
             headers = [(b"content-type", kind), (b"content-length", str(len(answer)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": answer})
@@ -74,7 +78,7 @@ class RefusingGate:
                 "serverInfo": {"name": "modern", "version": "1"},
             }
             return 200, b"application/json", json.dumps({**head, "result": result}).encode()
-        status, error = REFUSALS[self._way]
+        status, error = REFUSALS.get(self._way, (400, None))
         if error is None:
             return status, b"text/html", b"<html>no such thing</html>"
         return status, b"application/json", json.dumps({**head, "error": error}).encode()
