@@ -128,10 +128,12 @@ async def test_a_connection_that_never_says_who_it_is_does_not_hold_up_the_end(
         strangers[0][1].write(b"GET / HTTP/1.1\r\n")
         await strangers[0][1].drain()
     for reader, writer in strangers:
-        with suppress(ConnectionResetError):
+        # Linux keeps a silent connection to itself, and ends it when it speaks.
+        writer.write(b"GET / HTTP/1.1\r\n")
+        with suppress(ConnectionError):
             assert await asyncio.wait_for(reader.read(), 30) == b""
         writer.close()
-        with suppress(ConnectionResetError):
+        with suppress(ConnectionError):
             await writer.wait_closed()
 
 
