@@ -92,7 +92,7 @@ class RunShellCommand:
             raise ToolFailure(message, "file_changed")
         call = re.sub(r"[^\w.-]", "_", context.tool_call_id)[-100:]
         output = ShellOutput(context.output_folder / f"{call}.txt")
-        environment = {**context.environment, "TERM": "dumb"}
+        environment = {**_without_embedded_repositories(context.environment), "TERM": "dumb"}
         shell = shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
         command = (shell, "-c", checked.string("command"))
         is_confined = self._sandbox is not None
@@ -184,6 +184,21 @@ async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
     if not ending.done():
         await asyncio.wait({ending}, timeout=1)
     return left
+
+
+def _without_embedded_repositories(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with git told to take no folder inside a repository for a bare repository.
+
+    A clone may hold one as ordinary files, whose configuration names programs that any git command there would start.
+    """
+    count = environment.get("GIT_CONFIG_COUNT", "")
+    number = int(count) if count.isascii() and count.isdecimal() else 0
+    return {
+        **environment,
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": "safe.bareRepository",
+        f"GIT_CONFIG_VALUE_{number}": "explicit",
+    }
 
 
 def _folder(workspace: Workspace, checked: CheckedArguments) -> Path:

@@ -71,6 +71,34 @@ async def test_the_command_has_only_the_environment_of_its_task(
     assert result.for_model == "Output: yes-"
 
 
+async def test_git_runs_no_program_of_a_bare_repository_that_a_clone_holds_as_files(
+    workspace: Path, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    hook = workspace / "hook"
+    hook.write_text(f"#!/bin/sh\ntouch '{ran}'\n", encoding="utf-8")
+    hook.chmod(0o755)
+    sub = workspace / "sub"
+    for command in (
+        ["git", "init", "-q", str(workspace)],
+        ["git", "init", "-q", "--bare", str(sub)],
+        ["git", "-C", str(sub), "config", "core.bare", "false"],
+        ["git", "-C", str(sub), "config", "core.worktree", "."],
+        ["git", "-C", str(sub), "config", "core.fsmonitor", str(hook)],
+    ):
+        subprocess.run(command, check=True)
+    subprocess.run(["git", "-C", str(sub), "status"], check=True, capture_output=True)
+    assert ran.exists()  # as it is without the agent
+    ran.unlink()
+    variables = {**os.environ, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "given"}
+    context = tool_context(workspace, variables)
+    command = "git config a.b; cd sub && git status"
+    text = (await success_of(RunShellCommand(), context, command=command)).for_model
+    assert "given" in text
+    assert "safe.bareRepository" in text
+    assert not ran.exists()
+
+
 async def test_the_folder_is_the_workspace_or_one_in_it(workspace: Path) -> None:
     (workspace / "sub").mkdir()
     assert await model_text(workspace, "pwd") == f"Output: {workspace}"
