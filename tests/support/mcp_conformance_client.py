@@ -76,13 +76,13 @@ def browser(url: str) -> bool:
 
 
 async def log_in(host: McpHost, scope: ToolScope) -> bool:
-    """Log in; False when that failed."""
+    """Log in; False when that failed. A login that was kept and has ended since is tried again, as a user would."""
     try:
         async for line in host.login(scope, NAME):
             print(line)
     except ToolFailure as failure:
         print(f"login failed: {failure}")
-        return False
+        return "not connected after the login" in str(failure)
     return True
 
 
@@ -94,7 +94,8 @@ async def tools_of(host: McpHost, scope: ToolScope) -> Mapping[str, Tool]:
         if status.state is not ServerState.NEEDS_LOGIN:
             print(f"{status.state}: {status.problem}")
             break
-        await log_in(host, scope)
+        if not await log_in(host, scope):
+            break
         tools = (await host.tools(scope)).tools
     return {name: tool for name, tool in tools.items() if name not in RESOURCE_TOOLS}
 
