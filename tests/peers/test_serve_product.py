@@ -318,3 +318,23 @@ async def test_a_second_signal_does_not_wait_for_clients(tmp_path: Path, workspa
             await asyncio.wait_for(served.process.wait(), 0.5)
         assert await served.end(signal.SIGTERM) == 0
         writer.close()
+
+
+def test_a_token_goes_to_a_new_file_that_only_its_owner_can_read(tmp_path: Path) -> None:
+    add = ("serve", "token", "add", "alice", "--out", "alice.token", "--data-dir", "data")
+    made = isthmus(*add, folder=tmp_path)
+    file = tmp_path / "alice.token"
+    assert (made.returncode, made.stdout) == (0, "")
+    assert file.stat().st_mode & 0o777 == 0o600
+    token = file.read_text("utf-8")
+    assert token.strip()
+    again = isthmus(*add, folder=tmp_path)
+    assert (again.returncode, "--out alice.token: File exists" in again.stderr) == (42, True)
+    assert file.read_text("utf-8") == token
+    assert isthmus("serve", "token", "list", "--data-dir", "data", folder=tmp_path).stdout.count("alice") == 1
+
+
+def test_no_file_is_left_where_no_token_was_made(tmp_path: Path) -> None:
+    ended = isthmus("serve", "token", "add", "a b", "--out", "token", "--data-dir", "data", folder=tmp_path)
+    assert ended.returncode == 1
+    assert not (tmp_path / "token").exists()

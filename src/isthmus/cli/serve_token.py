@@ -1,11 +1,14 @@
 """``isthmus serve token``: the tokens of a server's users. Running servers notice each change by themselves."""
 
+import contextlib
+import os
 import re
 import sys
 import time
+from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -55,6 +58,12 @@ _data_dir = click.option(
 @click.option("--max-open", type=click.IntRange(min=1), metavar="N", help="Requests and streams that are open at once.")
 @click.option("--max-request", type=click.IntRange(min=1000), metavar="BYTES", help="The size of one request.")
 @click.option("--tier", metavar="NAME", callback=tier_name, help="The user's tier, which events tell: user_tier.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the token to this new file, which only you can read, and do not print it.",
+)
 @_data_dir
 def add(
     name: str,
@@ -64,14 +73,15 @@ def add(
     max_open: int | None,
     max_request: int | None,
     tier: str | None,
+    out: Path | None,
     data_dir: Path | None,
 ) -> None:
-    """Make a token for the user NAME and print it; it is shown this once.
+    """Make a token for the user NAME and print it, or write it to a file; it is shown this once.
 
     The limits go before those of the server; without any, the server's hold. A user may have several tokens.
 
     \b
-    isthmus serve token add alice --expires 90d > alice.token
+    isthmus serve token add alice --expires 90d --out alice.token
     isthmus connect https://agent.example.org/ --token-file alice.token
     """
     from isthmus.a2a.server.users import Caps
@@ -85,11 +95,36 @@ def add(
         changed, entry, token = table.added(name, now, until, caps, tier)
         return changed, (entry, token)
 
-    entry, token = users.change(change)
-    sys.stdout.write(f"{token}\n")
-    sys.stdout.flush()
+    with _output(out) as output:
+        entry, token = users.change(change)
+        output.write(f"{token}\n")
+        output.flush()
     until_text = "does not expire" if until is None else f"expires {_day(until)}"
     sys.stderr.write(f"The token {entry.id} of {name} {until_text}. It is not shown again.\n")
+
+
+@contextlib.contextmanager
+def _output(path: Path | None) -> Generator[TextIO]:
+    """Open where the token goes: standard output, or a new file that is removed again when no token was made.
+
+    Raises:
+        BadInputError: the file is there already, or cannot be written; no token was made.
+    """
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise BadInputError(
+            f"--out {path}: {error.strerror}; name a file that can be made; no token was made"
+        ) from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            yield file
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 @command.command("list")
