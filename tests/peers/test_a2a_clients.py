@@ -64,8 +64,8 @@ async def http(program: ServeProgram) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 def words(text: str, **more: Any) -> Message:
-    """A message of text."""
-    return Message(role=Role.user, message_id=f"m-{text}", parts=[Part(root=TextPart(text=text))], **more)
+    """A message of text, with an id of its own."""
+    return Message(role=Role.user, message_id=str(uuid.uuid4()), parts=[Part(root=TextPart(text=text))], **more)
 
 
 def data_of(message: Message | None) -> dict[str, Any]:

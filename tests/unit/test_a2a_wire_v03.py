@@ -180,11 +180,11 @@ def test_the_question_may_come_under_the_kind_of_confirmations() -> None:
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        ("rejected", StateChange(TaskState.FAILED, None, "rejected")),
-        ("auth-required", StateChange(TaskState.INPUT_REQUIRED, None, "auth-required")),
+        ("rejected", StateChange(TaskState.REJECTED)),
+        ("auth-required", StateChange(TaskState.AUTH_REQUIRED)),
     ],
 )
-def test_states_that_isthmus_has_no_word_for_keep_their_name_as_the_reason(state: str, expected: StateChange) -> None:
+def test_states_of_other_agents_are_told_as_they_are(state: str, expected: StateChange) -> None:
     (told,) = Decoding(None).decode({"kind": "status-update", "status": {"state": state}}, None)
     assert told.event == expected
 

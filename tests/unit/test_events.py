@@ -130,8 +130,9 @@ def test_the_details_of_a_question_are_the_member_that_is_set() -> None:
 
 
 def test_states_say_what_follows_them() -> None:
-    assert {state for state in TaskState if state.is_terminal} == {"completed", "failed", "canceled"}
-    assert {state for state in TaskState if state.ends_stream} == {"completed", "failed", "canceled", "input-required"}
+    terminal = {"completed", "failed", "canceled", "rejected"}
+    assert {state for state in TaskState if state.is_terminal} == terminal
+    assert {state for state in TaskState if state.ends_stream} == terminal | {"input-required", "auth-required"}
     assert {state.name for state in ToolCallStatus if state.is_final} == {"SUCCEEDED", "FAILED", "CANCELLED"}
 
 

@@ -22,7 +22,7 @@ from isthmus.tools.base import SEARCH_TOOL
     [
         (URI, "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"),
         (GEMINI_CARD, "Gemini SDLC Agent"),
-        (MEDIA_TYPE, "application/a2a+json"),
+        (MEDIA_TYPE, "application/json"),
         (MISSED_EVENTS, "missed-events"),
         (ELICITATION, "elicitation"),
         (SAMPLING, "sampling"),

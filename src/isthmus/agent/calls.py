@@ -131,7 +131,8 @@ class CallRunner:
         self._granted: frozenset[Grant] = frozenset()
         self._answers_seen = 0
         was_at_work = session.state is TaskState.WORKING
-        self._taken_up = {item.request.id for item in session.unsettled} if was_at_work else set[str]()
+        begun = [item.request.id for item in session.unsettled if item.is_models or item.call is not None]
+        self._taken_up = set(begun) if was_at_work else set[str]()
         """Calls that were open when the process before this one ended."""
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:

@@ -264,7 +264,9 @@ class UserTasks:
 
     async def _continue(self, task_id: str, message: PromptMessage) -> Turn:
         async def check(row: TaskRow) -> int | None:
-            if (place := await place_of_prompt(self._journal, row, prompt)) is not None:
+            # Without an id of the client's own it cannot have come before.
+            place = await place_of_prompt(self._journal, row, prompt) if message.message_id else None
+            if place is not None:
                 return place
             if row.state is TaskState.COMPLETED and not message.may_continue_completed:
                 raise TaskNotResumable(f"task {task_id} is completed; start a new one in context {row.context_id}")

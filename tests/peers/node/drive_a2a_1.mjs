@@ -59,7 +59,12 @@ const prompt = {
 const asked = await collect(client.sendMessageStream(request(prompt)));
 const { id, contextId } = asked[0].task;
 const question = asked.at(-1).statusUpdate.status.message.parts[0].data;
-const waiting = (await collect(client.resubscribeTask({ tenant: "", id })))[0];
+// The subscription of 1.0 goes on until the task has ended, whoever answers.
+let waiting;
+for await (const item of client.resubscribeTask({ tenant: "", id })) {
+  waiting = StreamResponse.toJSON(item);
+  break;
+}
 const answered = await collect(
   client.sendMessageStream(
     request({

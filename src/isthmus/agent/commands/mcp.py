@@ -3,6 +3,7 @@
 Deliberately not here: how they are shown (:mod:`isthmus.agent.commands.server_listing`).
 """
 
+import difflib
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -141,7 +142,9 @@ async def _listing(context: CommandContext, detail: Detail) -> str:
         named = [status for status in found if status.name == name and not status.is_file]
         if not named:
             known = ", ".join(status.name for status in found if not status.is_file) or "none"
-            raise ToolFailure(f"no MCP server is named {name!r}; configured: {known}", "unknown_mcp_server")
+            meant = difflib.get_close_matches(name.split()[0], [each.name for each in COMMAND.sub_commands], n=1)
+            hint = f"; did you mean /mcp {meant[0]}?" if meant else ""
+            raise ToolFailure(f"no MCP server is named {name!r}; configured: {known}{hint}", "unknown_mcp_server")
         found = named
     offered = {tool.name for status in found for tool in status.tools}
     return listing(found, detail, discovery, None if loaded is None else len(offered.intersection(loaded)))

@@ -187,8 +187,8 @@ async def test_without_servers_it_says_where_they_are_configured(open_desk: Open
 
 async def test_a_word_that_is_no_subcommand_is_answered_with_those_like_it(open_desk: OpenDesk) -> None:
     async with open_desk() as desk:
-        execution = await desk.execute("/mcp resart notes")
-        assert "/mcp restart" in (execution.message or "")
+        ended = (await desk.run("/mcp resart notes")).end
+        assert ended.error == "no MCP server is named 'resart notes'; configured: none; did you mean /mcp restart?"
 
 
 async def test_other_users_see_no_commands_or_addresses_of_this_machine(open_desk: OpenDesk) -> None:
