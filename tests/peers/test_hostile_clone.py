@@ -29,7 +29,8 @@ DEADLINE = 100
 """Seconds on the clock, on a loaded machine."""
 
 QUESTION = r"answer \(1, 2, 3\):$"
-PROMPT = r"(?m)^\u203a ?$"
+PROMPT = r"(?m)^\u203a"
+"""What is said of custom commands may stand behind it: they are read while the prompt is shown."""
 PROGRAM = str(Path(sys.executable).with_name("isthmus"))
 """The installed program: of ``python -m`` the working folder would be a place for modules."""
 
