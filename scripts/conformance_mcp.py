@@ -41,7 +41,7 @@ EMPTY = frozenset(
 
 @dataclass
 class Result:
-    """What came of one scenario."""
+    """Result of one scenario."""
 
     suite: str
     scenario: str

@@ -31,7 +31,7 @@ CODE_GENERATION = Skill(
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is served: what the card says of the agent itself. ``extension_required`` is the extension's flag there.
+    """The agent that is served, as its card describes it. ``extension_required`` is the extension's flag there.
 
     ``security_schemes`` are how requests are authenticated, by name, as OpenAPI writes them; None: by bearer tokens.
     ``versions`` are those of A2A whose members a card has for requests that state none; both are always served.

@@ -12,7 +12,7 @@ _MEMBERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "openIdConnect": ("openIdConnectSecurityScheme", {"openIdConnectUrl": "openIdConnectUrl"}),
     "mutualTLS": ("mtlsSecurityScheme", {}),
 }
-"""Of each type of 0.3: its member in 1.0, and what that calls the fields."""
+"""Member of 1.0 for each type of 0.3, with the names of its fields there."""
 
 
 def security_scheme(scheme: JsonObject, versions: Collection[str]) -> dict[str, Any]:

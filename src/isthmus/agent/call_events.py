@@ -16,7 +16,7 @@ INTERRUPTED = "interrupted"
 CANCELLED_CATEGORY = "cancelled"
 """The error type of a call that a person, or what came in between, ended."""
 NAMED_TOOLS = 50
-"""So many are named to a model that wants one that is not there; servers may have hundreds."""
+"""Maximum number of tools named to a model that asks for one that does not exist; servers may have hundreds."""
 
 
 def announced_call(item: OpenCall, description: str) -> ToolCall:
@@ -67,7 +67,7 @@ def interrupted(call: ToolCall) -> tuple[AgentEvent, ...]:
 
 
 def given_up_after_two_runs(call: ToolCall) -> tuple[AgentEvent, ...]:
-    """What is recorded for a call without an effect whose process ended in two runs of it."""
+    """Return what is recorded for a call without an effect whose process ended in two runs of it."""
     message = (
         f"{call.tool_name} was under way twice when the agent's process ended (it crashed, or was stopped), "
         "so it is not run a third time. Use other arguments or another tool."

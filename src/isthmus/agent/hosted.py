@@ -124,7 +124,7 @@ class HostedAgent:
 
 
 async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
-    """What the author's generator yields; its exceptions say no more to a client than they were meant to.
+    """Yield the events of the author's generator; its exceptions say no more to a client than they were meant to.
 
     Raises:
         AgentFailedError: it raised something; an IsthmusError gives its text, anything else a number for the log.

@@ -55,7 +55,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class RequestHead:
-    """What a request says before its body: ``path`` is below the mount, ``headers`` are found in any case.
+    """Head of a request: ``path`` is below the mount, ``headers`` are found in any case.
 
     ``scope`` is the ASGI scope, where middleware puts what it found out (``scope["user"]``, ``scope["session"]``).
     """

@@ -29,7 +29,7 @@ from isthmus.server_end import end_connections
 log = logging.getLogger(__name__)
 
 DESCRIPTOR_SHARE = 0.75
-"""Of the descriptors of this process, for connections; the rest is for the journal, commands and MCP servers."""
+"""Share of this process's descriptors for connections; the rest is for the journal, commands and MCP servers."""
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 

@@ -37,7 +37,7 @@ LOWEST_PORT, HIGHEST_PORT = 10_000, 65_535
 PORT_ATTEMPTS = 100
 MAXIMUM_CLIENTS = 64
 DESCRIPTOR_SHARE = 0.25
-"""Of the descriptors of this process, for connections."""
+"""Share of this process's descriptors for connections."""
 LOG_NAME = "the companion's WebSocket server"
 SUBPROTOCOL = "mcp"
 HANDSHAKE_SECONDS = 10.0

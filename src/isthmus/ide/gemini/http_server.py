@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAXIMUM_CONNECTIONS = 256
 """With a token."""
 DESCRIPTOR_SHARE = 0.25
-"""Of the descriptors of this process, for connections of one server."""
+"""Share of this process's descriptors for the connections of one server."""
 KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep idle connections, so that none sends a request into a connection that is being closed."""
 TICK_SECONDS = 1.0
