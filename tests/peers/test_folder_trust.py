@@ -66,6 +66,16 @@ def test_the_person_is_asked_at_the_start_and_the_answer_is_kept(
         assert "Do you trust" not in terminal.screen
 
 
+def test_what_was_typed_before_the_question_does_not_answer_it(surroundings: Surroundings, workspace: Path) -> None:
+    project(workspace)
+    with interactive(workspace) as terminal:
+        terminal.press("1\r2").wait_for(QUESTION, 60)
+        assert "Typed before this question, so no answer to it: 1" in terminal.screen
+        terminal.press("\r").wait_for(rf"(?s)answer.*\n.*{QUESTION}").press("3\r").wait_for(PROMPT, 60)
+    rules = json.loads(trusted_folders_path(surroundings.home).read_text("utf-8"))
+    assert rules == {str(workspace): "DO_NOT_TRUST"}
+
+
 def test_who_leaves_the_question_is_asked_again(surroundings: Surroundings, workspace: Path) -> None:
     project(workspace)
     for _ in range(2):

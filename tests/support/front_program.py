@@ -28,6 +28,7 @@ from isthmus.development_tool import (
     ToolOutput,
 )
 from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
+from isthmus.terminal.early_text import PAUSE_SECONDS
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
 
 WORKSPACE = "/workspace"
@@ -178,6 +179,10 @@ class Scenarios:
         """A proposed change of a file."""
         return [Ask((edit_call(),)), TextContent("t", "All done.")]
 
+    def late_edit(self, message: PromptMessage) -> Sequence[Step]:
+        """A proposed change of a file after the gate."""
+        return [TextContent("t", "first part "), Wait(self.gate), *self.edit(message)]
+
     def two(self, message: PromptMessage) -> Sequence[Step]:
         """Two questions at once."""
         return [Ask((edit_call(), shell_call())), TextContent("t", "Both decided.")]
@@ -263,6 +268,7 @@ async def run(arguments: argparse.Namespace) -> int:
                 arguments.resume,
                 heading=("Isthmus, scripted model", WORKSPACE),
                 history_file=arguments.history,
+                pause=arguments.pause,
             ),
         )
     finally:
@@ -279,6 +285,7 @@ def main() -> int:
     parser.add_argument("--seed")
     parser.add_argument("--history", type=Path)
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--pause", type=float, default=PAUSE_SECONDS, help="before a question takes answers")
     parser.add_argument("--modules", action="store_true", help="print to stderr which packages were imported")
     arguments = parser.parse_args()
     began = time.process_time()

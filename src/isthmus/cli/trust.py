@@ -8,6 +8,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
@@ -16,7 +17,9 @@ import click
 from isthmus.cli.options import BadInputError
 from isthmus.cli.project_starts import project_starts
 from isthmus.mcp_host.trust import TrustRule, state_trust, stated_trust, trusted_folders_path
+from isthmus.terminal.early_text import LONGEST_SHOWN, PAUSE_SECONDS, drop_begun_line
 from isthmus.terminal.sanitize import visible_line
+from isthmus.text import with_ellipsis
 
 if TYPE_CHECKING:
     from isthmus.cli.editors import EditorDirectory
@@ -62,6 +65,9 @@ async def ask(folder: Path, starts: Sequence[str]) -> None:
         "  3  Don't trust: go on without these",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+    if sys.stdin.isatty():
+        await _drop_early_lines(sys.stdin.fileno())
     while True:
         sys.stdout.write("  answer (1, 2, 3): ")
         sys.stdout.flush()
@@ -87,6 +93,19 @@ def tell(stream: TextIO) -> OnUnknown:
         stream.flush()
 
     return told
+
+
+async def _drop_early_lines(descriptor: int) -> None:
+    """Read what was typed before the question was there, or before a pause in typing: none of it is an answer."""
+    with suppress(TimeoutError):
+        while True:
+            async with asyncio.timeout(PAUSE_SECONDS):
+                if (typed := await _typed_line(descriptor)) is None:
+                    return
+            shown = with_ellipsis(visible_line(typed.strip()), LONGEST_SHOWN)
+            sys.stdout.write(f"  Typed before this question, so no answer to it: {shown}\n")
+            sys.stdout.flush()
+    drop_begun_line(descriptor)
 
 
 async def _typed_line(descriptor: int) -> str | None:

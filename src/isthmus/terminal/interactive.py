@@ -21,6 +21,7 @@ from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.terminal.asking import Asking
 from isthmus.terminal.command_list import CommandList
+from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.sessions import SHORT_ID, find_session, list_sessions, session_lines
 from isthmus.terminal.signals import signal_handlers
@@ -46,7 +47,7 @@ class InteractiveOptions:
     is whose sessions are listed, and where ``resume="latest"`` looks; None means all. ``resume`` may also be the id of
     a session. ``heading`` is printed first, quietly. ``first_prompt`` is sent without being asked for. ``command`` is
     how the person started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers`` tells which MCP
-    servers a turn waits for now.
+    servers a turn waits for now. ``pause``: seconds without a key before a question takes answers.
     """
 
     settings: JsonObject | None = None
@@ -58,6 +59,7 @@ class InteractiveOptions:
     answered_by: str = "terminal"
     command: str = "isthmus"
     awaited_servers: Callable[[], Sequence[str]] = tuple
+    pause: float = PAUSE_SECONDS
 
 
 async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> int:
@@ -70,7 +72,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
     from isthmus.terminal.screen import Screen
 
     screen = Screen(sys.stdout)
-    prompter = _prompter(screen, options.history_file)
+    prompter = _prompter(screen, options.history_file, options.pause)
     renderer = TaskRenderer(screen, options.awaited_servers)
     asking = Asking(screen, renderer, prompter, options.answered_by)
     turns = Turns(agent, screen, renderer, asking)
@@ -99,16 +101,16 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
                 screen.cursor(is_shown=True)
 
 
-def _prompter(screen: "Screen", history_file: Path | None) -> "Prompter":
+def _prompter(screen: "Screen", history_file: Path | None, pause: float) -> "Prompter":
     """The editable prompt where stdin and stdout are a real terminal, else plain lines."""
     is_typed = sys.stdin.isatty()
     if is_typed and screen.is_live and sys.platform != "win32":
         from isthmus.terminal.prompt_toolkit_input import PromptToolkitPrompter
 
-        return PromptToolkitPrompter(screen.glyphs, history_file)
+        return PromptToolkitPrompter(screen.glyphs, history_file, pause)
     from isthmus.terminal.prompting import LinePrompter
 
-    return LinePrompter(sys.stdin.fileno(), screen, echoes=is_typed)
+    return LinePrompter(sys.stdin.fileno(), screen, echoes=is_typed, pause=pause)
 
 
 class _Left(Exception):

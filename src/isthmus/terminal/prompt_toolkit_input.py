@@ -4,6 +4,7 @@ prompt_toolkit is imported here, so import this module only to prompt. Cursor po
 not every terminal answers them, and all that they give is the height that is left for menus.
 """
 
+import asyncio
 import os
 import re
 import sys
@@ -19,7 +20,6 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
 from prompt_toolkit.keys import Keys
@@ -30,6 +30,7 @@ from prompt_toolkit.styles import Style
 
 from isthmus.slash_commands import Completion
 from isthmus.terminal.blocks import choice_lines
+from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.prompting import AskForCompletions, Complete
 from isthmus.terminal.questions import Choice, Question
@@ -44,13 +45,16 @@ _REFERENCE = re.compile(r"(^|\s|[(\[])@\S*$")
 class PromptToolkitPrompter:
     """A ``Prompter`` on the terminal of stdin and stdout.
 
-    ``history_file`` keeps what was typed (mode 0600); None, or a file that cannot be used, keeps it in memory.
+    ``history_file`` keeps what was typed (mode 0600); None, or a file that cannot be used, keeps it in memory. A
+    question takes answers, and shows its choices, when no key was pressed for ``pause`` seconds.
     """
 
     echoes = True
 
-    def __init__(self, glyphs: Glyphs, history_file: Path | None) -> None:
+    def __init__(self, glyphs: Glyphs, history_file: Path | None, pause: float = PAUSE_SECONDS) -> None:
         self._output = _output()
+        self._pause = pause
+        self._kept = ""
         self._glyph = glyphs.prompt
         self._reading: PromptSession[str] | None = None
         self._completer: _LineCompleter | None = None
@@ -89,13 +93,11 @@ class PromptToolkitPrompter:
         event.app.create_background_task(ask())
 
     async def read_prompt(self) -> str:
-        return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")])
+        kept, self._kept = self._kept, ""
+        return await self._read(self._prompt, [("class:prompt", f"{self._glyph} ")], kept)
 
     async def read_choice(self, question: Question) -> Choice:
-        # What was typed before the question was there is not an answer to it.
-        clear_typeahead(self._prompt.app.input)
-        with suppress(termios.error, OSError, ValueError):
-            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        note = await self._take_early_text(question)
         keys = [choice.key for choice in question.choices]
         session: PromptSession[str] = PromptSession(
             key_bindings=_choice_keys(keys),
@@ -111,7 +113,8 @@ class PromptToolkitPrompter:
                 for style, text in choice_lines(question, self._output.get_size().columns)
             ),
         ]
-        hint: StyleAndTextTuples = [("class:prompt", f"  {self._glyph} ")]
+        said: StyleAndTextTuples = [("class:quiet", f"  {note}\n")] if note else []
+        hint: StyleAndTextTuples = [*said, ("class:prompt", f"  {self._glyph} ")]
         while True:
             typed = await self._read(session, [*message, *hint])
             if (choice := question.choice(typed)) is not None:
@@ -126,7 +129,7 @@ class PromptToolkitPrompter:
         return await self._read(session, [*above, ("class:prompt", f"  {prompt}")])
 
     def interrupt(self) -> None:
-        if self._reading is not None and self._reading.app.is_running:
+        if self._reading is not None and self._reading.app.is_running and not self._reading.app.is_done:
             self._reading.app.exit(exception=Interrupted())
 
     @contextmanager
@@ -139,10 +142,50 @@ class PromptToolkitPrompter:
         with _local_modes(lambda modes: modes | termios.ECHO | termios.ICANON):
             yield
 
-    async def _read(self, session: PromptSession[str], message: StyleAndTextTuples) -> str:
+    async def _take_early_text(self, question: Question) -> str:
+        """Read what is typed until no key has been pressed for a while; returns what is to be said of it."""
+
+        def message() -> StyleAndTextTuples:
+            return [("class:quiet", "  not an answer yet: ")] if session.default_buffer.text else []
+
+        def end() -> None:
+            if session.app.is_running and not session.app.is_done:
+                session.app.exit(result=session.default_buffer.text)
+
+        def wait_again(_: object = None) -> None:
+            nonlocal timer
+            if timer is not None:
+                timer.cancel()
+            timer = loop.call_later(self._pause, end)
+
+        session: PromptSession[str] = PromptSession(
+            message,
+            multiline=True,
+            style=STYLE,
+            output=self._output,
+            erase_when_done=True,
+            enable_open_in_editor=False,
+            interrupt_exception=Interrupted,
+        )
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle | None = None
+        session.app.key_processor.before_key_press += wait_again
         self._reading = session
         try:
-            return await session.prompt_async(message, handle_sigint=False)
+            await session.prompt_async(handle_sigint=False, pre_run=wait_again)
+        finally:
+            self._reading = None
+            if timer is not None:
+                timer.cancel()
+            early = EarlyText(session.default_buffer.text, question)
+            # Also when the question was answered elsewhere meanwhile: the text is the user's.
+            self._kept = "\n".join(text for text in (self._kept, early.kept) if text)
+        return early.note
+
+    async def _read(self, session: PromptSession[str], message: StyleAndTextTuples, typed: str = "") -> str:
+        self._reading = session
+        try:
+            return await session.prompt_async(message, default=typed, handle_sigint=False)
         finally:
             self._reading = None
 

@@ -8,11 +8,12 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from isthmus.slash_commands import Completion
 from isthmus.terminal.blocks import choice_lines
+from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText, drop_begun_line
 from isthmus.terminal.interruption import Interrupted
 from isthmus.terminal.questions import Choice, Question
 from isthmus.terminal.sanitize import visible_line
@@ -47,7 +48,10 @@ class Prompter(Protocol):
         ...
 
     async def read_choice(self, question: Question) -> Choice:
-        """One of the choices of a question that is already on the screen."""
+        """One of the choices of a question that is already on the screen.
+
+        On a terminal what was typed before, or before a pause in typing, is no answer: it is kept for the next prompt.
+        """
         ...
 
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
@@ -68,10 +72,16 @@ class Prompter(Protocol):
 
 
 class LinePrompter:
-    """A ``Prompter`` on plain lines of the file descriptor ``descriptor``, prompting through ``screen``."""
+    """A ``Prompter`` on plain lines of the file descriptor ``descriptor``, prompting through ``screen``.
 
-    def __init__(self, descriptor: int, screen: "Screen", *, echoes: bool) -> None:
+    Where it is a terminal (``echoes``), a question takes answers when no line came for ``pause`` seconds. Lines of a
+    file or of a pipe are written in advance: there each answers what is asked next.
+    """
+
+    def __init__(self, descriptor: int, screen: "Screen", *, echoes: bool, pause: float = PAUSE_SECONDS) -> None:
         self.echoes = echoes
+        self._pause = pause
+        self._kept: list[str] = []
         self._descriptor = descriptor
         self._screen = screen
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -83,6 +93,10 @@ class LinePrompter:
 
     async def read_prompt(self) -> str:
         self._print(f"{self._screen.glyphs.prompt} ")
+        if self._kept:
+            kept = self._kept.pop(0)
+            self._print(f"{visible_line(kept)}\n")
+            return kept
         lines = [await self._line()]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
@@ -90,6 +104,8 @@ class LinePrompter:
         return "\n".join(lines)
 
     async def read_choice(self, question: Question) -> Choice:
+        if self.echoes:
+            await self._take_early_lines(question)
         # The choices are part of what is asked: they stay on the screen, nothing here can be redrawn.
         self._print("".join(text for _, text in choice_lines(question, self._screen.width)))
         keys = ", ".join(choice.key for choice in question.choices)
@@ -113,6 +129,18 @@ class LinePrompter:
 
     def at_rest(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    async def _take_early_lines(self, question: Question) -> None:
+        """Take the lines that come until none has come for a while; none of them is an answer."""
+        with suppress(TimeoutError):
+            while True:
+                async with asyncio.timeout(self._pause):
+                    early = EarlyText(await self._line(), question)
+                if early.kept:
+                    self._kept.append(early.kept)
+                if early.note:
+                    self._print(f"  {early.note}\n")
+        drop_begun_line(self._descriptor)
 
     def _print(self, text: str) -> None:
         self._screen.console.print(text, end="")
