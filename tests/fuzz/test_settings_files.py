@@ -157,7 +157,7 @@ def test_every_file_is_read_or_named_in_an_error(home: Path, project: Path, tmp_
         except SettingsError as error:
             check_error(str(error), file)
         else:
-            restrict(tools, loaded.tool_rules)
+            restrict(tools, loaded.rules.tools)
             assert file is own or (loaded.approval_mode, loaded.allowed_tools, loaded.model) == (None, (), None)
         load_configuration(project, home, {}, lambda _: True)
         file.unlink()

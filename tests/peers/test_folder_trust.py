@@ -11,8 +11,9 @@ import pytest
 
 from isthmus.cli.editors import EditorDirectory
 from isthmus.cli.trust import settle_trust
-from isthmus.mcp_host.trust import stated_trust, trusted_folders_path
-from support.isthmus_program import ISTHMUS, isthmus
+from isthmus.mcp_host.trust import TrustRule, state_trust, stated_trust, trusted_folders_path
+from support.isthmus_program import ISTHMUS, isthmus, read_line
+from support.limited_program import limited_program
 from support.mcp_hosting import hostile, write_servers
 from support.pty_program import PtyProgram, pty_program
 from support.surroundings import Surroundings
@@ -155,3 +156,25 @@ async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_
         await eventually_async(is_said, 60)
         assert not await settle_trust(never, workspace, os.environ, editors)
         await editors.aclose()
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_what_the_editor_says_of_its_folder_decides_also_whether_a_projects_settings_count(
+    surroundings: Surroundings, workspace: Path, said: bool
+) -> None:
+    settings = {
+        "model": {"maxSessionTurns": 7},
+        "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]},
+    }
+    (workspace / ".gemini").mkdir()
+    (workspace / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    state_trust(surroundings.home, workspace, TrustRule.NOT if said else TrustRule.FOLDER)
+    option = "--trusted" if said else "--untrusted"
+    with limited_program(workspace, *ISTHMUS, "companion", "--editor", "headless", "--json", option) as (process, _):
+        read_line(process)
+        for ide in (True, False):
+            done = isthmus("-p", "/about", "-m", "demo", *(() if ide else ("--no-ide",)), folder=workspace)
+            assert done.returncode == 0, done.stderr
+            counts = said if ide else not said
+            assert ("not applied by Isthmus, so the approval mode yolo is refused: hooks" in done.stderr) is counts
+            assert ("since the folder is not trusted: model.maxSessionTurns" in done.stderr) is not counts

@@ -11,6 +11,8 @@ import pytest
 from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.a2a.extension import URI
 from isthmus.client import InvalidRequest, PromptMessage
+from isthmus.events import StateChange, TaskState
+from isthmus.mcp_host.trust import TrustRule, state_trust
 from support.a2a_serving import EXTENSION, prompt, rpc
 from support.isthmus_program import isthmus
 from support.serve_program import ServeProgram, serve_program
@@ -37,6 +39,42 @@ async def test_agent_settings_that_the_agent_cannot_follow_are_refused_by_the_na
             assert text in str(refused.value)
         assert await agent.tasks() == []
         await agent.aclose()
+
+
+async def test_what_the_settings_of_a_sessions_own_folder_forbid_holds_for_it_under_yolo_too(
+    tmp_path: Path, workspace: Path
+) -> None:
+    hook = {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
+    free, guarded, forbidding = tmp_path / "free", tmp_path / "guarded", tmp_path / "forbidding"
+    for folder, said in (
+        (free, {}),
+        (guarded, {"hooks": hook}),
+        (forbidding, {"security": {"disableYoloMode": True}, "tools": {"exclude": ["glob"]}}),
+    ):
+        (folder / ".gemini").mkdir(parents=True)
+        (folder / ".gemini" / "settings.json").write_text(json.dumps(said), encoding="utf-8")
+    state_trust(Path.home(), guarded, TrustRule.FOLDER)
+    roots = [part for folder in (free, guarded, forbidding) for part in ("--allow-workspace", str(folder))]
+    async with (
+        serve_program(tmp_path, workspace, *roots, "--approval-mode", "yolo") as server,
+        server.client() as agent,
+    ):
+        for folder, reason in ((guarded, "hooks in "), (forbidding, "security.disableYoloMode in ")):
+            settings = {"workspace_path": str(folder)}
+            for wider in ({"approval_mode": "yolo"}, {"allowed_tools": ["write_file"]}):
+                with pytest.raises(InvalidRequest, match=f"refused in this folder: .*{reason}"):
+                    await agent.prompt(PromptMessage("greet", settings={**settings, **wider}))
+            assert await ended_as(agent, settings) is TaskState.INPUT_REQUIRED, "the server's own mode"
+            assert not (folder / "greeting.txt").exists()
+        assert await ended_as(agent, {"workspace_path": str(free)}) is TaskState.COMPLETED
+        assert (free / "greeting.txt").exists()
+
+
+async def ended_as(agent: RemoteAgent, settings: Mapping[str, Any]) -> TaskState:
+    """The last state of the task of a prompt that has a file written."""
+    turn = await agent.prompt(PromptMessage("greet", settings=dict(settings)))
+    states = [delivery.event.state async for delivery in turn.deliveries if isinstance(delivery.event, StateChange)]
+    return states[-1]
 
 
 async def tiers(server: ServeProgram, token: str, workspace: Path) -> AsyncIterator[str | None]:

@@ -51,7 +51,6 @@ class Desk:
     approvals: KeptApprovals | None = None
     user: str = ""
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
-    keeps_answers: bool = True
 
     async def prompt(self, text: str) -> StateChange:
         self.events.append(Prompt("m", text, {"workspace_path": str(self.workspace), **self.settings}))
@@ -76,7 +75,6 @@ class Desk:
             settings_rule=self.rule,
             compaction_share=self.share,
             tool_search=self.search,
-            keeps_answers=self.keeps_answers,
         )
 
         async def opened(_: str | None) -> ChatModel:

@@ -37,8 +37,8 @@ def test_a_guard_that_is_not_applied_is_named_with_its_file_and_refuses_yolo(
     path = write_settings(tmp_path / "home", values)
     settings = load_settings(tmp_path, tmp_path / "home", {})
     assert settings.guards == (f"{name} in {path}",)
-    assert settings.yolo_refusal is not None
-    assert f"{name} in {path}" in settings.yolo_refusal
+    assert settings.rules.yolo_refusal is not None
+    assert f"{name} in {path}" in settings.rules.yolo_refusal
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_guard_that_is_not_applied_is_named_with_its_file_and_refuses_yolo(
 def test_a_guard_that_is_off_is_none(tmp_path: Path, values: dict[str, Any]) -> None:
     write_settings(tmp_path / "home", values)
     settings = load_settings(tmp_path, tmp_path / "home", {})
-    assert (settings.guards, settings.yolo_refusal) == ((), None)
+    assert (settings.guards, settings.rules.yolo_refusal) == ((), None)
 
 
 def test_a_projects_guards_count_where_the_folder_is_trusted(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_setting_that_forbids_yolo_does_so_from_a_projects_file(tmp_path: Path
     group, name = key.split(".")
     path = write_settings(tmp_path / "project", {group: {name: True}})
     settings = load_settings(tmp_path / "project", tmp_path / "home", {})
-    assert settings.yolo_refusal == f"{key} in {path} forbids it"
+    assert settings.rules.yolo_refusal == f"{key} in {path} forbids it"
 
 
 def test_keys_that_are_not_used_are_named_once_and_those_that_are_not_at_all(tmp_path: Path) -> None:

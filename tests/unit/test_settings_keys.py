@@ -120,12 +120,12 @@ def test_all_hostile_values_at_once_change_nothing_but_what_is_forbidden(tmp_pat
     write_settings(home, {"model.name": "gemini-mine", "tools.allowed": ["glob"]})
     write_settings(project, HOSTILE)
     settings = load_settings(project, home, {})
-    assert settings.yolo_refusal == f"security.disableYoloMode in {project}/.gemini/settings.json forbids it"
+    assert settings.rules.yolo_refusal == f"security.disableYoloMode in {project}/.gemini/settings.json forbids it"
     assert settings.ignores_local_env
-    assert not settings.keeps_answers
-    assert [entry.name for rules in settings.tool_rules.excluded for entry in rules.entries] == ["read_file"]
-    narrowed = replace(settings, yolo_refusal=None, ignores_local_env=False, keeps_answers=True, files=(), ignored=())
-    assert narrowed == Settings(model="gemini-mine", allowed_tools=("glob",), tool_rules=settings.tool_rules)
+    assert not settings.rules.keeps_answers
+    assert [entry.name for rules in settings.rules.tools.excluded for entry in rules.entries] == ["read_file"]
+    narrowed = replace(settings, ignores_local_env=False, files=(), ignored=())
+    assert narrowed == Settings(model="gemini-mine", allowed_tools=("glob",), rules=settings.rules)
 
 
 def trusts(*folders: Path) -> Callable[[Path], bool]:
@@ -171,7 +171,7 @@ def test_a_systems_file_counts_before_all_others_unless_somebody_else_can_write_
     write_settings(home, {"model.name": "gemini-mine", "tools.exclude": ["glob"]})
     path.chmod(0o666 if is_outside else 0o644)
     settings = load_settings(project, home, {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(path)})
-    names = [entry.name for rules in settings.tool_rules.excluded for entry in rules.entries]
+    names = [entry.name for rules in settings.rules.tools.excluded for entry in rules.entries]
     if is_outside:
         assert (settings.model, names) == ("gemini-mine", ["glob"])
         assert settings.ignored == (f"{path} is not used: others can write to {path}",)

@@ -122,7 +122,7 @@ class CallRunner:
         self._tools = tools
         self._options = options
         self._session = session
-        policy = policy_for(options.policy, session.settings, options.settings_rule)
+        policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=tools.yolo_refusal)
         self._parked = parked if parked is not None else ParkedCalls()
         self._execution = CallExecution(session, policy, self._parked, checkpoints, open_model, before_edit)
         self._is_permitted = is_permitted
@@ -310,7 +310,7 @@ class CallRunner:
         if isinstance(proposal, McpDetails) and proposal.server_name in self._tools.foreign_servers:
             base = replace(base, grants=frozenset())
         settings = self._session.settings
-        policy = policy_for(base, settings, self._options.settings_rule)
+        policy = policy_for(base, settings, self._options.settings_rule, yolo_refusal=self._tools.yolo_refusal)
         asked = self._asked_each_time
         if (why := self._tools.always_asked.get(tool.name)) is not None:
             asked = asked or AskedEachTime(why, "Only a change of that setting allows it.")
@@ -335,7 +335,7 @@ class CallRunner:
         may_keep = server is not None and self._approvals is not None and self._approvals.may_keep(server)
         arguments = item.request.arguments
         decision = decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
-        if isinstance(decision, Ask) and not self._options.keeps_answers:
+        if isinstance(decision, Ask) and not self._tools.keeps_answers:
             return Ask(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision
 

@@ -22,8 +22,7 @@ class AgentOptions:
     ``context_files`` are the names of the files that instruct the agent; empty for the usual ones. ``roots`` are the
     folders that a server's users may work in: nothing above them instructs their agents. ``tool_search`` is when the
     schemas of MCP servers' tools are loaded on demand. ``sandbox`` tells what shell commands are confined to.
-    ``keeps_answers``: questions offer answers that hold for more than the one call. ``unused_settings`` are lines that
-    tell what of the settings is not used.
+    ``unused_settings`` are lines that tell what of the settings is not used.
     """
 
     output_folder: Path
@@ -36,7 +35,6 @@ class AgentOptions:
     roots: tuple[Path, ...] = ()
     tool_search: SearchOptions = field(default_factory=SearchOptions)
     sandbox: str = "none"
-    keeps_answers: bool = True
     unused_settings: tuple[str, ...] = ()
 
     def environment_of(self, user: str) -> Mapping[str, str]:

@@ -4,15 +4,15 @@ Forbidden tools are taken from what the model gets; a shell of which only some c
 whatever mode and earlier answers say. What cannot be told apart from a forbidden command is refused, too.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from isthmus.agent.approval import SHELL_NAMES
 from isthmus.agent.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
+from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.sources import SettingsError
 from isthmus.settings.tool_rules import ToolList, ToolRules
 from isthmus.tools.base import (
@@ -52,8 +52,8 @@ class OfServer(Protocol):
     def server_tool_name(self) -> str: ...
 
 
-RulesOfFolder = Callable[[Path], ToolRules]
-"""Reads the rules that hold in a folder; blocks, and raises SettingsError."""
+RulesOfFolder: TypeAlias = Callable[[Path], Awaitable[FolderRules]]
+"""Reads the rules that hold in a folder; raises SettingsError."""
 
 
 class RestrictedTools:
@@ -83,11 +83,13 @@ class RestrictedTools:
 
     async def _restrict(self, scope: ToolScope, whole: ToolSet) -> ToolSet:
         try:
-            rules = await asyncio.to_thread(self._rules_of, scope.workspace)
+            rules = await self._rules_of(scope.workspace)
         except SettingsError as error:
             # Without them it is not known what is forbidden.
             raise ToolFailure(str(error), "settings") from error
-        shown = restrict(whole, rules)
+        shown = restrict(whole, rules.tools)
+        if (rules.yolo_refusal, rules.keeps_answers) != (None, True):
+            shown = replace(shown, yolo_refusal=rules.yolo_refusal, keeps_answers=rules.keeps_answers)
         self._given[_key(scope)] = (whole, shown)
         return shown
 

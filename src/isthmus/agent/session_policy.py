@@ -34,6 +34,11 @@ class SettingsRule:
     max_approval_mode: ApprovalMode = ApprovalMode.YOLO
     may_widen: bool = True
 
+    def without_yolo(self) -> "SettingsRule":
+        """Return the rule for a folder whose settings refuse the approval mode ``yolo``."""
+        is_yolo = self.max_approval_mode is ApprovalMode.YOLO
+        return replace(self, max_approval_mode=ApprovalMode.AUTO_EDIT) if is_yolo else self
+
 
 def wrong_entry(entry: str) -> str | None:
     """What is wrong with an entry of an allow-list; None when nothing is."""
@@ -57,18 +62,38 @@ def check_agent_settings(value: JsonObject) -> AgentSettings:
         raise InvalidRequest(str(error)) from error
 
 
-def check_settings(value: JsonObject, rule: SettingsRule, own: ApprovalMode = ApprovalMode.DEFAULT) -> None:
+def check_settings(
+    value: JsonObject,
+    rule: SettingsRule,
+    own: ApprovalMode = ApprovalMode.DEFAULT,
+    *,
+    yolo_refusal: str | None = None,
+) -> None:
     """Hold AgentSettings, as received, against their form and the rule; ``own`` is the agent's own mode.
+
+    ``yolo_refusal`` is why the settings of the session's folder refuse the approval mode ``yolo``.
 
     Raises:
         InvalidRequest: a field does not fit or is not allowed here; the text begins with its name.
     """
-    for problem in _problems(check_agent_settings(value), rule, own):
+    settings = check_agent_settings(value)
+    for problem in _problems(settings, rule, own):
         raise InvalidRequest(problem)
+    if yolo_refusal is not None:
+        if settings.approval_mode == ApprovalMode.YOLO:
+            raise InvalidRequest(f"approval_mode yolo is refused in this folder: {yolo_refusal}; choose another one")
+        for problem in _problems(settings, rule.without_yolo(), _asking(own)):
+            raise InvalidRequest(f"{problem} (yolo is refused in this folder: {yolo_refusal})")
 
 
-def policy_for(base: Policy, settings: AgentSettings | None, rule: SettingsRule) -> Policy:
-    """The policy of a session: the agent's own, with what its settings say, never freer than the rule has it."""
+def policy_for(base: Policy, settings: AgentSettings | None, rule: SettingsRule, *, yolo_refusal: str | None) -> Policy:
+    """The policy of a session: the agent's own, with what its settings say, never freer than the rule has it.
+
+    ``yolo_refusal`` is why the settings of the session's folder refuse the approval mode ``yolo``; None: they do not.
+    Where they do, an agent that asks nothing asks.
+    """
+    if yolo_refusal is not None:
+        base, rule = replace(base, mode=_asking(base.mode)), rule.without_yolo()
     if settings is None:
         return base
     mode = _mode(settings.approval_mode) or base.mode
@@ -149,6 +174,10 @@ def _mode(name: str | None) -> ApprovalMode | None:
 
 def _is_freer(mode: ApprovalMode, other: ApprovalMode) -> bool:
     return FREEDOM.index(mode) > FREEDOM.index(other)
+
+
+def _asking(mode: ApprovalMode) -> ApprovalMode:
+    return ApprovalMode.DEFAULT if mode is ApprovalMode.YOLO else mode
 
 
 def _may_allow_tools(rule: SettingsRule) -> bool:

@@ -235,7 +235,9 @@ class CodingAgent:
 
     async def _request(self, session: Session, loading: ToolLoading) -> ModelRequest:
         settings, workspace = session.settings, Path(session.workspace)
-        mode = policy_for(self._options.policy, settings, self._options.settings_rule).mode
+        mode = policy_for(
+            self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
+        ).mode
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
         home = self._resources.home_of(session.user)
         instructions = await self._memory.instructions(workspace, home, names)

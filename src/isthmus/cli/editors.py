@@ -101,6 +101,17 @@ async def shown_by(client: "IdeClient", mentions: Mentions) -> str | None:
     return context_for_model(client.context(), mentions.take())
 
 
+async def trust_of_editor(workspace: Path, environment: Mapping[str, str]) -> bool | None:
+    """Return whether the editor that has a folder open says that it is trusted; None: there is none, or it does not
+    say."""
+    editors = EditorDirectory(environment)
+    try:
+        await editors.meet(workspace)
+        return editors.trust(workspace)
+    finally:
+        await editors.aclose()
+
+
 class EditorDirectory:
     """Finds the editor of a workspace. ``environment`` is where the discovery variables are looked up."""
 

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from isthmus.agent.approval import KEPT_APPROVALS_NAME, ApprovalMode
+from isthmus.agent.approval import KEPT_APPROVALS_NAME
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.restricted_tools import RestrictedTools
@@ -19,6 +19,7 @@ from isthmus.cli.approvals_file import ApprovalsFile
 from isthmus.cli.attached_files import AttachedFiles
 from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.cli.editors import EditorDirectory
+from isthmus.cli.folder_rules import RulesOfFolders
 from isthmus.cli.models import ModelDirectory
 from isthmus.cli.options import Setup, unused_settings
 from isthmus.cli.session_editors import SessionEditors
@@ -29,6 +30,7 @@ from isthmus.codec import JsonObject
 from isthmus.development_tool import AgentSettings
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorSurface
+from isthmus.engine.runner import CheckSettings
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.journal.sqlite import SqliteJournal
@@ -37,7 +39,7 @@ from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import OnWait
 from isthmus.places import cache_directory
-from isthmus.settings import Settings, load_tool_rules
+from isthmus.settings import Settings, SettingsError
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
@@ -109,6 +111,8 @@ async def local_agent(
     use = mcp_use or McpUse()
     trusts = trust_of(local_editors, Path.home())
     mcp = _mcp_host(setup, use, trusts, local_editors)
+    meet = local_editors.meet if local_editors is not None else None
+    rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, meet)
     editors = SessionEditors(local_editors, use.why_not, settings_of, user_of)
     diagnostics = EditDiagnosticsOfIde(editors.client)
 
@@ -118,7 +122,7 @@ async def local_agent(
 
     resources = AgentResources(
         open_model=model.open,
-        tools=RestrictedTools(mcp, partial(load_tool_rules, home=Path.home(), environment=setup.environment)),
+        tools=RestrictedTools(mcp, rules.of),
         servers=mcp,
         contents=HostContents(mcp),
         editor_context=editors.context,
@@ -142,7 +146,7 @@ async def local_agent(
             delete_files=files.delete,
             on_task_end=task_ended,
             keep_files=AttachedFiles(files.outputs).keep,
-            check_settings=_settings_check(setup, options.settings_rule, mcp, model),
+            check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
         ),
     )
     surface: asyncio.Task[None] | None = None
@@ -181,13 +185,12 @@ def _agent_options(
         environment=environment_for_commands(setup.environment),
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
-        settings_rule=_without_yolo(settings_rule or SettingsRule(), setup.settings),
+        settings_rule=settings_rule or SettingsRule(),
         compaction_share=setup.compaction_share or COMPACTION_SHARE,
         context_files=setup.context_files,
         roots=workspaces.roots,
         sandbox=setup.sandbox.level,
         tool_search=_tool_search(setup.settings),
-        keeps_answers=setup.settings.keeps_answers,
         unused_settings=unused_settings(setup.settings),
     )
 
@@ -230,36 +233,29 @@ def _mcp_host(setup: Setup, use: McpUse, trusts: FolderTrust, editors: EditorDir
     return McpHost(builtin_tools(shell_sandbox=setup.sandbox.commands), options)
 
 
-def _without_yolo(rule: SettingsRule, settings: Settings) -> SettingsRule:
-    """Keep sessions from a mode that the settings refuse."""
-    if settings.yolo_refusal is None or rule.max_approval_mode is not ApprovalMode.YOLO:
-        return rule
-    return replace(rule, max_approval_mode=ApprovalMode.AUTO_EDIT)
-
-
 def _tool_search(settings: Settings) -> SearchOptions:
     return SearchOptions(SearchMode(settings.tool_search or "auto"), settings.tool_search_share or SEARCH_SHARE)
 
 
 def _settings_check(
-    setup: Setup, rule: SettingsRule, mcp: McpHost, models: ModelDirectory
-) -> Callable[[JsonObject], None]:
+    setup: Setup, rule: SettingsRule, rules: RulesOfFolders, mcp: McpHost, models: ModelDirectory
+) -> CheckSettings:
     """Refuses AgentSettings before there is a task; raises InvalidRequest."""
 
-    def check(value: JsonObject) -> None:
+    async def check(value: JsonObject, folder: Path) -> None:
         check_settings(value, rule=rule, own=setup.policy.mode)
         settings = check_agent_settings(value)
+        if settings.approval_mode or settings.allowed_tools:
+            with contextlib.suppress(SettingsError):  # the task fails by it
+                refusal = (await rules.of(folder)).yolo_refusal
+                check_settings(value, rule=rule, own=setup.policy.mode, yolo_refusal=refusal)
         if settings.model and settings.model.strip():
             try:
                 models.check(settings.model)
             except IsthmusError as error:
                 raise InvalidRequest(f"model: {error}") from error
-        wanted = settings.mcp_servers
-        if not any(name in value for name in ("workspace_path", "workspacePath")):
-            # Names are those of a workspace's files, and this message does not say which workspace it is.
-            wanted = tuple(server for server in wanted if server.url is not None)
         try:
-            mcp.check(Path(settings.workspace_path), wanted)
+            mcp.check(folder, settings.mcp_servers)
         except ToolFailure as failure:
             raise InvalidRequest(f"mcp_servers: {failure}") from failure
 

@@ -72,14 +72,9 @@ async def load_with_editor() -> "McpConfiguration":
     configuration = load()
     if configuration.is_trusted is None:
         return configuration  # Nothing here depends on it.
-    from isthmus.cli.editors import EditorDirectory
+    from isthmus.cli.editors import trust_of_editor
 
-    folder, editors = Path.cwd().resolve(), EditorDirectory(own_environment())
-    try:
-        await editors.meet(folder)
-        said = editors.trust(folder)
-    finally:
-        await editors.aclose()
+    said = await trust_of_editor(Path.cwd().resolve(), own_environment())
     return configuration if said in (None, configuration.is_trusted) else load(lambda _folder: bool(said))
 
 

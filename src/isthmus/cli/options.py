@@ -123,7 +123,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         BadInputError: a value or a settings file does not fit; nothing was started.
         SandboxRequiredError: the sandbox is required, and does not work.
     """
-    from isthmus.mcp_host.trust import file_trust
+    from isthmus.cli.settings_trust import trust_for_settings
     from isthmus.models.choose import choose
     from isthmus.settings import load_settings
     from isthmus.settings.env_files import load_environment
@@ -132,9 +132,8 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
     if not workspace.is_dir():
         raise BadInputError(f"--workspace {options.workspace} is not a folder")
     home = Path.home()
-    # The editor that has the folder open is not asked yet: what the user's own file says is known at once.
-    trusts = file_trust(home)
     try:
+        trusts = trust_for_settings(workspace, home, os.environ, ide=options.ide)
         settings = load_settings(workspace, home, os.environ, is_trusted=trusts(workspace))
         local = None if settings.ignores_local_env else workspace
         loaded = load_environment(os.environ, home, local, trusts, settings.excluded_variables)
@@ -205,8 +204,8 @@ def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "P
     if named not in tuple(ApprovalMode):
         expected = ", ".join(APPROVAL_MODES)
         raise BadInputError(f"general.defaultApprovalMode is {named!r} in the settings; expected one of {expected}")
-    if named == ApprovalMode.YOLO and settings.yolo_refusal is not None:
-        raise BadInputError(f"the approval mode yolo is refused: {settings.yolo_refusal}. Choose another one.")
+    if named == ApprovalMode.YOLO and settings.rules.yolo_refusal is not None:
+        raise BadInputError(f"the approval mode yolo is refused: {settings.rules.yolo_refusal}. Choose another one.")
     entries = [part for option in options.allowed_tools for part in _split(option)]
     for entry in entries:
         if (wrong := wrong_entry(entry)) is not None:

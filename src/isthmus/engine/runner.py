@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
 from isthmus.agent.session import Session
 from isthmus.agent.session_policy import check_agent_settings
@@ -36,6 +37,12 @@ TakenT = TypeVar("TakenT", bound=Taken | None)
 
 log = logging.getLogger(__name__)
 
+CheckSettings: TypeAlias = Callable[[JsonObject, Path], Awaitable[object]]
+
+
+async def _check_form(settings: JsonObject, folder: Path) -> None:
+    check_agent_settings(settings)
+
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
@@ -44,7 +51,7 @@ class EngineOptions:
     With ``takes_over`` whatever an ended process left working goes on here by itself, and questions that wait are
     shown in editors; without, only what is asked for. When the journal takes more than ``maximum_size`` bytes, ended
     tasks are removed, the oldest first, with what ``delete_files`` removes. ``check_settings`` refuses AgentSettings,
-    as received, that the agent does not take, by an InvalidRequest that names the key; no task is made then.
+    as received, that the agent does not take in a folder, by an InvalidRequest that names the key; no task is made.
     ``keep_files`` puts the parts of a message that are no text into files of the task, for agents that read those.
     ``on_task_end`` is told the id of each task whose work has ended here, well or not.
     """
@@ -55,7 +62,7 @@ class EngineOptions:
     takes_over: bool = True
     maximum_size: int | None = MAXIMUM_SIZE
     delete_files: DeleteFiles | None = None
-    check_settings: Callable[[JsonObject], object] = check_agent_settings
+    check_settings: CheckSettings = _check_form
     on_task_end: Callable[[str], None] | None = None
     keep_files: Callable[[str, Sequence[MessagePart]], Awaitable[tuple[Media, ...]]] | None = None
 

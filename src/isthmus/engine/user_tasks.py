@@ -93,7 +93,7 @@ class UserTasks:
         context_id = message.context_id or str(uuid.uuid4())
         known = await self._journal.workspace_of(context_id, self._user) if message.context_id else None
         workspace = self._workspaces.choose(message.settings, known, required=message.requires_settings)
-        self._check_settings(message.settings)
+        await self._check_settings(message.settings, workspace)
         settings = {**(message.settings or {}), "workspace_path": workspace}
         task_id = message.new_task_id or str(uuid.uuid4())
         digest = digest_of(message) if message.message_id else ""
@@ -233,7 +233,7 @@ class UserTasks:
             context_id = scope.context_id
             known = await self._journal.workspace_of(context_id, self._user) if context_id is not None else None
         workspace = self._workspaces.choose(scope.settings, known, required=False)
-        self._check_settings(scope.settings)
+        await self._check_settings(scope.settings, workspace)
         return context_id, workspace
 
     async def _commands(
@@ -277,14 +277,14 @@ class UserTasks:
             return None
 
         row = await self._row(task_id, message.context_id)
-        self._check_settings(message.settings)
+        await self._check_settings(message.settings, row.workspace)
         settings = None if message.settings is None else {**message.settings, "workspace_path": row.workspace}
         prompt = await self._prompt_of(task_id, message, settings)
         return await self._add(task_id, message.context_id, [prompt], check)
 
-    def _check_settings(self, settings: JsonObject | None) -> None:
+    async def _check_settings(self, settings: JsonObject | None, workspace: str) -> None:
         if settings is not None:
-            self._runner.options.check_settings(settings)
+            await self._runner.options.check_settings(settings, Path(workspace))
 
     async def _add(
         self,

@@ -1,6 +1,7 @@
 """Gemini CLI's settings files, with our own key ``isthmus`` in them; who may set what is in ``keys``."""
 
-from isthmus.settings.loading import Settings, load_settings, load_tool_rules
+from isthmus.settings.folder_rules import FolderRules
+from isthmus.settings.loading import Settings, load_folder_rules, load_settings
 from isthmus.settings.read_only_tools import ReadOnlyTools
 from isthmus.settings.sources import (
     MAXIMUM_BYTES,
@@ -12,11 +13,12 @@ from isthmus.settings.sources import (
 
 __all__ = [
     "MAXIMUM_BYTES",
+    "FolderRules",
     "ReadOnlyTools",
     "Settings",
     "SettingsError",
+    "load_folder_rules",
     "load_settings",
-    "load_tool_rules",
     "project_settings_path",
     "settings_text",
     "user_settings_path",

@@ -12,11 +12,12 @@ from pathlib import Path
 from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import values
 from isthmus.settings.env_files import EXCLUDED_VARIABLES
+from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.guards import unbuilt_guards, unused_keys
 from isthmus.settings.keys import KEYS, Setter
 from isthmus.settings.read_only_tools import ReadOnlyTools
 from isthmus.settings.sources import Sources, read_sources
-from isthmus.settings.tool_rules import ToolRules, tool_rules
+from isthmus.settings.tool_rules import tool_rules
 
 LOCAL_PREFIXES = ("scripted", "ollama", "demo")
 """Forms of a model's name that no project's file may use: a script's calls are the repository's words in the model's
@@ -49,12 +50,8 @@ class Settings:
     keeps_approvals: bool = False
     """``security.enablePermanentToolApproval``."""
     sandbox: CommandSandbox = field(default_factory=CommandSandbox)
-    tool_rules: ToolRules = field(default_factory=ToolRules)
-    """Which tools are forbidden, or asked about each time."""
-    yolo_refusal: str | None = None
-    """Why the approval mode ``yolo`` is refused; None where it is not."""
-    keeps_answers: bool = True
-    """Questions may offer answers that hold for more than one call."""
+    rules: FolderRules = field(default_factory=FolderRules)
+    """What the files forbid in this folder."""
     excluded_variables: tuple[str, ...] = EXCLUDED_VARIABLES
     ignores_local_env: bool = False
     guards: tuple[str, ...] = ()
@@ -80,7 +77,6 @@ def load_settings(
     of = files.of
     project_model, refused_model = _project_model(files)
     limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
-    guards = unbuilt_guards(files, home, environment)
     return Settings(
         model=_model(files, of_project=False),
         project_model=project_model,
@@ -99,26 +95,32 @@ def load_settings(
             values.first(of("security.enablePermanentToolApproval"), "security.enablePermanentToolApproval", bool)
         ),
         sandbox=values.sandbox(of("tools.sandbox")),
-        tool_rules=tool_rules(files),
-        yolo_refusal=_yolo_refusal(files, guards),
-        keeps_answers=_first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
+        rules=_folder_rules(files, home, environment),
         excluded_variables=values.strings(of("advanced.excludedEnvVars"), "advanced.excludedEnvVars")
         or EXCLUDED_VARIABLES,
         ignores_local_env=_first_on(files, "advanced.ignoreLocalEnv") is not None,
-        guards=guards,
+        guards=unbuilt_guards(files, home, environment),
         unused=unused_keys(files),
         files=tuple(file.path for file in files.files),
         ignored=(*files.problems, *refused_model, *_ignored(files, project)),
     )
 
 
-def load_tool_rules(project: Path, home: Path, environment: Mapping[str, str] = os.environ) -> ToolRules:
-    """Return the rules on tools that hold in a folder, whether it is trusted or not: they can only forbid.
+def load_folder_rules(project: Path, home: Path, environment: Mapping[str, str], *, is_trusted: bool) -> FolderRules:
+    """Return what all settings files together forbid in a folder.
 
     Raises:
         SettingsError: as in :func:`load_settings`.
     """
-    return tool_rules(read_sources(project, home, environment, is_trusted=False))
+    return _folder_rules(read_sources(project, home, environment, is_trusted=is_trusted), home, environment)
+
+
+def _folder_rules(files: Sources, home: Path, environment: Mapping[str, str]) -> FolderRules:
+    return FolderRules(
+        tool_rules(files),
+        _yolo_refusal(files, unbuilt_guards(files, home, environment)),
+        _first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
+    )
 
 
 def _model(files: Sources, *, of_project: bool) -> str | None:

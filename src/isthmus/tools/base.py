@@ -180,7 +180,8 @@ class ToolSet:
     ``servers`` says which tools are of MCP servers. ``missing_servers`` are names of those that are configured and
     offer nothing now.
     ``refusals`` are tools that the settings forbid, by name, with the reason; ``always_asked`` those that the settings
-    have asked about each time.
+    have asked about each time. ``yolo_refusal`` is why the settings of the folder refuse the approval mode ``yolo``;
+    None: they do not. ``keeps_answers``: questions offer answers that hold for more than the one call.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
@@ -190,6 +191,8 @@ class ToolSet:
     missing_servers: tuple[str, ...] = ()
     refusals: Mapping[str, str] = field(default_factory=dict[str, str])
     always_asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    yolo_refusal: str | None = None
+    keeps_answers: bool = True
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

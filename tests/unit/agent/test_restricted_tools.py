@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from isthmus.agent.restricted_tools import CommandRules, RestrictedTools, restrict
+from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.sources import SettingsError
 from isthmus.settings.tool_rules import ToolList, ToolRules, parse_entry
 from isthmus.tools.base import (
@@ -188,10 +189,15 @@ class Changing:
 
 async def test_renewed_tools_are_the_same_while_nothing_changed_and_restricted_when_it_did(tmp_path: Path) -> None:
     source = Changing()
-    tools = RestrictedTools(source, lambda folder: excluding("write_file"))
+
+    async def rules(folder: Path) -> FolderRules:
+        return FolderRules(excluding("write_file"), "forbidden here", keeps_answers=False)
+
+    tools = RestrictedTools(source, rules)
     scope = ToolScope(tmp_path, "c", "t")
     first = await tools.tools(scope)
     assert "write_file" not in first.tools
+    assert (first.yolo_refusal, first.keeps_answers) == ("forbidden here", False)
     assert await tools.renewed(scope, first) is first
     source.now = ToolSet.of(*builtin_tools().tools.values())
     later = await tools.renewed(scope, first)
@@ -201,7 +207,7 @@ async def test_renewed_tools_are_the_same_while_nothing_changed_and_restricted_w
 
 
 async def test_rules_that_cannot_be_read_let_nothing_run(tmp_path: Path) -> None:
-    def broken(folder: Path) -> ToolRules:
+    async def broken(folder: Path) -> FolderRules:
         raise SettingsError(f"{folder}/.gemini/settings.json, line 1, column 1: broken")
 
     with pytest.raises(ToolFailure, match="line 1, column 1: broken"):

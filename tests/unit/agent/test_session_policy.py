@@ -58,7 +58,7 @@ def test_no_mode_is_freer_than_the_ceiling_or_the_agents_own(
     wanted: ApprovalMode, own: ApprovalMode, ceiling: ApprovalMode
 ) -> None:
     rule = SettingsRule(ceiling)
-    got = policy_for(Policy(own), AgentSettings("/", approval_mode=wanted), rule).mode
+    got = policy_for(Policy(own), AgentSettings("/", approval_mode=wanted), rule, yolo_refusal=None).mode
     assert FREEDOM.index(got) <= max(FREEDOM.index(own), FREEDOM.index(ceiling))
     is_allowed = FREEDOM.index(wanted) <= max(FREEDOM.index(own), FREEDOM.index(ceiling))
     assert (got is wanted) == is_allowed
@@ -72,7 +72,9 @@ def test_no_mode_is_freer_than_the_ceiling_or_the_agents_own(
 @pytest.mark.parametrize("rule", [SettingsRule(DEFAULT), SettingsRule(may_widen=False)])
 def test_below_yolo_no_tools_are_allowed_by_settings(rule: SettingsRule) -> None:
     settings = AgentSettings("/", allowed_tools=("write_file",))
-    assert policy_for(Policy(grants=frozenset({ToolGrant("own")})), settings, rule).grants == {ToolGrant("own")}
+    assert policy_for(Policy(grants=frozenset({ToolGrant("own")})), settings, rule, yolo_refusal=None).grants == {
+        ToolGrant("own")
+    }
     with pytest.raises(InvalidRequest, match=r"^allowed_tools"):
         check_settings({"allowed_tools": ["write_file"]}, rule)
 
@@ -85,9 +87,21 @@ def test_a_server_that_lets_nobody_widen_takes_no_model_and_only_stricter_modes(
             check_settings(value, rule)
 
 
+@pytest.mark.parametrize("own", FREEDOM)
+def test_a_folder_that_refuses_yolo_gets_no_session_in_it_and_no_tools_that_settings_allow(own: ApprovalMode) -> None:
+    settings = AgentSettings("/", approval_mode="yolo", allowed_tools=("write_file",))
+    policy = policy_for(Policy(own), settings, SettingsRule(), yolo_refusal="its settings forbid it")
+    assert policy == Policy(DEFAULT if own is ApprovalMode.YOLO else own)
+    with pytest.raises(InvalidRequest, match=r"^approval_mode yolo is refused in this folder: its settings forbid it;"):
+        check_settings({"approval_mode": "yolo"}, SettingsRule(), own, yolo_refusal="its settings forbid it")
+    with pytest.raises(InvalidRequest, match=r"^allowed_tools is not taken .*: its settings forbid it\)$"):
+        check_settings({"allowed_tools": ["glob"]}, SettingsRule(), own, yolo_refusal="its settings forbid it")
+    check_settings({"approval_mode": "plan"}, SettingsRule(), own, yolo_refusal="its settings forbid it")
+
+
 def test_what_settings_allow_is_added_to_the_agents_own() -> None:
     settings = AgentSettings("/", allowed_tools=("write_file", "run_shell_command(git status)"))
-    policy = policy_for(Policy(grants=frozenset({ToolGrant("own")})), settings, SettingsRule())
+    policy = policy_for(Policy(grants=frozenset({ToolGrant("own")})), settings, SettingsRule(), yolo_refusal=None)
     assert policy.grants == {ToolGrant("own"), ToolGrant("write_file"), PrefixGrant(("git", "status"))}
 
 

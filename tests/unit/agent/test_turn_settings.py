@@ -45,11 +45,24 @@ async def test_a_tool_that_settings_have_confirmed_is_asked_about_in_every_mode(
 
 
 async def test_questions_offer_no_lasting_answers_where_settings_forbid_them(desk: Any) -> None:
-    at = desk([Reply.of(write(), Call("run_shell_command", {"command": "ls"}))], keeps_answers=False)
+    at = desk(
+        [Reply.of(write(), Call("run_shell_command", {"command": "ls"}))],
+        tools=replace(builtin_tools(), keeps_answers=False),
+    )
     assert (await at.prompt("write")).state is TaskState.INPUT_REQUIRED
     assert len(at.calls) == 2
     for call in at.calls:
         assert [option.id for option in call.confirmation_request.options] == ["proceed_once", "cancel"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"approval_mode": "yolo"}, {"allowed_tools": ["write_file"]}])
+async def test_where_a_folder_refuses_yolo_neither_the_agents_mode_nor_kept_settings_bring_it(
+    desk: Any, workspace: Path, settings: dict[str, Any]
+) -> None:
+    tools = replace(builtin_tools(), yolo_refusal="its hooks count on somebody being asked")
+    at = desk([Reply.of(write())], tools=tools, policy=Policy(ApprovalMode.YOLO), settings=settings)
+    assert (await at.prompt("write")).state is TaskState.INPUT_REQUIRED
+    assert not (workspace / "a.txt").exists()
 
 
 async def test_plan_mode_of_a_session_is_in_its_system_prompt(desk: Any, workspace: Path) -> None:

@@ -10,7 +10,9 @@ async def about(context: CommandContext) -> Steps:
     """Version, model, workspace, approval mode, sandbox, and the extension of the protocol."""
     model = await context.resources.open_model(context.session.model)
     options = context.options
-    policy = policy_for(options.policy, context.session.settings, options.settings_rule)
+    policy = policy_for(
+        options.policy, context.session.settings, options.settings_rule, yolo_refusal=context.tools.yolo_refusal
+    )
     # What it opens are folders of the person who runs the agent.
     sandbox = options.sandbox.partition(";")[0] if context.session.user else options.sandbox
     yield Say(

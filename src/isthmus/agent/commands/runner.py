@@ -9,6 +9,7 @@ import logging
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -33,7 +34,7 @@ from isthmus.agent.commands.registry import BUILT_IN
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
-from isthmus.agent.resources import AgentResources, ModelSource
+from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import OpenCall, Session
 from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
 from isthmus.errors import IsthmusError
@@ -104,9 +105,10 @@ class CommandRunner:
             tree=tuple(item.declared() for item in nodes),
             problems=problems,
         )
+        execution = _Execution(context, self._parked)
         async with (
             aclosing(node.body(context)) as steps,
-            aclosing(_Execution(session, options, self._parked, self._resources.open_model).carry_out(steps)) as events,
+            aclosing(execution.carry_out(steps)) as events,
         ):
             async for event in events:
                 yield event
@@ -128,11 +130,12 @@ class CommandRunner:
 class _Execution:
     """One run of a command's steps."""
 
-    def __init__(self, session: Session, options: AgentOptions, parked: ParkedCalls, open_model: ModelSource) -> None:
-        self._session = session
-        self._options = options
+    def __init__(self, context: CommandContext, parked: ParkedCalls) -> None:
+        self._session = context.session
+        self._options = context.options
+        self._rules = replace(context.tools, tools={}, servers=(), trusted_servers=frozenset())
         self._parked = parked
-        self._open_model = open_model
+        self._open_model = context.resources.open_model
         self._texts = 0
         self._calls = 0
 
@@ -201,7 +204,7 @@ class _Execution:
                 for event in _failed(session, why, "command_changed"):
                     yield event
                 return
-        tools = ToolSet({use.tool.name: use.tool for use in step.uses})
+        tools = replace(self._rules, tools={use.tool.name: use.tool for use in step.uses})
         runner = CallRunner(
             tools,
             self._options,

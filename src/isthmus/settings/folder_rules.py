@@ -1,0 +1,31 @@
+"""All that settings files forbid to the sessions of a folder. Pure."""
+
+from dataclasses import dataclass, field
+
+from isthmus.settings.tool_rules import ToolList, ToolRules
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRules:
+    """Rules on tools, why the approval mode ``yolo`` is refused (None: it is not), and whether questions may offer
+    answers that hold for more than one call."""
+
+    tools: ToolRules = field(default_factory=ToolRules)
+    yolo_refusal: str | None = None
+    keeps_answers: bool = True
+
+    def __or__(self, other: "FolderRules") -> "FolderRules":
+        """Return the rules that forbid what either forbids."""
+        return FolderRules(
+            ToolRules(
+                _both(self.tools.excluded, other.tools.excluded),
+                _both(self.tools.core, other.tools.core),
+                _both(self.tools.confirmed, other.tools.confirmed),
+            ),
+            self.yolo_refusal or other.yolo_refusal,
+            self.keeps_answers and other.keeps_answers,
+        )
+
+
+def _both(first: tuple[ToolList, ...], second: tuple[ToolList, ...]) -> tuple[ToolList, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
