@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from isthmus.a2a.server.listen import bind
 from isthmus.agent.session import Session
 from isthmus.client import PromptMessage
 from isthmus.events import AgentEvent, TaskState, TextContent
+from isthmus.journal.base import JournalError
 from support.a2a_serving import prompt, rpc
 from support.asgi_server import asgi_server
 from support.plain_http import plain_client
@@ -131,6 +133,20 @@ async def test_the_card_tells_the_applications_own_security_schemes(workspace: P
     assert both["security"] == [{"login": []}]
     assert new["securitySchemes"] == {"login": in_v1}
     assert new["securityRequirements"] == [{"schemes": {"login": {"list": []}}}]
+
+
+async def test_an_application_opens_its_agents_with_itself_and_closes_them_with_itself(workspace: Path) -> None:
+    hosting = Hosting("Echo", folder=workspace / "state", workspace=workspace, token="t")
+    body = rpc("message/send", prompt("old"))
+    async with asgi_application(Echo(), hosting) as hosted:
+        transport = httpx2.ASGITransport(hosted)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            answered = await http.post("/", json=body, headers={"Authorization": "Bearer t"})
+    assert answered.json()["result"]["status"]["state"] == "completed"
+    assert [file.name for file in (workspace / "state").glob("*-wal")] == []
+    with pytest.raises(JournalError, match="Echo"):
+        async with asgi_application(Echo(), replace(hosting, name="Other")):
+            pass
 
 
 @pytest.mark.parametrize("cuts_path", [True, False])

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isthmus.a2a.client import RemoteAgent
-    from isthmus.a2a.hosting import Hosting, asgi_application, serve
+    from isthmus.a2a.hosting import HostedApplication, Hosting, asgi_application, serve
 
-__all__ = ["Hosting", "RemoteAgent", "asgi_application", "serve"]
+__all__ = ["HostedApplication", "Hosting", "RemoteAgent", "asgi_application", "serve"]
 
-_MODULES = {"Hosting": "hosting", "RemoteAgent": "client", "asgi_application": "hosting", "serve": "hosting"}
+_MODULES = {
+    "HostedApplication": "hosting",
+    "Hosting": "hosting",
+    "RemoteAgent": "client",
+    "asgi_application": "hosting",
+    "serve": "hosting",
+}
 
 
 def __getattr__(name: str) -> Any:

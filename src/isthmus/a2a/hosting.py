@@ -13,9 +13,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from isthmus.a2a.options import Identity, ServerOptions, Skill
+from isthmus.a2a.options import TEXT_MODES, Identity, ServerOptions, Skill
 from isthmus.agent.hosted import AgentPort, HostedAgent
 from isthmus.codec import JsonObject
 from isthmus.places import data_directory, make_private_directory
@@ -47,8 +47,9 @@ class Hosting:
     given the :class:`~isthmus.a2a.server.auth.RequestHead` and returns the user's name, empty for the owner, or None to
     refuse. These users may work in ``workspaces``, else in ``workspace``. ``security_schemes`` are what the card says
     of it, by name, as OpenAPI writes them (``{}``: nothing is needed); None: a bearer token. ``input_modes`` are the
-    media types that the agent reads. The card has the members of all ``versions`` of A2A for who states none; a checker
-    that allows no others wants ``("1.0",)``. Both versions are served in any case.
+    media types that the agent reads, ``output_modes`` those that it gives: clients choose by them. The card has the
+    members of all ``versions`` of A2A for who states none; a checker that allows no others wants ``("1.0",)``. Both
+    versions are served in any case.
     """
 
     name: str = "Agent"
@@ -67,7 +68,8 @@ class Hosting:
     former_names: tuple[str, ...] = ()
     authenticate: "Authenticate | None" = None
     security_schemes: Mapping[str, JsonObject] | None = None
-    input_modes: tuple[str, ...] = ("text/plain", "application/json")
+    input_modes: tuple[str, ...] = TEXT_MODES
+    output_modes: tuple[str, ...] = TEXT_MODES
     versions: tuple[str, ...] = ("0.3", "1.0")
     server: ServerOptions | None = field(default=None)
     """All other options of the server; token, hosts, public_url and identity are filled in."""
@@ -95,7 +97,11 @@ def asgi_application(agent: AgentPort, hosting: Hosting | None = None) -> "Hoste
 
 
 class HostedApplication:
-    """The ASGI application of :func:`asgi_application`. The journal is opened at startup, and closed at shutdown."""
+    """The ASGI application of :func:`asgi_application`. The journal is opened at startup, and closed at shutdown.
+
+    Where the ASGI server does not tell it of these, since it is mounted in another application: ``async with hosted:``
+    in the lifespan of that one. Without it the first request opens it, and tasks that an ended process left wait.
+    """
 
     def __init__(self, agent: AgentPort, hosting: Hosting) -> None:
         self._agent = agent
@@ -111,8 +117,20 @@ class HostedApplication:
             return
         await (await self.open())(scope, receive, send)
 
+    async def __aenter__(self) -> Self:
+        """Open it.
+
+        Raises:
+            JournalError: the folder cannot be used, or is another agent's.
+        """
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     async def open(self) -> "Application":
-        """What serves requests; opened now if the server told of no startup."""
+        """Return what serves requests; opened now if the server told of no startup."""
         async with self._opening:
             if self._application is None:
                 self._application = await self._open()
@@ -157,6 +175,7 @@ class HostedApplication:
             hosting.security_schemes,
             hosting.versions,
             hosting.input_modes,
+            hosting.output_modes,
         )
         options = hosting.server or ServerOptions(token)
         return application(

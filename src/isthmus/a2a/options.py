@@ -19,6 +19,8 @@ class Skill:
     examples: tuple[str, ...] = ()
 
 
+TEXT_MODES = ("text/plain", "application/json")
+"""The media types of an agent that reads and gives text and data alone."""
 CODE_GENERATION = Skill(
     "code_generation",
     "Code generation",
@@ -35,7 +37,7 @@ class Identity:
 
     ``security_schemes`` are how requests are authenticated, by name, as OpenAPI writes them; None: by bearer tokens.
     ``versions`` are those of A2A whose members a card has for requests that state none; both are always served.
-    ``input_modes`` are the media types that messages may have.
+    ``input_modes`` are the media types that messages may have, ``output_modes`` those of the answers and artifacts.
     """
 
     name: str = "Isthmus"
@@ -45,7 +47,8 @@ class Identity:
     extension_required: bool = True
     security_schemes: Mapping[str, JsonObject] | None = None
     versions: tuple[str, ...] = ("0.3", "1.0")
-    input_modes: tuple[str, ...] = ("text/plain", "application/json")
+    input_modes: tuple[str, ...] = TEXT_MODES
+    output_modes: tuple[str, ...] = TEXT_MODES
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,8 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
         "capabilities": {**capabilities, "extensions": [extension]},
         "securitySchemes": {name: security_scheme(scheme, versions) for name, scheme in schemes.items()},
         "defaultInputModes": list(identity.input_modes),
-        "defaultOutputModes": ["text/plain", "application/json"],
-        "skills": [_skill(skill) for skill in identity.skills],
+        "defaultOutputModes": list(identity.output_modes),
+        "skills": [_skill(skill, identity) for skill in identity.skills],
     }
 
 
@@ -149,15 +149,15 @@ def _is_since(stated: str | None, changed: float) -> bool:
         return False
 
 
-def _skill(skill: Skill) -> dict[str, Any]:
+def _skill(skill: Skill, identity: Identity) -> dict[str, Any]:
     return {
         "id": skill.id,
         "name": skill.name,
         "description": skill.description,
         "tags": list(skill.tags),
         "examples": list(skill.examples),
-        "inputModes": ["text/plain"],
-        "outputModes": ["text/plain", "application/json"],
+        "inputModes": list(identity.input_modes),
+        "outputModes": list(identity.output_modes),
     }
 
 
