@@ -2,13 +2,18 @@
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from isthmus.a2a import RemoteAgent
+from isthmus.a2a.options import Skill
 from isthmus.agent.session import Session
+from isthmus.client import PromptMessage
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, Prompt, StateChange, TaskState
 from support.a2a_hosting import Hosted, hosted
-from support.a2a_serving import prompt
+from support.a2a_serving import TOKEN, prompt
+from support.turns import events_of
 
 pytestmark = pytest.mark.anyio
 
@@ -77,6 +82,31 @@ async def test_an_image_alone_is_a_message_in_0_3_too(client: Hosted, mirror: Mi
     assert task["artifacts"][0]["parts"][0]["file"] == {"bytes": PNG, "mimeType": "image/png", "name": "a.png"}
 
 
+@pytest.mark.parametrize("version", ["0.3", "1.0"])
+async def test_our_client_sends_images_and_metadata_and_finds_the_image_that_came_of_it(
+    client: Hosted, mirror: Mirror, workspace: Path, version: Literal["0.3", "1.0"]
+) -> None:
+    image = ArtifactPart(raw=PNG, media_type="image/png", filename="in.png")
+    parts = (ArtifactPart(text="look"), image, ArtifactPart(data={"n": 1}))
+    made = ArtifactUpdate("image", (ArtifactPart(raw=PNG, media_type="image/png", filename="a.png"),))
+    settings = {"workspace_path": str(workspace)}
+    agent = await RemoteAgent.connect(client.url, TOKEN, protocol=version)
+    try:
+        turn = await agent.prompt(PromptMessage("look", settings=settings, parts=parts, metadata={"trace": "t"}))
+        events = await events_of(turn)
+        task = await agent.get(turn.task_id)
+        listed = await agent.tasks()
+    finally:
+        await agent.aclose()
+    (got,) = mirror.got
+    assert got.content == parts
+    assert got.metadata is not None
+    assert got.metadata["trace"] == "t"
+    assert [event for event in events if isinstance(event, ArtifactUpdate)] == [made]
+    assert task.artifacts == (made,)
+    assert [each.task_id for each in listed] == [turn.task_id]
+
+
 @pytest.mark.parametrize(
     ("word", "old", "new"),
     [("reject", "rejected", "TASK_STATE_REJECTED"), ("login", "auth-required", "TASK_STATE_AUTH_REQUIRED")],
@@ -105,3 +135,13 @@ async def test_an_answer_that_is_all_there_is_to_say_comes_as_a_message(client: 
     assert again["contextId"] == answer["contextId"]
     seen = await client.stream("message/stream", prompt("answer", messageId="s"), {})
     assert seen[-1].state == "completed"
+
+
+async def test_the_card_and_each_skill_in_it_tell_what_the_agent_reads_and_what_it_gives(workspace: Path) -> None:
+    read, given = ("text/plain", "image/png"), ("text/plain", "image/svg+xml")
+    skills = (Skill("draw", "Draw", "Draws.", ("picture",)),)
+    async with hosted(Mirror(), workspace, skills=skills, input_modes=read, output_modes=given) as client:
+        card = (await client.http.get(client.url + ".well-known/agent-card.json")).json()
+    (skill,) = card["skills"]
+    assert card["defaultInputModes"] == skill["inputModes"] == ["text/plain", "image/png"]
+    assert card["defaultOutputModes"] == skill["outputModes"] == ["text/plain", "image/svg+xml"]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from isthmus.a2a.vocabulary import FOREIGN_STATES
 from isthmus.errors import DecodeError
-from isthmus.events import ArtifactPart, TaskState
+from isthmus.events import ArtifactPart, ArtifactUpdate, TaskState
 from isthmus.task_view import text_of_parts
 
 JsonMap: TypeAlias = Mapping[str, Any]
@@ -65,6 +65,13 @@ class ArtifactItem:
     task_id: str = ""
     context_id: str = ""
     metadata: JsonMap | None = None
+
+    @property
+    def update(self) -> ArtifactUpdate:
+        """The event that tells it."""
+        return ArtifactUpdate(
+            self.artifact_id, self.parts, self.name, self.description, self.append, last_chunk=self.last_chunk
+        )
 
 
 @dataclass(frozen=True, slots=True)

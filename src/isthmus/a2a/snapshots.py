@@ -38,6 +38,7 @@ def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> Task
         reason=optional_text(extended.get("reason")) or status.foreign,
         pending=() if status.state.is_terminal else tuple(pending_calls(status.message)),
         history=tuple(_history(task)),
+        artifacts=tuple(artifact.update for artifact in task.artifacts),
     )
 
 

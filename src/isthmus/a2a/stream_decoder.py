@@ -124,9 +124,7 @@ class StreamDecoder:
     def _artifact(self, item: ArtifactItem) -> Iterator[AgentEvent]:
         known = self._artifacts.get(item.artifact_id, 0) if item.append else 0
         self._artifacts[item.artifact_id] = known + len(item.parts)
-        yield ArtifactUpdate(
-            item.artifact_id, item.parts, item.name, item.description, item.append, last_chunk=item.last_chunk
-        )
+        yield item.update
 
     # --- What all have in common ------------------------------------------------------------------------------------
 

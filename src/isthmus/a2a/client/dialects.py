@@ -14,7 +14,7 @@ from isthmus.a2a.stream_decoder import StreamDecoder
 from isthmus.client import InvalidRequest
 from isthmus.codec import JsonObject, to_json
 from isthmus.development_tool import ToolCallConfirmation
-from isthmus.events import TaskState
+from isthmus.events import MessagePart, TaskState
 
 
 def decoder_of(manner: Manner, uri: str | None, state: TaskState | None = None) -> StreamDecoder:
@@ -44,15 +44,15 @@ def settings_metadata(manner: Manner, uri: str | None, settings: JsonObject | No
             assert_never(manner)
 
 
-def answer_parts(manner: Manner, confirmations: Sequence[ToolCallConfirmation]) -> list[dict[str, Any]]:
-    """The objects that answer questions.
+def answer_parts(manner: Manner, confirmations: Sequence[ToolCallConfirmation]) -> list[MessagePart]:
+    """The parts that answer questions.
 
     Raises:
         InvalidRequest: the server has no word for an answer.
     """
     if manner is not Manner.CODER_AGENT:
-        return [to_json(confirmation) for confirmation in confirmations]
-    return [_outcome(confirmation) for confirmation in confirmations]
+        return [MessagePart(data=to_json(confirmation)) for confirmation in confirmations]
+    return [MessagePart(data=_outcome(confirmation)) for confirmation in confirmations]
 
 
 def _outcome(confirmation: ToolCallConfirmation) -> dict[str, Any]:

@@ -52,7 +52,7 @@ from isthmus.client import (
 )
 from isthmus.development_tool import SlashCommand, ToolCallConfirmation
 from isthmus.errors import DecodeError
-from isthmus.events import StateChange, TaskState
+from isthmus.events import MessagePart, StateChange, TaskState
 
 __all__ = ["Patience", "RemoteAgent"]
 
@@ -146,10 +146,10 @@ class RemoteAgent:
         metadata = settings_metadata(self._memory.manner, self._uri, message.settings)
         outgoing = Outgoing(
             message.message_id or str(uuid.uuid4()),
-            [message.text],
+            message.parts or (MessagePart(text=message.text),),
             task_id,
             message.context_id or (known.context_id if known is not None else None),
-            metadata,
+            {**(message.metadata or {}), **(metadata or {})} or None,
             push,
         )
         return await self._send(outgoing, known, decoder)

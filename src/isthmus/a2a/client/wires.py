@@ -10,9 +10,12 @@ from typing import Any, Protocol, cast
 
 from isthmus.a2a.items import Item, TaskItem, object_of, objects_of, optional_object, optional_text, text_field
 from isthmus.a2a.v03 import decoder as v03_decoder
+from isthmus.a2a.v03.encoder import ShapeV03
 from isthmus.a2a.v1 import decoder as v1_decoder
+from isthmus.a2a.v1.encoder import ShapeV1
 from isthmus.client import PushTarget
 from isthmus.errors import DecodeError
+from isthmus.events import MessagePart
 
 JsonDict = dict[str, Any]
 
@@ -27,10 +30,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message on its way: ``parts`` are texts and objects; ``metadata`` is that of the message."""
+    """A message on its way; ``metadata`` is that of the message."""
 
     message_id: str
-    parts: Sequence[str | JsonDict]
+    parts: Sequence[MessagePart]
     task_id: str | None = None
     context_id: str | None = None
     metadata: JsonDict | None = None
@@ -104,7 +107,7 @@ class ClientWireV03:
     version = "0.3"
 
     def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
-        parts = [_part_v03(part) for part in outgoing.parts]
+        parts = [ShapeV03().part(part) for part in outgoing.parts]
         params: JsonDict = {"message": {"kind": "message", "role": "user", **_message(outgoing), "parts": parts}}
         if outgoing.push is not None:
             params["configuration"] = {"pushNotificationConfig": self._push(outgoing.push)}
@@ -173,7 +176,7 @@ class ClientWireV1:
     version = "1.0"
 
     def message(self, outgoing: Outgoing, *, stream: bool) -> Ask:
-        parts = [{"text": part} if isinstance(part, str) else {"data": part} for part in outgoing.parts]
+        parts = [ShapeV1().part(part) for part in outgoing.parts]
         params: JsonDict = {"message": {"role": "ROLE_USER", **_message(outgoing), "parts": parts}}
         if outgoing.push is not None:
             params["configuration"] = {"taskPushNotificationConfig": self._push(outgoing.push)}
@@ -274,10 +277,6 @@ def _message(outgoing: Outgoing) -> JsonDict:
     optional = {"taskId": outgoing.task_id, "contextId": outgoing.context_id, "metadata": outgoing.metadata}
     content.update((name, value) for name, value in optional.items() if value)
     return content
-
-
-def _part_v03(part: str | JsonDict) -> JsonDict:
-    return {"kind": "text", "text": part} if isinstance(part, str) else {"kind": "data", "data": part}
 
 
 def _task_params(task_id: str, history_length: int | None) -> JsonDict:
