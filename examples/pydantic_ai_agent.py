@@ -1,6 +1,7 @@
-"""An agent written with pydantic-ai whose one tool needs a person's permission, served over A2A.
+"""An agent written with pydantic-ai whose one tool needs a person's permission, served over A2A; it sees pictures.
 
-While it waits for an answer there is no process that must live: kill it, start it again, answer from another client.
+A note that came with a picture is sent back as a card, too. While the agent waits for an answer there is no process
+that must live: kill it, start it again, answer from another client.
 
 Run it:      pip install isthmus "pydantic-ai-slim[openai]"; OPENAI_API_KEY=... python examples/pydantic_ai_agent.py
 Talk to it:  isthmus connect URL --token-file FILE   (both are printed)
@@ -8,12 +9,13 @@ Talk to it:  isthmus connect URL --token-file FILE   (both are printed)
 
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent, AgentRunResultEvent, DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
 from pydantic_ai.messages import (
+    BinaryContent,
     FunctionToolResultEvent,
     ModelMessagesTypeAdapter,
     PartDeltaEvent,
@@ -27,12 +29,22 @@ from isthmus.a2a import Hosting, serve
 from isthmus.agent.hosted import ask, decision, is_allowed
 from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, GenericDetails, ToolCall, ToolCallStatus, ToolOutput
-from isthmus.events import AgentEvent, AgentRecord, TextContent, ToolCallUpdate
+from isthmus.events import AgentEvent, AgentRecord, ArtifactUpdate, TextContent, ToolCallUpdate
+from picture_card import picture_card, pictures_of
 
-# What a run works with is the folder of the session.
+
+@dataclass
+class Desk:
+    """What the tools work with; the artifacts that they make are sent after each call."""
+
+    folder: Path
+    pictures: Sequence[str]
+    made: list[ArtifactUpdate] = field(default_factory=list[ArtifactUpdate])
+
+
 model = Agent(
     os.environ.get("MODEL", "openai-chat:gpt-4.1-mini"),
-    deps_type=Path,
+    deps_type=Desk,
     output_type=[str, DeferredToolRequests],
     instructions="You keep the person's notes. Save what they want to remember; answer in one sentence.",
     defer_model_check=True,
@@ -40,10 +52,11 @@ model = Agent(
 
 
 @model.tool(requires_approval=True)
-def save_note(context: RunContext[Path], text: str) -> str:
-    """Add a line to the person's notes."""
-    with (context.deps / "notes.txt").open("a", encoding="utf-8") as notes:
+def save_note(context: RunContext[Desk], text: str) -> str:
+    """Add a line to the person's notes; with a picture in the message, they get a card of both, too."""
+    with (context.deps.folder / "notes.txt").open("a", encoding="utf-8") as notes:
         notes.write(text + "\n")
+    context.deps.made += [picture_card(text, picture) for picture in context.deps.pictures]
     return "saved"
 
 
@@ -77,11 +90,14 @@ class NotesAgent:
                 yield ToolCallUpdate(call)
                 results.approvals[question["id"]] = ToolDenied("The person rejected it.")
         is_answered = any(decision(session, question["id"]) is not None for question in questions)
+        pictures = pictures_of(session.message)
+        prompt = [session.prompt, *map(BinaryContent.from_data_uri, pictures)]
+        desk = Desk(Path(session.workspace), pictures)
         async with model.run_stream_events(
-            None if is_answered else session.prompt,
+            None if is_answered else prompt,
             message_history=ModelMessagesTypeAdapter.validate_python(record.get("messages", [])),
             deferred_tool_results=results if questions else None,
-            deps=Path(session.workspace),
+            deps=desk,
         ) as events:
             async for event in events:
                 match event:
@@ -91,6 +107,8 @@ class NotesAgent:
                         output = ToolOutput(text=str(part.content))
                         call = replace(running.pop(part.tool_call_id), status=ToolCallStatus.SUCCEEDED, output=output)
                         yield ToolCallUpdate(call)
+                        while desk.made:
+                            yield desk.made.pop(0)
                     case AgentRunResultEvent(result=result):
                         asked = [to_question(part) for part in waiting_calls(result.output)]
                         messages = ModelMessagesTypeAdapter.dump_python(result.all_messages(), mode="json")
@@ -112,5 +130,12 @@ def to_question(part: ToolCallPart) -> Mapping[str, Any]:
     return {"id": part.tool_call_id, "tool": part.tool_name, "arguments": arguments, "text": text}
 
 
+HOSTING = Hosting(
+    name="Notes",
+    description="Keeps notes; asks before it writes one.",
+    input_modes=("text/plain", "image/png", "image/jpeg"),
+    output_modes=("text/plain", "image/svg+xml"),
+)
+
 if __name__ == "__main__":
-    serve(NotesAgent(), Hosting(name="Notes", description="Keeps notes; asks before it writes one."))
+    serve(NotesAgent(), HOSTING)

@@ -1,7 +1,9 @@
 """The documented examples as real servers: what an author gets without writing it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from support.example_program import ExampleProgram, example_program
 from support.openai_wire import OpenAIWire
 from support.plain_http import plain_client
 from support.scripted_wire import Call, Reply, Say
+from support.surroundings import own_surroundings
 from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
@@ -98,63 +101,66 @@ async def asked(agent: RemoteAgent, text: str, workspace: Path) -> tuple[str, st
     return turn.task_id, call.tool_call_id
 
 
-async def test_the_pydantic_ai_agent_waits_over_kill_9_and_saves_the_note_once(tmp_path: Path, workspace: Path) -> None:
-    replies = [
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """The pydantic-ai agent, whose model says what a test tells it to."""
+
+    agent: RemoteAgent
+    wire: OpenAIWire
+
+    def conversation(self) -> str:
+        """What the model was sent last."""
+        return json.dumps(self.wire.model_requests[-1].json["messages"])
+
+
+@pytest.fixture(scope="module")
+async def notes(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Notes]:
+    folder = tmp_path_factory.mktemp("notes")
+    async with AsyncExitStack() as stack:
+        stack.enter_context(own_surroundings(stack.enter_context(pytest.MonkeyPatch.context())))
+        wire = stack.enter_context(OpenAIWire())
+        running = example_program("pydantic_ai_agent", folder, folder, openai(wire))
+        program = await stack.enter_async_context(running)
+        yield Notes(await stack.enter_async_context(program.client()), wire)
+
+
+async def test_the_pydantic_ai_agent_saves_the_note_that_is_allowed_once(notes: Notes, workspace: Path) -> None:
+    notes.wire.add(
         Reply.of(Call("save_note", {"text": "buy milk"}, id="call_1")),
         Reply.of(Say("Noted", ".")),
         Reply.of(Say("You want to buy milk.")),
-    ]
-    with OpenAIWire(replies) as wire:
-        async with (
-            example_program("pydantic_ai_agent", tmp_path, workspace, openai(wire)) as program,
-            program.client() as agent,
-        ):
-            task_id, call_id = await asked(agent, "remember to buy milk", workspace)
-            await program.kill()
-        assert not (workspace / "notes.txt").exists()
-        async with (
-            example_program("pydantic_ai_agent", tmp_path, workspace, openai(wire)) as program,
-            program.client() as agent,
-        ):
-            answer = [ToolCallConfirmation(call_id, "proceed_once")]
-            seen = await all_of(await agent.answer(task_id, answer, answered_by="test"))
-            assert statuses(seen) == [ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED]
-            assert text_of(seen) == "Noted."
-            assert (workspace / "notes.txt").read_text(encoding="utf-8") == "buy milk\n"
-            seen = await all_of(await agent.prompt(PromptMessage("what do I want?", task_id=task_id)))
-            assert text_of(seen) == "You want to buy milk."
-        conversation = json.dumps(wire.model_requests[-1].json["messages"])
-    assert "saved" in conversation
-    assert "what do I want?" in conversation
+    )
+    task_id, call_id = await asked(notes.agent, "remember to buy milk", workspace)
+    assert not (workspace / "notes.txt").exists()
+    answer = [ToolCallConfirmation(call_id, "proceed_once")]
+    seen = await all_of(await notes.agent.answer(task_id, answer, answered_by="test"))
+    assert statuses(seen) == [ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED]
+    assert text_of(seen) == "Noted."
+    assert (workspace / "notes.txt").read_text(encoding="utf-8") == "buy milk\n"
+    seen = await all_of(await notes.agent.prompt(PromptMessage("what do I want?", task_id=task_id)))
+    assert text_of(seen) == "You want to buy milk."
+    assert "saved" in notes.conversation()
+    assert "what do I want?" in notes.conversation()
 
 
-async def test_the_pydantic_ai_agent_is_told_of_a_rejection(tmp_path: Path, workspace: Path) -> None:
-    replies = [Reply.of(Call("save_note", {"text": "buy milk"}, id="call_1")), Reply.of(Say("As you like."))]
-    with OpenAIWire(replies) as wire:
-        async with (
-            example_program("pydantic_ai_agent", tmp_path, workspace, openai(wire)) as program,
-            program.client() as agent,
-        ):
-            task_id, call_id = await asked(agent, "remember to buy milk", workspace)
-            seen = await all_of(
-                await agent.answer(task_id, [ToolCallConfirmation(call_id, "cancel")], answered_by="test")
-            )
-            assert statuses(seen) == [ToolCallStatus.CANCELLED]
-            assert text_of(seen) == "As you like."
-        assert "The person rejected it." in json.dumps(wire.model_requests[-1].json["messages"])
+async def test_the_pydantic_ai_agent_is_told_of_a_rejection(notes: Notes, workspace: Path) -> None:
+    call = Call("save_note", {"text": "buy milk"}, id="call_1")
+    notes.wire.add(Reply.of(call), Reply.of(Say("As you like.")))
+    task_id, call_id = await asked(notes.agent, "remember to buy milk", workspace)
+    answer = [ToolCallConfirmation(call_id, "cancel")]
+    seen = await all_of(await notes.agent.answer(task_id, answer, answered_by="test"))
+    assert statuses(seen) == [ToolCallStatus.CANCELLED]
+    assert text_of(seen) == "As you like."
+    assert "The person rejected it." in notes.conversation()
     assert not (workspace / "notes.txt").exists()
 
 
-async def test_a_message_instead_of_an_answer_reaches_the_pydantic_ai_agent(tmp_path: Path, workspace: Path) -> None:
-    replies = [Reply.of(Call("save_note", {"text": "buy milk"}, id="call_1")), Reply.of(Say("Oat milk, then."))]
-    with OpenAIWire(replies) as wire:
-        async with (
-            example_program("pydantic_ai_agent", tmp_path, workspace, openai(wire)) as program,
-            program.client() as agent,
-        ):
-            task_id, _ = await asked(agent, "remember to buy milk", workspace)
-            seen = await all_of(await agent.prompt(PromptMessage("no, oat milk", task_id=task_id)))
-            assert text_of(seen) == "Oat milk, then."
-            assert (await agent.get(task_id)).state is TaskState.COMPLETED
-        assert "no, oat milk" in json.dumps(wire.model_requests[-1].json["messages"])
+async def test_a_message_instead_of_an_answer_reaches_the_pydantic_ai_agent(notes: Notes, workspace: Path) -> None:
+    call = Call("save_note", {"text": "buy milk"}, id="call_1")
+    notes.wire.add(Reply.of(call), Reply.of(Say("Oat milk, then.")))
+    task_id, _ = await asked(notes.agent, "remember to buy milk", workspace)
+    seen = await all_of(await notes.agent.prompt(PromptMessage("no, oat milk", task_id=task_id)))
+    assert text_of(seen) == "Oat milk, then."
+    assert (await notes.agent.get(task_id)).state is TaskState.COMPLETED
+    assert "no, oat milk" in notes.conversation()
     assert not (workspace / "notes.txt").exists()

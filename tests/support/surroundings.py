@@ -22,6 +22,8 @@ FOREIGN_PREFIXES = (
     "GIT_",
     "GOOGLE_",
     "ISTHMUS_",
+    "LANGCHAIN_",
+    "LANGSMITH_",
     "MCP_",
     "NVIM",
     "OLLAMA_",
