@@ -251,8 +251,10 @@ def _asked(entry: _Entry, key: str, words: Sequence[Word]) -> str:
         if _is_asked_word(entry, word) or (entry.remote and number == 0 and _is_asked_option(entry, f"-{text}")):
             return text
         is_option = are_options and text.startswith("-") and text != "-"
-        if not is_option and not skips_value:
-            operands += 1 if word.extent is not Extent.ANY else 2
+        if word.extent is Extent.ANY:
+            operands += 2  # Also as the value of an option, and in one: all words but the first are operands.
+        elif not is_option and not skips_value:
+            operands += 1
         skips_value = is_option and len(text) == 2 and text[1] in valued
         if entry.operands is not None and operands > entry.operands:
             return text or "''"
