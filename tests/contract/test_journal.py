@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,25 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
-from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import Journal, JournalError, NewTask, StaleLease, TaskRow
+from isthmus.events import (
+    AgentEvent,
+    ConfirmationAccepted,
+    Prompt,
+    StateChange,
+    TaskState,
+    TextContent,
+    event_from_json,
+)
+from isthmus.journal import statements
+from isthmus.journal.base import (
+    INBOX_MESSAGES,
+    Journal,
+    JournalError,
+    NewTask,
+    RepeatedMessage,
+    StaleLease,
+    TaskRow,
+)
 from isthmus.journal.sqlite import SqliteJournal
 
 pytestmark = pytest.mark.anyio
@@ -331,3 +349,28 @@ async def test_nothing_is_written_after_the_journal_is_closed(path: Path) -> Non
     await journal.aclose()
     with pytest.raises(JournalError, match="closed"):
         await new_task(journal)
+
+
+async def test_a_message_is_looked_for_without_reading_the_others(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await new_task(journal)
+    row = await row_of(journal)
+    for number in range(INBOX_MESSAGES - 1):
+        await journal.post(row, [Prompt(f"w{number}", "Wait")])
+    read: list[str] = []
+
+    def counted(values: Any) -> AgentEvent:
+        read.append(str(values))
+        return event_from_json(values)
+
+    monkeypatch.setattr(statements, "event_from_json", counted)
+    await journal.post(row, [Prompt("w", "Wait")])
+    assert read == []
+    with pytest.raises(RepeatedMessage):
+        await journal.post(row, [Prompt("w", "Wait")])
+    assert [delivery.event for delivery in await journal.of_message("t1", "w7")] == [Prompt("w7", "Wait")]
+    assert [(delivery.seq, delivery.event) for delivery in await journal.of_message("t1", "m1")] == [
+        (1, Prompt("m1", "Fix it"))
+    ]
+    assert len(read) == 3

@@ -14,10 +14,6 @@ from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, Prompt, TaskState
 from isthmus.journal.base import Journal, TaskRow
 
-SEARCHED_MESSAGES = 200
-"""How many messages of a task, the last ones, are looked through for one that came before."""
-_ROWS = 256
-
 
 def digest_of(message: PromptMessage) -> str:
     """Return what tells the content of a message that begins a task."""
@@ -53,12 +49,13 @@ async def place_of_prompt(journal: Journal, row: TaskRow, prompt: Prompt) -> int
     """
     if not prompt.message_id:
         return None
-    for delivery in reversed(await journal.messages(row.task_id, SEARCHED_MESSAGES)):
-        event = delivery.event
-        if isinstance(event, Prompt) and (delivery.seq or 0) > 1 and is_same(event, prompt):
-            return delivery.seq
-    waiting = await journal.inbox(row.task_id)
-    return row.seq if any(isinstance(event, Prompt) and is_same(event, prompt) for event in waiting) else None
+    same = [
+        delivery
+        for delivery in await journal.of_message(row.task_id, prompt.message_id)
+        if isinstance(delivery.event, Prompt) and delivery.seq != 1 and is_same(delivery.event, prompt)
+    ]
+    taken = [delivery.seq for delivery in same if delivery.seq is not None]
+    return max(taken) if taken else row.seq if same else None
 
 
 async def place_of_answers(
@@ -68,18 +65,12 @@ async def place_of_answers(
     if not message_id:
         return None
     wanted = {confirmation.tool_call_id: confirmation for confirmation in confirmations}
-    at, place = 0, None
-    while batch := await journal.events(row.task_id, at, _ROWS):
-        for delivery in batch:
-            at = delivery.seq or at
-            event = delivery.event
-            if isinstance(event, ConfirmationAccepted) and _is_one_of(event, wanted, message_id):
-                wanted.pop(event.confirmation.tool_call_id)
-                place = at
-    for event in await journal.inbox(row.task_id):
+    place = None
+    for delivery in await journal.of_message(row.task_id, message_id):
+        event = delivery.event
         if isinstance(event, ConfirmationAccepted) and _is_one_of(event, wanted, message_id):
             wanted.pop(event.confirmation.tool_call_id)
-            place = row.seq
+            place = row.seq if delivery.seq is None else delivery.seq
     return None if wanted else place
 
 

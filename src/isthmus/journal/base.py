@@ -270,6 +270,13 @@ class Journal(Protocol):
         """The tasks of a user that began with a message of this id, the newest first, each with the digest of it."""
         ...
 
+    async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
+        """The Prompt and ConfirmationAccepted events that a message with this id left in a task, in order.
+
+        Those that still wait in its inbox come last and have no number.
+        """
+        ...
+
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
         """The workspace of a user's session; None when that user has no such session."""
         ...

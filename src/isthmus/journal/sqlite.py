@@ -46,9 +46,11 @@ from isthmus.journal.sqlite_pushes import SqlitePushes
 from isthmus.journal.sqlite_removal import SqliteRemoval
 from isthmus.journal.statements import (
     BEGUN_BY,
+    BY_MESSAGE,
     COLUMNS,
     DELETED,
     INBOX,
+    INBOX_BY_MESSAGE,
     JSON,
     after_condition,
     answered_calls,
@@ -341,6 +343,14 @@ class SqliteJournal:
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
         """See :meth:`isthmus.journal.base.Journal.inbox`."""
         return await self._read(INBOX, (task_id,), lambda values: event_from_json(json.loads(values[0])))
+
+    async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
+        """See :meth:`isthmus.journal.base.Journal.of_message`."""
+        message = JSON(message_id)
+        # In this order: an event leaves the inbox when it is among the events.
+        waiting = await self._read(INBOX_BY_MESSAGE, (task_id, message), delivery_of)
+        taken = await self._read(BY_MESSAGE, (task_id, 0, message), delivery_of)
+        return [*taken, *waiting]
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
         """See :meth:`isthmus.journal.base.Journal.workspace_of`."""

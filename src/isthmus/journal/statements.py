@@ -39,6 +39,16 @@ COLUMNS = (
     " user"
 )
 INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
+BY_MESSAGE = (
+    "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
+    " AND type IN ('Prompt', 'ConfirmationAccepted') AND instr(body, ?) ORDER BY seq"
+)
+INBOX_BY_MESSAGE = (
+    "SELECT NULL, 0, body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND instr(body, ?)"
+    " ORDER BY number"
+)
+"""The events that may carry a message's id (as JSON), without a look into all the others: those have a task's whole
+history, and an inbox holds megabytes. Who asks compares the ids themselves."""
 BEGUN_BY = (
     "SELECT id, digest FROM tasks WHERE message = ? AND user = ? AND message <> '' AND state NOT IN (?, ?)"
     " AND NOT EXISTS (SELECT 1 FROM events WHERE task = tasks.key AND seq > 1 AND type = 'Prompt') ORDER BY key DESC"
@@ -163,13 +173,14 @@ def check_not_posted(connection: sqlite3.Connection, row: TaskRow, events: Seque
     Raises:
         RepeatedMessage: one has; it is among the events, or in the inbox.
     """
-    bodies = connection.execute(
-        "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND type = ?",
-        (row.task_id, row.seq, Prompt.__name__),
-    )
-    found = [*(event_from_json(json.loads(body)) for (body,) in bodies), *inbox_of(connection, row.task_id)]
-    if any(isinstance(event, Prompt) and event in found for event in events):
-        raise RepeatedMessage(row.task_id)
+    for prompt in events:
+        if not isinstance(prompt, Prompt):
+            continue
+        message = JSON(prompt.message_id)
+        taken = connection.execute(BY_MESSAGE, (row.task_id, row.seq, message)).fetchall()
+        waiting = connection.execute(INBOX_BY_MESSAGE, (row.task_id, message)).fetchall()
+        if any(delivery_of(values).event == prompt for values in (*taken, *waiting)):
+            raise RepeatedMessage(row.task_id)
 
 
 def row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
