@@ -234,3 +234,30 @@ async def test_a_body_that_never_ends_is_left_at_the_deadline() -> None:
     with pytest.raises(ConnectionLostError, match="did not answer in time"):
         await remote.get("t")
     await remote.aclose()
+
+
+async def test_a_stream_of_1_0_that_stays_open_at_a_question_is_left_when_the_task_rests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("isthmus.a2a.client.streams.REST_SECONDS", 3600.0)
+    status = {"state": "TASK_STATE_INPUT_REQUIRED"}
+    asked: list[str] = []
+
+    async def stream() -> AsyncGenerator[bytes]:
+        yield events({"statusUpdate": {"taskId": "t", "contextId": "c", "status": status}})
+        await asyncio.Event().wait()
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            offered = [{"url": URL, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]
+            card = {"name": "Odd", "supportedInterfaces": offered, "capabilities": {"streaming": True}}
+            return httpx2.Response(200, json=card)
+        asked.append(json.loads(request.content)["method"])
+        if asked[-1] == "GetTask":
+            return httpx2.Response(200, json={"result": {"id": "t", "contextId": "c", "status": status}})
+        return httpx2.Response(200, content=stream(), headers={"Content-Type": "text/event-stream"})
+
+    remote = RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(handle)), QUICK)
+    view = await view_of(await remote.prompt(PromptMessage("hello")))
+    assert (view.state, asked) == (TaskState.INPUT_REQUIRED, ["SendStreamingMessage", "GetTask"])
+    await remote.aclose()

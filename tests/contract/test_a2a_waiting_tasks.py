@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.a2a import RemoteAgent
 from isthmus.a2a.extension import URI
+from isthmus.events import StateChange, TaskState
 from support.a2a_hosting import Everything, Hosted, hosted
-from support.a2a_serving import EXTENSION, allow, answer, prompt
+from support.a2a_serving import EXTENSION, TOKEN, allow, answer, prompt
+from support.turns import events_of
 
 pytestmark = pytest.mark.anyio
 
@@ -86,3 +89,20 @@ async def test_who_follows_from_the_beginning_is_told_what_the_user_said(
     assert task["status"]["state"] in ("submitted", "TASK_STATE_SUBMITTED")
     assert [message["parts"][0]["text"] for message in task["history"]] == ["you"]
     assert (first.id, second.id) == ("1", "2")
+
+
+@pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
+async def test_a_client_of_1_0_leaves_at_a_question_without_waiting_for_the_stream_to_end(
+    client: Hosted, workspace: Path, monkeypatch: pytest.MonkeyPatch, binding: str
+) -> None:
+    monkeypatch.setattr("isthmus.a2a.client.streams.REST_SECONDS", 3600.0)
+    task_id = await waiting_task(client, workspace)
+    remote = await RemoteAgent.connect(client.url, TOKEN, protocol="1.0", binding=binding)
+    asked = await events_of(await remote.follow(task_id, 1))
+    assert asked[-1] == StateChange(TaskState.INPUT_REQUIRED)
+    await client.stream("message/stream", answer(task_id, allow()), EXTENSION)
+    # The question that another client has answered is no end: what came of it was there already.
+    told = await events_of(await remote.follow(task_id, 1))
+    assert told[: len(asked)] == asked
+    assert told[-1] == StateChange(TaskState.COMPLETED)
+    await remote.aclose()

@@ -16,9 +16,10 @@ from isthmus.a2a.client.connection import Connection, Stream
 from isthmus.a2a.client.wires import Ask
 from isthmus.a2a.items import Item, MessageItem, StatusItem, TaskItem
 from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, RpcError
+from isthmus.a2a.snapshots import snapshot_of
 from isthmus.a2a.stream_decoder import StreamDecoder
 from isthmus.client import MISSED_EVENTS, Delivery, TaskNotResumable
-from isthmus.errors import DecodeError
+from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import StateChange
 
 REST_SECONDS = 2.0
@@ -200,11 +201,8 @@ class TaskReader:
             while not decoder.is_final:
                 cause: Exception | None = None
                 try:
-                    # Without event ids no replay can follow: where the work rests, nothing more is to come.
-                    # Nor where a stream of 1.0 stays open while the task waits.
-                    has_ids = seen is not None and self._connection.wire.version != "1.0"
-                    may_rest = has_begun and not has_ids and decoder.at_rest
-                    found = await (_next_soon(source) if may_rest else source.next())
+                    may_rest = has_begun and decoder.at_rest
+                    found = await (self._next_or_rest(source, task_id, seen) if may_rest else source.next())
                 except ConnectionLostError as error:
                     found, cause = None, error
                 if found is None:
@@ -240,6 +238,34 @@ class TaskReader:
             return self._decoder.decode(item, seq)
         except DecodeError as error:
             raise misfit(self._connection, error) from error
+
+    async def _next_or_rest(self, source: Source, task_id: str, seen: int | None) -> tuple[Item, int | None] | None:
+        """The next item of a task that rests as far as it was told; None at the end, or where nothing is to come.
+
+        A stream of 1.0 stays open while the task waits for a user, so that the task itself is asked whether it does.
+        A stream of 0.3 says that it ends; without event ids, after which no replay can follow, it has a moment for that.
+        """
+        if self._connection.wire.version != "1.0":
+            return await (_next_soon(source) if seen is None else source.next())
+        coming = asyncio.ensure_future(source.next())
+        looking = asyncio.ensure_future(self._rests(task_id, seen))
+        try:
+            await asyncio.wait({coming, looking}, return_when=asyncio.FIRST_COMPLETED)
+            return None if not coming.done() and await looking else await coming
+        finally:
+            for task in (looking, coming):
+                task.cancel()
+            await asyncio.gather(coming, looking, return_exceptions=True)
+
+    async def _rests(self, task_id: str, seen: int | None) -> bool:
+        """Whether the server calls the task at rest, and has told all of it."""
+        try:
+            task = await _task(self._connection, task_id)
+            seq = snapshot_of(task, self._connection.activation.uri).seq
+        except IsthmusError:
+            await asyncio.sleep(REST_SECONDS)
+            return True
+        return task.status.state.ends_stream and (seen is None or seq <= seen)
 
     async def _resumed(
         self, task_id: str, seen: int | None, failures: int, fruitless: int, cause: Exception | None
