@@ -16,6 +16,8 @@ class CuttingProxy:
         """Cut each connection after so many bytes from the server."""
         self.cuts: list[int] = []
         """Cut the next connections, one after the other, after so many bytes instead."""
+        self.lost_replies: list[bytes] = []
+        """Cut a connection where the reply to a request that holds these bytes begins, for each of them once."""
         self.url = ""
 
     def cut(self) -> None:
@@ -35,8 +37,9 @@ class CuttingProxy:
             return
         self._writers.add(upstream_writer)
         limit = self.cuts.pop(0) if self.cuts else self.cut_after
-        there = asyncio.create_task(self._pump(reader, upstream_writer, None))
-        back = asyncio.create_task(self._pump(upstream_reader, writer, limit))
+        is_lost = asyncio.Event()
+        there = asyncio.create_task(self._requests(reader, upstream_writer, is_lost))
+        back = asyncio.create_task(self._replies(upstream_reader, writer, limit, is_lost))
         await asyncio.wait({there, back}, return_when=asyncio.FIRST_COMPLETED)
         for item in (there, back):
             item.cancel()
@@ -45,9 +48,22 @@ class CuttingProxy:
             self._writers.discard(item)
             item.transport.abort()
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int | None) -> None:
+    async def _requests(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_lost: asyncio.Event
+    ) -> None:
         with suppress(OSError):
             while data := await reader.read(65536):
+                for mark in [mark for mark in self.lost_replies if mark in data][:1]:
+                    self.lost_replies.remove(mark)
+                    is_lost.set()
+                writer.write(data)
+                await writer.drain()
+
+    async def _replies(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int | None, is_lost: asyncio.Event
+    ) -> None:
+        with suppress(OSError):
+            while (data := await reader.read(65536)) and not is_lost.is_set():
                 if limit is not None:
                     data, limit = data[:limit], limit - len(data)
                 writer.write(data)

@@ -5,7 +5,7 @@ stands inside the envelope (:mod:`isthmus.events`), and how a message or an even
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +18,10 @@ DESCRIPTION = (
     "An extension for interactive development tasks, enabling features like code generation, tool usage, "
     "and real-time status updates."
 )
+
+TAKES_MESSAGES_ONCE = "takes_messages_once"
+"""A parameter of the extension in a card, ours: a message of a user that comes again, with the same id and content,
+does not work twice. Clients may then send one again whose answer was lost."""
 
 HEADERS = ("a2a-extensions", "x-a2a-extensions")
 """Request headers that activate extensions, a comma separated list of URIs: of A2A 1.0, and of 0.3."""
@@ -126,11 +130,18 @@ def activated_by_card(card: Mapping[str, Any]) -> Activation:
     Raises:
         IncompatibleExtensionError: the server speaks another version than this client.
     """
-    for uri in _card_uris(card):
+    for uri, _ in _card_extensions(card):
         if is_same_extension(uri):
             require_compatible(uri, URI)
             return Activation(uri)
     return Activation()
+
+
+def takes_messages_once(card: Mapping[str, Any]) -> bool:
+    """Return whether the server of this agent card says that a message which comes again does not work twice."""
+    return any(
+        is_same_extension(uri) and params.get(TAKES_MESSAGES_ONCE) is True for uri, params in _card_extensions(card)
+    )
 
 
 def envelope(metadata: Mapping[str, Any] | None, uri: str) -> Mapping[str, Any] | None:
@@ -143,12 +154,15 @@ def envelope(metadata: Mapping[str, Any] | None, uri: str) -> Mapping[str, Any] 
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
 
 
-def _card_uris(card: Mapping[str, Any]) -> list[str]:
+def _card_extensions(card: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the URI and the parameters of each extension that a card lists."""
     capabilities = card.get("capabilities")
     entries = cast("Mapping[str, Any]", capabilities).get("extensions") if isinstance(capabilities, Mapping) else None
-    listed = cast("list[Any]", entries) if isinstance(entries, list) else []
-    found = [cast("Mapping[str, Any]", entry).get("uri") for entry in listed if isinstance(entry, Mapping)]
-    return [uri for uri in found if isinstance(uri, str)]
+    for entry in cast("list[Any]", entries) if isinstance(entries, list) else ():
+        listed: Mapping[str, Any] = cast("Mapping[str, Any]", entry) if isinstance(entry, Mapping) else {}
+        uri, params = listed.get("uri"), listed.get("params")
+        if isinstance(uri, str):
+            yield uri, cast("Mapping[str, Any]", params) if isinstance(params, Mapping) else {}
 
 
 def _stem(uri: str) -> str:

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from isthmus.a2a.coder_agent.vocabulary import KEY
-from isthmus.a2a.extension import Activation, activated_by_card
+from isthmus.a2a.extension import Activation, activated_by_card, takes_messages_once
 from isthmus.a2a.items import objects_of, optional_object, optional_text
 from isthmus.errors import IsthmusError
 
@@ -59,7 +59,8 @@ class Interface:
 class Offer:
     """What a card says that matters here. ``activation`` is the extension as its card spells it.
 
-    ``rpc`` is JSON-RPC of the same version, beside HTTP+JSON, which has no commands.
+    ``rpc`` is JSON-RPC of the same version, beside HTTP+JSON, which has no commands. ``takes_messages_once``: a message
+    that is sent again does not work twice.
     """
 
     interface: Interface
@@ -69,6 +70,7 @@ class Offer:
     pushes: bool
     name: str = ""
     rpc: Interface | None = None
+    takes_messages_once: bool = False
 
 
 def is_card(value: object) -> bool:
@@ -98,7 +100,8 @@ def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str
     rpc = next(beside, None) if interface.binding == "HTTP+JSON" else None
     streams, pushes = capabilities.get("streaming") is True, capabilities.get("pushNotifications") is True
     # The extension streams always (spec 2, section 2).
-    return Offer(interface, activation, manner, streams or activation.active, pushes, name, rpc)
+    streams = streams or activation.active
+    return Offer(interface, activation, manner, streams, pushes, name, rpc, takes_messages_once(card))
 
 
 def _interfaces(card: Mapping[str, Any]) -> Iterator[Interface]:

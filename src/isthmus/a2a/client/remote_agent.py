@@ -19,14 +19,17 @@ from isthmus.a2a.client.connection import Connection
 from isthmus.a2a.client.dialects import answer_parts, settings_metadata
 from isthmus.a2a.client.discovery import Manner
 from isthmus.a2a.client.memory import TaskMemory
+from isthmus.a2a.client.sending import arrived
 from isthmus.a2a.client.streams import (
     FollowedSource,
+    Numbered,
     Patience,
     PolledSource,
     Source,
     TaskReader,
     decoded_item,
     decoded_task,
+    first_of,
     open_source,
 )
 from isthmus.a2a.client.wires import Outgoing
@@ -185,7 +188,8 @@ class RemoteAgent:
             # With nothing to replay, a stream of a task at rest ends as it began.
             return self._turn(source, decoder, known, after, () if after >= known.seq else None)
         source = FollowedSource(self._connection, task_id)
-        return await self._begun(source, decoder, is_new=False, tells_state=after is not None)
+        first = await first_of(source, self.url)
+        return await self._begun(source, first, decoder, is_new=False, tells_state=after is not None)
 
     async def cancel(self, task_id: str) -> TaskSnapshot:
         """Stop a task."""
@@ -305,26 +309,35 @@ class RemoteAgent:
             raise RemoteError(f"{self.url} sent something else than a Task of A2A {version}: {error}") from error
 
     async def _send(self, outgoing: Outgoing, known: TaskItem | None, decoder: StreamDecoder) -> Turn:
-        ask = self._connection.wire.message(outgoing, stream=self._connection.offer.streams)
-        if self._connection.offer.streams:
-            source = await open_source(self._connection, ask)
-        else:
-            first = decoded_item(self._connection, await self._connection.call(ask, waits=True))
-            task_id = first.task_id or outgoing.task_id or ""
-            source = PolledSource(self._connection, first, task_id)
+        """Send a message until it has arrived; ``known`` is the task that it goes on with."""
+        is_taken_once = self._connection.offer.takes_messages_once
         if known is None:
-            return await self._begun(source, decoder, is_new=True)
+
+            async def begin() -> tuple[Source, Numbered]:
+                source = await self._sent(outgoing)
+                return source, await first_of(source, self.url)
+
+            source, first = await arrived(begin, self._patience, is_taken_once=is_taken_once)
+            return await self._begun(source, first, decoder, is_new=True)
+        # It has arrived with the answer's head: what is lost of the events after it is taken up again.
+        source = await arrived(lambda: self._sent(outgoing), self._patience, is_taken_once=is_taken_once)
         snapshot = self._snapshot(known)
         decoder.begin(snapshot.state)
         self._memory.remember(snapshot.task_id, snapshot.context_id, decoder)
         return self._turn(source, decoder, snapshot, snapshot.seq or None, None)
 
-    async def _begun(self, source: Source, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False) -> Turn:
+    async def _sent(self, outgoing: Outgoing) -> Source:
+        ask = self._connection.wire.message(outgoing, stream=self._connection.offer.streams)
+        if self._connection.offer.streams:
+            return await open_source(self._connection, ask)
+        first = decoded_item(self._connection, await self._connection.call(ask, waits=True))
+        return PolledSource(self._connection, first, first.task_id or outgoing.task_id or "")
+
+    async def _begun(
+        self, source: Source, first: Numbered, decoder: StreamDecoder, *, is_new: bool, tells_state: bool = False
+    ) -> Turn:
         """A turn whose first item says which task it is about, and how that stands."""
         try:
-            first = await source.next()
-            if first is None:
-                raise RemoteError(f"{self.url} ended the stream without an item")
             item, seq = first
             reader = TaskReader(self._connection, decoder, self._patience)
             begun: Sequence[Delivery] = ()

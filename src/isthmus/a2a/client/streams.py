@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from isthmus.a2a.client.answers import ConnectionLostError, RemoteError
 from isthmus.a2a.client.connection import Connection, Stream
@@ -30,14 +30,21 @@ LONGEST_POLL_SECONDS = 5.0
 LIVELY_SECONDS = 10.0
 """A stream that was open for longer is no failure, also when it told nothing new."""
 
+Numbered: TypeAlias = tuple[Item, int | None]
+"""An item, and its event id where it has one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How a broken stream is taken up again: ``attempts`` in a row, with waits that double between two limits (s)."""
+    """How a broken stream is taken up again: ``attempts`` in a row, with waits that double between two limits (s).
+
+    A message whose answer was lost is sent again as often, but not later than ``deadline`` seconds after it was first.
+    """
 
     attempts: int = 8
     first_wait: float = 0.1
     longest_wait: float = 5
+    deadline: float = 60
 
     def wait(self, attempt: int) -> float:
         """Seconds before attempt 1, 2, ..."""
@@ -47,7 +54,7 @@ class Patience:
 class Source(Protocol):
     """Where items come from."""
 
-    async def next(self) -> tuple[Item, int | None] | None:
+    async def next(self) -> Numbered | None:
         """The next item and its event id; None at the end.
 
         Raises:
@@ -73,7 +80,7 @@ class StreamSource:
         self._stream = stream
         self._first = list(first)
 
-    async def next(self) -> tuple[Item, int | None] | None:
+    async def next(self) -> Numbered | None:
         """The next item."""
         found = self._first.pop(0) if self._first else await self._stream.next()
         if found is None:
@@ -103,7 +110,7 @@ class PolledSource:
             isinstance(first, TaskItem | StatusItem) and first.status.state.ends_stream
         )
 
-    async def next(self) -> tuple[Item, int | None] | None:
+    async def next(self) -> Numbered | None:
         """The next look."""
         if self._first is not None:
             first, self._first = self._first, None
@@ -137,7 +144,7 @@ class FollowedSource:
         self._streams = streams and connection.offer.streams
         self._source: Source | None = None
 
-    async def next(self) -> tuple[Item, int | None] | None:
+    async def next(self) -> Numbered | None:
         """The next item."""
         if self._streams:
             try:
@@ -169,6 +176,23 @@ class FollowedSource:
 async def open_source(connection: Connection, ask: Ask, after: int | None = None) -> Source:
     """The stream that answers a request."""
     return StreamSource(connection, await connection.stream(ask, after))
+
+
+async def first_of(source: Source, url: str) -> Numbered:
+    """Return the first item, which is there whenever the request was met; the source is left where it is not.
+
+    Raises:
+        ConnectionLostError: the connection broke before it.
+        RemoteError: what came is none.
+    """
+    try:
+        first = await source.next()
+        if first is None:
+            raise ConnectionLostError(f"{url} ended the stream without an item")
+    except BaseException:
+        await source.aclose()
+        raise
+    return first
 
 
 async def _task(connection: Connection, task_id: str) -> TaskItem:
@@ -239,11 +263,11 @@ class TaskReader:
         except DecodeError as error:
             raise misfit(self._connection, error) from error
 
-    async def _next_or_rest(self, source: Source, task_id: str, seen: int | None) -> tuple[Item, int | None] | None:
+    async def _next_or_rest(self, source: Source, task_id: str, seen: int | None) -> Numbered | None:
         """The next item of a task that rests as far as it was told; None at the end, or where nothing is to come.
 
         A stream of 1.0 stays open while the task waits for a user, so that the task itself is asked whether it does.
-        A stream of 0.3 says that it ends; without event ids, after which no replay can follow, it has a moment for that.
+        A stream of 0.3 says that it ends; without event ids, so that no replay can follow, it has a moment for that.
         """
         if self._connection.wire.version != "1.0":
             return await (_next_soon(source) if seen is None else source.next())
@@ -292,7 +316,7 @@ def _tells_of_a_gap(delivery: Delivery) -> bool:
     return isinstance(delivery.event, StateChange) and delivery.event.reason == MISSED_EVENTS
 
 
-async def _next_soon(source: Source) -> tuple[Item, int | None] | None:
+async def _next_soon(source: Source) -> Numbered | None:
     try:
         async with asyncio.timeout(REST_SECONDS):
             return await source.next()

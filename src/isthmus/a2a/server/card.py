@@ -14,7 +14,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isthmus.a2a.extension import DESCRIPTION, URI
+from isthmus.a2a.extension import DESCRIPTION, TAKES_MESSAGES_ONCE, URI
 from isthmus.a2a.options import Identity, ServerOptions, Skill
 from isthmus.a2a.security_schemes import security_scheme
 from isthmus.a2a.server.framing import json_response
@@ -66,7 +66,12 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
             "securityRequirements": [{"schemes": {name: {"list": []}}} for name in schemes],
         }
         capabilities["extendedAgentCard"] = bool(schemes)
-    extension = {"uri": URI, "description": DESCRIPTION, "required": identity.extension_required}
+    extension = {
+        "uri": URI,
+        "description": DESCRIPTION,
+        "required": identity.extension_required,
+        "params": {TAKES_MESSAGES_ONCE: True},
+    }
     return {
         "name": identity.name,
         "description": identity.description,
@@ -176,7 +181,7 @@ async def extended_card(url: str, caller: Caller, options: ServerOptions, versio
     if caller.user_tier is not None:
         parameters["user_tier"] = caller.user_tier
     card = agent_card(url, options.identity, has_push=caller.push is not None, version=version)
-    extensions = [{**each, "params": parameters} for each in card["capabilities"]["extensions"]]
+    extensions = [{**each, "params": {**each["params"], **parameters}} for each in card["capabilities"]["extensions"]]
     return {**card, "capabilities": {**card["capabilities"], "extensions": extensions}}
 
 

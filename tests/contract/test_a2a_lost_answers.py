@@ -1,0 +1,127 @@
+"""A client whose message was taken, but whose answer was lost, sends it again where that cannot make it work twice."""
+
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from isthmus.a2a.client.connection import Connection, ConnectionLostError
+from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
+from isthmus.agent.hosted import ask, decision
+from isthmus.agent.session import Session
+from isthmus.client import PromptMessage
+from isthmus.development_tool import GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from support.a2a_hosting import hosted
+from support.a2a_serving import TOKEN
+from support.cutting_proxy import cutting_proxy
+from support.turns import events_of
+
+pytestmark = pytest.mark.anyio
+
+QUICK = Patience(attempts=4, first_wait=0.001, longest_wait=0.005)
+URL = "http://agent.example/"
+EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"
+
+
+class Counting:
+    """Counts what it was told to do; asks before the first time."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        if decision(session, "c") is None:
+            self.done.append("asked")
+            yield ask("c", "press", {}, GenericDetails("Press"))
+            return
+        if session.prompt == "press":
+            yield ToolCallUpdate(ToolCall("c", ToolCallStatus.SUCCEEDED, "press", {}))
+        self.done.append(session.prompt)
+        yield TextContent("", f"did {session.prompt}")
+
+
+@pytest.mark.parametrize(("protocol", "binding"), [("0.3", "JSONRPC"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON")])
+async def test_a_message_whose_answer_was_lost_is_sent_again_and_works_once(
+    workspace: Path, protocol: str, binding: str
+) -> None:
+    agent = Counting()
+    async with hosted(agent, workspace) as server, cutting_proxy(server.url) as proxy:
+        remote = await RemoteAgent.connect(proxy.url, TOKEN, patience=QUICK, protocol=protocol, binding=binding)
+        settings = {"workspace_path": str(workspace)}
+        proxy.lost_replies += [b"message-1", b"message-1", b"answer-1", b"message-2"]
+        turn = await remote.prompt(PromptMessage("press", "message-1", settings=settings))
+        assert (await events_of(turn))[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        answers = [ToolCallConfirmation("c", "proceed_once")]
+        answer = await remote.answer(turn.task_id, answers, answered_by="me", message_id="answer-1")
+        assert (await events_of(answer))[-1] == StateChange(TaskState.COMPLETED)
+        more = await remote.prompt(PromptMessage("more", "message-2", task_id=turn.task_id))
+        told = await events_of(more)
+        assert [item.text for item in told if isinstance(item, TextContent)] == ["did more"]
+        assert told[-1] == StateChange(TaskState.COMPLETED)
+        assert [task.task_id for task in await remote.tasks()] == [turn.task_id]
+        await remote.aclose()
+    assert proxy.lost_replies == []
+    assert agent.done == ["asked", "press", "more"]
+
+
+@dataclass
+class Losing:
+    """A server that answers no message: ``losses`` are raised, one after the other, then it works."""
+
+    losses: list[Exception]
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    message_ids: list[str] = field(default_factory=list[str])
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            capabilities = {"streaming": True, "extensions": [{"uri": EXTENSION, **self.parameters}]}
+            card = {"name": "Odd", "url": URL, "protocolVersion": "0.3.0", "capabilities": capabilities}
+            return httpx2.Response(200, json=card)
+        self.message_ids.append(json.loads(request.content)["params"]["message"]["messageId"])
+        if self.losses:
+            raise self.losses.pop(0)
+        status = {"state": "completed"}
+        update = {"kind": "status-update", "taskId": "t", "contextId": "c", "status": status, "final": True}
+        body = f"data: {json.dumps({'jsonrpc': '2.0', 'id': 1, 'result': update})}\n\n"
+        return httpx2.Response(200, content=body.encode(), headers={"Content-Type": "text/event-stream"})
+
+    async def connect(self, patience: Patience = QUICK) -> RemoteAgent:
+        return RemoteAgent(await Connection.open(URL, transport=httpx2.MockTransport(self)), patience)
+
+
+ONCE: dict[str, Any] = {"params": {"takes_messages_once": True}}
+
+
+async def test_a_server_that_may_work_twice_gets_no_message_again_that_it_may_have() -> None:
+    for loss in (httpx2.ReadError("cut"), httpx2.RemoteProtocolError("cut"), httpx2.ReadTimeout("late")):
+        server = Losing([loss])
+        remote = await server.connect()
+        with pytest.raises(ConnectionLostError):
+            await remote.prompt(PromptMessage("hello"))
+        assert len(server.message_ids) == 1
+        await remote.aclose()
+
+
+async def test_a_message_that_cannot_have_left_is_sent_again_to_every_server() -> None:
+    server = Losing([httpx2.ConnectError("refused"), httpx2.ConnectTimeout("late")])
+    remote = await server.connect()
+    turn = await remote.prompt(PromptMessage("hello"))
+    assert (await events_of(turn))[-1] == StateChange(TaskState.COMPLETED)
+    assert len(server.message_ids) == 3
+    assert len(set(server.message_ids)) == 1
+    await remote.aclose()
+
+
+async def test_sending_again_is_bounded_in_number_and_in_time() -> None:
+    for patience, times in ((QUICK, 5), (Patience(attempts=4, first_wait=0.001, deadline=0), 1)):
+        server = Losing([httpx2.ReadError("cut") for _ in range(100)], ONCE)
+        remote = await server.connect(patience)
+        with pytest.raises(ConnectionLostError, match="cut"):
+            await remote.prompt(PromptMessage("hello"))
+        assert len(server.message_ids) == times
+        await remote.aclose()
