@@ -145,25 +145,32 @@ class ToolCallUpdate:
 
 @dataclass(frozen=True, slots=True)
 class TextContent:
-    """More of the text ``message_id``: an increment, never a repetition."""
+    """More of the text ``message_id``: an increment, never a repetition.
+
+    ``replaces`` is the id of a text that is void from now on: its process ended in the middle of it, and this is the
+    first part of what is said in its place. The engine adds it; the two ids may be the same.
+    """
 
     message_id: str
     text: str
+    replaces: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMessage:
     """A whole message of the agent, for the task's history.
 
-    ``was_streamed``: its text went out before as :class:`TextContent` of the same id, and is not sent again. The
-    engine adds such a one itself for streamed text that no :class:`ModelReply` holds. ``is_answer``: it is all that
-    there is to say, and a client that waits for the answer gets this message instead of a task.
+    ``replaces`` is as in :class:`TextContent`. ``was_streamed``: its text went out before as TextContent of the same
+    id, and is not sent again. The engine adds such a one itself for streamed text that no :class:`ModelReply` holds.
+    ``is_answer``: it is all that there is to say, and a client that waits for the answer gets this message instead of a
+    task.
     """
 
     message_id: str
     text: str
     was_streamed: bool = False
     is_answer: bool = False
+    replaces: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,6 +195,8 @@ class TaskView:
             case ToolCallUpdate():
                 self._update_call(event.tool_call, at)
             case TextContent() | AgentMessage(was_streamed=False):
+                if event.replaces is not None:
+                    self._drop_message(event.replaces)
                 view = self.messages.setdefault(event.message_id, MessageView(event.message_id))
                 view.increments.append(event.text)
             case Thought():
@@ -243,6 +245,14 @@ class TaskView:
         for call in pending.values():
             if call.tool_call_id not in self.calls:
                 self.calls[call.tool_call_id] = CallView(call, was_asked=True)
+
+    def _drop_message(self, message_id: str) -> None:
+        """The text is void: another one is said in its place."""
+        ids = list(self.messages)
+        if message_id in ids:
+            del self.messages[message_id]
+            for artifact in self.artifacts.values():
+                artifact.messages_before -= ids.index(message_id) < artifact.messages_before
 
     def _change_state(self, change: StateChange, at: float) -> None:
         self.state, self.error, self.reason = change.state, change.error, change.reason

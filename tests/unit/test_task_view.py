@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,7 +54,7 @@ EVENTS: st.SearchStrategy[AgentEvent] = st.one_of(
     st.builds(Prompt, IDS, st.text()),
     st.builds(StateChange, st.sampled_from(TaskState)),
     st.builds(call, IDS, st.sampled_from(ToolCallStatus), asks=st.booleans(), live=st.none() | st.text()),
-    st.builds(TextContent, IDS, st.text()),
+    st.builds(TextContent, IDS, st.text(), st.none() | IDS),
     st.builds(Thought, st.builds(AgentThought, st.text(), st.text())),
     st.builds(
         ConfirmationAccepted, st.builds(ToolCallConfirmation, IDS, st.just("proceed_once")), st.sampled_from(["x", "y"])
@@ -143,6 +144,18 @@ def test_artifacts_are_the_answer_with_what_is_said_after_them() -> None:
     assert fold(numbered(events)).final_text == "Hello Ada"
     assert fold(numbered([*events, TextContent("b", "That is all.")])).final_text == "Hello Ada\n\nThat is all."
     assert fold(numbered([*events, artifact("Bye")])).final_text == "Bye"
+
+
+@pytest.mark.parametrize("again", ["b", "c"])
+def test_a_text_that_another_one_replaces_is_gone(again: str) -> None:
+    torn = [TextContent("a", "Let me see."), TextContent("b", "It is f"), artifact("report")]
+    view = fold(numbered([*torn, TextContent(again, "It is ", "b"), TextContent(again, "fine.")]))
+    assert [(text.message_id, text.text) for text in view.messages.values()] == [
+        ("a", "Let me see."),
+        (again, "It is fine."),
+    ]
+    assert view.final_text == "report\n\nIt is fine."
+    assert fold(numbered([AgentMessage("a", "Whole.", replaces="no such text")])).final_text == "Whole."
 
 
 @given(st.lists(st.tuples(st.text(), st.booleans()), max_size=20))

@@ -78,6 +78,26 @@ async def test_text_has_the_answer_on_stdout_and_the_rest_on_stderr() -> None:
     ]
 
 
+@pytest.mark.parametrize("again", ["b", "c"])
+async def test_a_text_that_another_one_replaces_is_said_nowhere_but_in_the_stream_which_says_so(again: str) -> None:
+    agent = scripted(
+        TextContent("b", "It is f"),
+        TextContent(again, "It is ", "b"),
+        TextContent(again, "fine."),
+        *steps_of_call("r", "read_file", "a.py", output=ToolOutput(text="x")),
+        TextContent("d", "Bye."),
+    )
+    run = await headless(agent)
+    assert (run.out.getvalue(), run.err.getvalue().splitlines()) == ("Bye.\n", ["It is fine.", "[read_file] a.py"])
+    said = [line for line in (await headless(agent, "stream-json")).lines if line.get("role") == "assistant"]
+    assert [(line["content"], line.get("restart")) for line in said] == [
+        ("It is f", None),
+        ("It is ", True),
+        ("fine.", None),
+        ("Bye.", None),
+    ]
+
+
 async def test_every_line_of_a_command_is_said() -> None:
     update = shell_call(command="git status\n\\\ntouch X")
     done = replace(update, status=ToolCallStatus.SUCCEEDED, confirmation_request=None, output=ToolOutput(text=""))

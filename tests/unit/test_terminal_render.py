@@ -101,6 +101,14 @@ def test_a_turn_reads_like_a_transcript() -> None:
     )
 
 
+def test_a_text_that_another_one_replaces_is_said_to_have_broken_off() -> None:
+    torn = (TextContent("a", "It is f"), TextContent("b", "It is ", "a"), TextContent("b", "fine."))
+    assert Transcript().show(*torn).text == (
+        "It is f\n\n! The text above broke off with the agent's process; it begins again.\n\nIt is fine.\n"
+    )
+    assert Transcript().show(*torn[1:]).text == "It is fine.\n"
+
+
 def test_an_edit_that_nobody_was_asked_about_shows_its_diff() -> None:
     call = edit_call()
     diff = FileDiff("greeting.py", f"{WORKSPACE}/greeting.py", NEW, OLD)

@@ -1,6 +1,7 @@
 """The streams of servers that have the development-tool extension (spec 2, section 3.2) as AgentEvents. Sans-I/O."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from isthmus.a2a.extension import envelope
@@ -42,7 +43,9 @@ class DevelopmentToolDecoder(StreamDecoder):
         kinds = DevelopmentToolEventKind
         match about.kind:
             case kinds.TEXT_CONTENT:
-                yield from self._texts(message, seq, are_increments=True)
+                replaces = optional_text(extended.get("replaces_message_id"))
+                for increment in self._texts(message, seq, are_increments=True):
+                    yield replace(increment, replaces=replaces)
             case kinds.THOUGHT:
                 for data in objects:
                     yield Thought(from_json(AgentThought, data))

@@ -3,8 +3,9 @@
 With the extension every event is as Appendix A of spec 2 has it: ``{URI: {"kind": ..., "model": ...}}`` in the
 metadata and a Message with the content. The metadata object also holds, as additions of ours: ``answered_by``
 (TOOL_CALL_CONFIRMATION), ``reason`` (STATE_CHANGE, a machine-readable word), ``retry`` (STATE_CHANGE while a model
-request is tried again). Without it only text, states, artifacts and questions go out. What a version writes in its own
-way is its :class:`Shape`. Sans-I/O.
+request is tried again), ``replaces_message_id`` (TEXT_CONTENT, the first part of a text: the one that is void since its
+process ended in the middle of it). Without the extension only text, states, artifacts and questions go out. What a
+version writes in its own way is its :class:`Shape`. Sans-I/O.
 """
 
 from collections.abc import Sequence
@@ -149,8 +150,9 @@ class StatusEncoder:
                 return self._state_change(change, delivery, final, pending)
             case ToolCallUpdate(call):
                 return self._extended(delivery, kinds.TOOL_CALL_UPDATE, self._data(delivery, to_json(call)))
-            case TextContent(message_id, text):
-                return self._event(delivery, kinds.TEXT_CONTENT, self._message(message_id, [self._shape.text(text)]))
+            case TextContent(message_id, text, replaces=torn) | AgentMessage(message_id, text, False, replaces=torn):
+                content = self._message(message_id, [self._shape.text(text)])
+                return self._event(delivery, kinds.TEXT_CONTENT, content, replaces_message_id=torn)
             case Thought(thought):
                 return self._extended(delivery, kinds.THOUGHT, self._data(delivery, to_json(thought)))
             case ConfirmationAccepted(confirmation, answered_by):
@@ -161,8 +163,6 @@ class StatusEncoder:
                 retry = {"attempt": attempt, "attempts": attempts, "delay": delay, "reason": reason}
                 content = self._message(self._message_id(delivery), [])
                 return self._extended(delivery, kinds.STATE_CHANGE, content, error=error, retry=retry)
-            case AgentMessage(message_id, text, was_streamed=False):
-                return self._event(delivery, kinds.TEXT_CONTENT, self._message(message_id, [self._shape.text(text)]))
             case ArtifactUpdate() as update:
                 return self._artifact(update)
             case ModelReply(model=model):

@@ -129,6 +129,8 @@ class Session:
     """The text of the last prompt."""
     message: Prompt | None = None
     """The last message of the user, with its id, parts and metadata; also while answers to questions come in."""
+    torn_text: str | None = None
+    """The id of the text in the middle of which the process ended that had the task before."""
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """The task's prompts that the model has not answered, and that what they refer to was not read for."""
     record: JsonObject | None = None

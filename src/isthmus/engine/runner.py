@@ -24,6 +24,7 @@ from isthmus.engine.parking import Parking
 from isthmus.engine.questions import QuestionBoard
 from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
 from isthmus.engine.segment import Agent, ParkingAgent, Segment
+from isthmus.engine.torn_text import torn_text
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, MessagePart, StateChange, TaskState
@@ -217,7 +218,8 @@ class Runner:
         if is_whole_session:
             for delivery in taken.deliveries:
                 session.apply(delivery.event, row.task_id, delivery.at)
-        fold = None if is_whole_session else partial(self.fold, row)
+        # What a user's events were added to was at rest.
+        fold = None if is_whole_session else partial(self.fold if taken.deliveries else self._taken_over, row)
         segment = Segment(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
         self._broken.pop(row.task_id, None)
         self._segments[row.task_id] = segment
@@ -262,6 +264,11 @@ class Runner:
         kept = await self.journal.session(row.context_id, row.user)
         for of_task, delivery in sorted(kept, key=lambda item: item[0] == row.task_id):
             session.apply(delivery.event, of_task, delivery.at)
+        return session
+
+    async def _taken_over(self, row: TaskRow, session: Session) -> Session:
+        session = await self.fold(row, session)
+        session.torn_text = await torn_text(self.journal, row.task_id, row.seq)
         return session
 
     async def _look_after_leases(self) -> None:

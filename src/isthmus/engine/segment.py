@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -210,6 +211,8 @@ class Segment:
             self._said_size = 0
         elif isinstance(event, (ModelReply, AgentMessage, StateChange)):
             self._end_message()
+        if isinstance(event, AgentMessage) and not event.was_streamed:
+            event = replace(event, replaces=self._replaced())
         if isinstance(event, ToolCallUpdate) and event.is_ephemeral:
             delivery = Delivery(None, time.time(), event)
             self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
@@ -231,11 +234,16 @@ class Segment:
             text = "".join(self._text)
             self._text.clear()
             self._text_size = 0
-            self._gather(TextContent(self._text_of, text))
+            self._gather(TextContent(self._text_of, text, self._replaced()))
             self._said.append(text)
             self._said_size += len(text)
             if self._said_size >= MESSAGE_CHARACTERS:
                 self._end_message()
+
+    def _replaced(self) -> str | None:
+        """The text that the next one replaces: once, what its process did not end."""
+        torn, self.session.torn_text = self.session.torn_text, None
+        return torn
 
     def _end_message(self) -> None:
         """Keep streamed text that is not in a message yet as one, so that the task's history has it."""

@@ -135,7 +135,8 @@ class TextOutput:
 
     def event(self, delivery: Delivery, view: TaskView) -> None:
         match delivery.event:
-            case TextContent(message_id, _) if message_id not in self.written:
+            case TextContent(message_id, replaces=torn) if torn is not None or message_id not in self.written:
+                self.written.pop(torn or "", None)
                 self._write_texts_so_far(view)
                 self.written[message_id] = 0
             case ToolCallUpdate(call):
@@ -220,7 +221,8 @@ class StreamJsonOutput:
         event, at = delivery.event, delivery.at
         match event:
             case TextContent() | AgentMessage(was_streamed=False):
-                self._emit("message", at, role="assistant", content=without_escapes(event.text), delta=True)
+                content, is_anew = without_escapes(event.text), True if event.replaces is not None else None
+                self._emit("message", at, role="assistant", content=content, delta=True, restart=is_anew)
             case ToolCallUpdate():
                 self._call(event.tool_call, at)
             case RetryNotice():

@@ -113,8 +113,11 @@ class TaskRenderer:
             return
         match event:
             case TextContent() | AgentMessage(was_streamed=False):
-                if event.message_id != self._text_id:
+                if event.message_id != self._text_id or event.replaces is not None:
                     self._screen.end_text()
+                    if event.replaces is not None and event.replaces == self._text_id:
+                        notice = "The text above broke off with the agent's process; it begins again."
+                        self._screen.block("work", [Text(f"! {notice}", "notice")])
                     self._screen.separate()
                     self._text_id = event.message_id
                 self._screen.write(event.text)
