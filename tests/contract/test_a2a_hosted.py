@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a import Hosting, asgi_application
+from isthmus.a2a import Hosting, RemoteAgent, asgi_application
 from isthmus.a2a.options import Skill
+from isthmus.client import InvalidRequest, PromptMessage
+from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import JournalError
 from support.a2a_hosting import Everything, Hosted, hosted
 from support.a2a_serving import EXTENSION, TOKEN, StreamItem, allow, answer, prompt
 from support.example_program import EXAMPLES
+from support.turns import events_of
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
 
@@ -122,3 +125,18 @@ async def test_an_agent_on_the_folder_of_another_one_is_refused_and_a_renamed_on
         again = asgi_application(Everything(), hosting)
         await again.open()
         await again.aclose()
+
+
+@pytest.mark.parametrize("protocol", ["0.3", "1.0"])
+async def test_a_session_that_names_no_folder_works_in_the_servers_own(workspace: Path, protocol: str) -> None:
+    async with hosted(Everything(), workspace, workspaces=(workspace,)) as server:
+        card = (await server.http.get(f"{server.url}.well-known/agent-card.json")).json()
+        assert card["capabilities"]["extensions"][0]["params"]["default_workspace"] is True
+        agent = await RemoteAgent.connect(server.url, TOKEN, protocol=protocol)
+        for settings in (None, {"approval_mode": "default"}):
+            turn = await agent.prompt(PromptMessage("you", settings=settings))
+            assert turn.snapshot.workspace == str(workspace)
+            assert (await events_of(turn))[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        with pytest.raises(InvalidRequest, match="not allowed on this server"):
+            await agent.prompt(PromptMessage("you", settings={"workspace_path": "/"}))
+        await agent.aclose()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.a2a_hosting import Everything, hosted
+from support.a2a_serving import TOKEN
 from support.gemini_a2a_server import gemini_a2a_server
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import ISTHMUS
@@ -99,3 +101,11 @@ async def test_prompts_to_a_plain_agent(tmp_path: Path) -> None:
     finally:
         process.kill()
         await process.wait()
+
+
+async def test_a_hosted_agent_needs_no_folder_and_has_no_options_to_advise(tmp_path: Path, workspace: Path) -> None:
+    async with hosted(Everything(), workspace, workspaces=(workspace,)) as server:
+        token = {"ISTHMUS_A2A_TOKEN": TOKEN}
+        code, output, problems = await connect(server.url, "you", tmp_path, token)
+    assert (code, output) == (0, "all is well\n\nPressed.\n")
+    assert "refused: press needs permission; answer it without -p\n" in problems

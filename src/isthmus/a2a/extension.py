@@ -23,6 +23,10 @@ TAKES_MESSAGES_ONCE = "takes_messages_once"
 """A parameter of the extension in a card, ours: a message of a user that comes again, with the same id and content,
 does not work twice. Clients may then send one again whose answer was lost."""
 
+DEFAULT_WORKSPACE = "default_workspace"
+"""A parameter of the extension in a card, ours: sessions whose AgentSettings name no folder, or that have none, work in
+the server's own."""
+
 HEADERS = ("a2a-extensions", "x-a2a-extensions")
 """Request headers that activate extensions, a comma separated list of URIs: of A2A 1.0, and of 0.3."""
 
@@ -137,11 +141,9 @@ def activated_by_card(card: Mapping[str, Any]) -> Activation:
     return Activation()
 
 
-def takes_messages_once(card: Mapping[str, Any]) -> bool:
-    """Return whether the server of this agent card says that a message which comes again does not work twice."""
-    return any(
-        is_same_extension(uri) and params.get(TAKES_MESSAGES_ONCE) is True for uri, params in _card_extensions(card)
-    )
+def says_of_extension(card: Mapping[str, Any], parameter: str) -> bool:
+    """Return whether an agent card has this parameter of the extension as true."""
+    return any(is_same_extension(uri) and params.get(parameter) is True for uri, params in _card_extensions(card))
 
 
 def envelope(metadata: Mapping[str, Any] | None, uri: str) -> Mapping[str, Any] | None:

@@ -176,6 +176,7 @@ class HostedApplication:
             hosting.versions,
             hosting.input_modes,
             hosting.output_modes,
+            default_workspace=True,
         )
         options = hosting.server or ServerOptions(token)
         return application(

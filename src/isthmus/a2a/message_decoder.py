@@ -92,7 +92,7 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
         raise InvalidParamsError(f"{where}.parts", "expected content, or answers to the task's questions")
     metadata = optional_mapping(message, "metadata", where)
     extended = extended_object(params, message, activation)
-    is_first = task_id is None and context_id is None
+    is_first = task_id is None and context_id is None and call.needs_workspace
     return SendMessage(
         message_id=message_id,
         text=said,
@@ -106,7 +106,7 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
         answered_by=label_of(extended),
         push=configuration.push,
         may_continue_completed=activation.active,
-        requires_settings=activation.active,
+        requires_settings=activation.active and call.needs_workspace,
         answers_in_text=not activation.active,
         parts=() if confirmations or (len(parts) == 1 and parts[0] == ArtifactPart(text=said)) else parts,
         metadata=metadata or None,

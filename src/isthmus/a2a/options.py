@@ -38,6 +38,7 @@ class Identity:
     ``security_schemes`` are how requests are authenticated, by name, as OpenAPI writes them; None: by bearer tokens.
     ``versions`` are those of A2A whose members a card has for requests that state none; both are always served.
     ``input_modes`` are the media types that messages may have, ``output_modes`` those of the answers and artifacts.
+    ``default_workspace``: sessions need not name a folder, also those of clients that speak the extension.
     """
 
     name: str = "Isthmus"
@@ -49,6 +50,7 @@ class Identity:
     versions: tuple[str, ...] = ("0.3", "1.0")
     input_modes: tuple[str, ...] = TEXT_MODES
     output_modes: tuple[str, ...] = TEXT_MODES
+    default_workspace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ class Call:
 
     ``after`` is the id of the last event that the client has seen (``Last-Event-ID``). ``wants_stream``: the client
     accepts an event stream. ``version`` is what the header ``A2A-Version`` says, None without it. ``has_push``: the
-    server sends push notifications. ``user`` is the name of who calls; empty for the one person of a server.
+    server sends push notifications. ``needs_workspace``: the first message of a session in the extension has to name a
+    folder. ``user`` is the name of who calls; empty for the one person of a server.
     """
 
     method: str
@@ -37,6 +38,7 @@ class Call:
     version: str | None = None
     has_push: bool = True
     user: str = ""
+    needs_workspace: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,11 @@ import click
 
 from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.options import BadInputError, runs_one_prompt
+from isthmus.codec import JsonObject
 from isthmus.places import absolute
 
 if TYPE_CHECKING:
+    from isthmus.a2a.client.discovery import Offer
     from isthmus.a2a.client.remote_agent import RemoteAgent
 
 
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
 @click.option(
     "--workspace",
     metavar="DIR",
-    help="The folder, on the server's machine, that the agent works in. Default: this folder's path, and a name without"
-    " a leading / is one below it.",
+    help="The folder, on the server's machine, that the agent works in. A name without a leading / is one below this"
+    " folder. Default: the server's own folder where it says that it has one, else this folder's path.",
 )
 @click.option(
     "--resume",
@@ -91,7 +93,7 @@ async def _connect(
     try:
         if list_sessions:
             return await print_sessions(agent, workspace)
-        folder = workspace or str(Path.cwd())
+        folder = workspace or (None if agent.offer.has_workspace else str(Path.cwd()))
         if prompt is not None or not sys.stdin.isatty():
             return await _headless(agent, prompt, output_format, folder, workspace, resume)
         files = (("--token-file", token_file), ("--ca-file", ca_file))
@@ -99,10 +101,10 @@ async def _connect(
         from isthmus.terminal.interactive import InteractiveOptions, run_interactive
 
         options = InteractiveOptions(
-            settings={"workspace_path": folder},
+            settings=_settings(folder),
             workspace=workspace,
             resume=resume,
-            heading=(f"Connected to {agent.url} · {folder}", "/help for help"),
+            heading=(" · ".join(filter(None, (f"Connected to {agent.url}", folder))), "/help for help"),
             command=f"isthmus connect {url}{file_options}",
         )
         return await run_interactive(agent, options)
@@ -111,7 +113,12 @@ async def _connect(
 
 
 async def _headless(
-    agent: "RemoteAgent", prompt: str | None, output_format: str, folder: str, workspace: str | None, resume: str | None
+    agent: "RemoteAgent",
+    prompt: str | None,
+    output_format: str,
+    folder: str | None,
+    workspace: str | None,
+    resume: str | None,
 ) -> int:
     from isthmus.cli.run import whole_prompt
     from isthmus.terminal.headless import HeadlessOptions, run_headless
@@ -119,9 +126,20 @@ async def _headless(
     options = HeadlessOptions(
         whole_prompt(prompt),
         output_format,
-        settings={"workspace_path": folder},
+        settings=_settings(folder),
         resume=resume,
         workspace=workspace,
-        permission_hint="start the server with --approval-mode or --allowed-tools, or answer without -p",
+        permission_hint=_permission_hint(agent.offer),
     )
     return await run_headless(agent, options, sys.stdout, sys.stderr)
+
+
+def _settings(folder: str | None) -> JsonObject | None:
+    return None if folder is None else {"workspace_path": folder}
+
+
+def _permission_hint(offer: "Offer") -> str:
+    """What would allow a call that was refused; options are named of `isthmus serve` alone, which has them."""
+    if offer.takes_messages_once and not offer.has_workspace:
+        return "start the server with --approval-mode or --allowed-tools, or answer without -p"
+    return "answer it without -p"

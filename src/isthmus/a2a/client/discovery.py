@@ -11,7 +11,13 @@ from enum import Enum
 from typing import Any
 
 from isthmus.a2a.coder_agent.vocabulary import KEY
-from isthmus.a2a.extension import Activation, activated_by_card, takes_messages_once
+from isthmus.a2a.extension import (
+    DEFAULT_WORKSPACE,
+    TAKES_MESSAGES_ONCE,
+    Activation,
+    activated_by_card,
+    says_of_extension,
+)
 from isthmus.a2a.items import objects_of, optional_object, optional_text
 from isthmus.errors import IsthmusError
 
@@ -60,7 +66,7 @@ class Offer:
     """What a card says that matters here. ``activation`` is the extension as its card spells it.
 
     ``rpc`` is JSON-RPC of the same version, beside HTTP+JSON, which has no commands. ``takes_messages_once``: a message
-    that is sent again does not work twice.
+    that is sent again does not work twice. ``has_workspace``: sessions need not name a folder.
     """
 
     interface: Interface
@@ -71,6 +77,7 @@ class Offer:
     name: str = ""
     rpc: Interface | None = None
     takes_messages_once: bool = False
+    has_workspace: bool = False
 
 
 def is_card(value: object) -> bool:
@@ -101,7 +108,8 @@ def read_card(card: Mapping[str, Any], protocol: str | None = None, binding: str
     streams, pushes = capabilities.get("streaming") is True, capabilities.get("pushNotifications") is True
     # The extension streams always (spec 2, section 2).
     streams = streams or activation.active
-    return Offer(interface, activation, manner, streams, pushes, name, rpc, takes_messages_once(card))
+    is_once, has_workspace = (says_of_extension(card, each) for each in (TAKES_MESSAGES_ONCE, DEFAULT_WORKSPACE))
+    return Offer(interface, activation, manner, streams, pushes, name, rpc, is_once, has_workspace)
 
 
 def _interfaces(card: Mapping[str, Any]) -> Iterator[Interface]:

@@ -17,7 +17,7 @@ from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.client.commands import RemoteCommands
 from isthmus.a2a.client.connection import Connection
 from isthmus.a2a.client.dialects import answer_parts, settings_metadata
-from isthmus.a2a.client.discovery import Manner
+from isthmus.a2a.client.discovery import Manner, Offer
 from isthmus.a2a.client.memory import TaskMemory
 from isthmus.a2a.client.sending import arrived
 from isthmus.a2a.client.streams import (
@@ -123,6 +123,11 @@ class RemoteAgent:
     def speaks_extension(self) -> bool:
         """The server has the development-tool extension."""
         return self._connection.activation.active
+
+    @property
+    def offer(self) -> Offer:
+        """What the server's card says of it."""
+        return self._connection.offer
 
     @property
     def manner(self) -> Manner:

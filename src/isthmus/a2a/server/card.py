@@ -14,7 +14,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isthmus.a2a.extension import DESCRIPTION, TAKES_MESSAGES_ONCE, URI
+from isthmus.a2a.extension import DEFAULT_WORKSPACE, DESCRIPTION, TAKES_MESSAGES_ONCE, URI
 from isthmus.a2a.options import Identity, ServerOptions, Skill
 from isthmus.a2a.security_schemes import security_scheme
 from isthmus.a2a.server.framing import json_response
@@ -70,7 +70,7 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
         "uri": URI,
         "description": DESCRIPTION,
         "required": identity.extension_required,
-        "params": {TAKES_MESSAGES_ONCE: True},
+        "params": {TAKES_MESSAGES_ONCE: True} | ({DEFAULT_WORKSPACE: True} if identity.default_workspace else {}),
     }
     return {
         "name": identity.name,

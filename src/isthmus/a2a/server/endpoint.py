@@ -98,7 +98,17 @@ class Endpoint:
             wants_stream = "text/event-stream" in http.headers.get("accept", "")
             after = _last_event_id(http) if request.method in FOLLOWING else None
             has_push = caller.push is not None
-            call = Call(request.method, request.params, active, after, wants_stream, version, has_push, caller.name)
+            call = Call(
+                request.method,
+                request.params,
+                active,
+                after,
+                wants_stream,
+                version,
+                has_push=has_push,
+                user=caller.name,
+                needs_workspace=not self._options.identity.default_workspace,
+            )
             speaker = wire or await self._wires.choose(call, caller.agent)
             operation = speaker.decode(call)
             note.method = request.method
