@@ -29,8 +29,7 @@ DEADLINE = 100
 """Seconds on the clock, on a loaded machine."""
 
 QUESTION = r"answer \(1, 2, 3\):$"
-PROMPT = r"(?m)^\u203a"
-"""What is said of custom commands may stand behind it: they are read while the prompt is shown."""
+PROMPT = r"(?m)^\u203a ?$"
 PROGRAM = str(Path(sys.executable).with_name("isthmus"))
 """The installed program: of ``python -m`` the working folder would be a place for modules."""
 
@@ -166,7 +165,9 @@ def test_the_interactive_program_opens_in_a_hostile_clone(clone: HostileClone, t
         command(report, "-m", script), folder=clone.folder, environment=dict(os.environ), columns=150
     ) as terminal:
         terminal.wait_for(QUESTION, DEADLINE).press("3\r")
-        terminal.wait_for(PROMPT, DEADLINE).press("look\r").wait_for(r"Looked at it all\.", DEADLINE)
+        # The prompt's line is its own, whatever is said meanwhile of the commands of this folder.
+        terminal.wait_for(r"! custom commands: ", DEADLINE).wait_for(PROMPT, DEADLINE)
+        terminal.press("look\r").wait_for(r"Looked at it all\.", DEADLINE)
         terminal.press("/quit\r")
         assert require_little(report) == 0
         assert len(terminal.received) < OUTPUT_BYTES

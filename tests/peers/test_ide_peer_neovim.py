@@ -1,5 +1,7 @@
 """Our whole agent beside a real Neovim with our companion, over the Claude protocol: the loop that a person sees."""
 
+import asyncio
+import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,7 +17,9 @@ from isthmus.ide.options import CompanionOptions
 from support.companion import running_host
 from support.editing import make_file
 from support.editor_desk import be_patient, editor_desk
+from support.isthmus_program import ISTHMUS
 from support.neovim import RunningNeovim, running_neovim
+from support.pty_program import PtyProgram, pty_program
 from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
 
@@ -99,3 +103,28 @@ async def test_our_companion_says_over_this_protocol_too_whether_the_folder_is_t
         await directory.disable(workspace)
         assert directory.trust(workspace) is None
     await directory.aclose()
+
+
+async def test_the_question_in_our_terminal_says_that_the_diff_is_open_in_neovim(
+    workspace: Path, tmp_path: Path
+) -> None:
+    path = make_file(workspace, "a.py", "before\n")
+    script = tmp_path / "script.yaml"
+    call = {"name": "write_file", "arguments": {"file_path": "a.py", "content": "after\n"}}
+    script.write_text(json.dumps({"scenarios": [{"prompt": "go", "replies": [{"steps": [{"call": call}]}]}]}), "utf-8")
+
+    def ask(terminal: PtyProgram) -> None:
+        terminal.wait_for(r"(?m)^\u203a ?$").press("go\r").wait_for(
+            r"(?m)^  Open in Neovim, too; the first answer counts\.$"
+        )
+        terminal.wait_for("3  ").press("3").wait_for("not run")
+
+    async with neovim_with_companion(workspace, path) as neovim:
+        command = [*ISTHMUS, "-m", f"scripted:{script}", "--data-dir", str(tmp_path / "data")]
+        with pty_program(command, folder=workspace, environment=dict(os.environ)) as terminal:
+            await asyncio.to_thread(ask, terminal)
+
+            async def is_closed() -> bool:
+                return await neovim.tabs() == 1
+
+            await eventually_async(is_closed, what="the view is closed")

@@ -1,7 +1,8 @@
 """The interactive or the headless front on a scripted agent, as a program: `python -m support.front_program SCENARIO`.
 
-For tests that need a real terminal. SIGUSR1 answers the first open question as another surface ("neovim") would, and
-SIGUSR2 lets a scenario that waits go on. What the agent was asked is appended to --record as JSON lines.
+For tests that need a real terminal. SIGUSR1 answers the first open question as another surface ("neovim") would;
+SIGUSR2 lets a scenario that waits go on; SIGALRM is a notice, and SIGPROF an editor that shows edit-1. What the agent
+was asked is appended to --record as JSON lines.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from isthmus.development_tool import (
     ToolOutput,
 )
 from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
+from isthmus.terminal.announcements import Announcements, Notice, ShownInEditor
 from isthmus.terminal.early_text import PAUSE_SECONDS
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
 
@@ -248,6 +250,12 @@ async def run(arguments: argparse.Namespace) -> int:
     answering: list[asyncio.Task[None]] = []
     loop.add_signal_handler(signal.SIGUSR1, lambda: answering.append(asyncio.ensure_future(answer_elsewhere(agent))))
     loop.add_signal_handler(signal.SIGUSR2, scenarios.open_gate)
+    announcements = Announcements()
+    notice = Notice("custom commands: broken.toml cannot be used")
+    loop.add_signal_handler(signal.SIGALRM, announcements.say, notice)
+    loop.add_signal_handler(signal.SIGPROF, announcements.say, ShownInEditor("edit-1", "Neovim"))
+    if arguments.early_notice:
+        announcements.say(notice)
     settings = {"workspace_path": WORKSPACE}
     if arguments.seed:
         await seed(agent, arguments.seed)
@@ -269,6 +277,7 @@ async def run(arguments: argparse.Namespace) -> int:
                 heading=("Isthmus, scripted model", WORKSPACE),
                 history_file=arguments.history,
                 pause=arguments.pause,
+                announcements=announcements,
             ),
         )
     finally:
@@ -285,6 +294,7 @@ def main() -> int:
     parser.add_argument("--seed")
     parser.add_argument("--history", type=Path)
     parser.add_argument("--record", type=Path)
+    parser.add_argument("--early-notice", action="store_true", help="a notice before the front begins")
     parser.add_argument("--pause", type=float, default=PAUSE_SECONDS, help="before a question takes answers")
     parser.add_argument("--modules", action="store_true", help="print to stderr which packages were imported")
     arguments = parser.parse_args()

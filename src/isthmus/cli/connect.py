@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from isthmus.cli.event_loop import run as run_loop
+from isthmus.cli.notices import warnings_announced
 from isthmus.cli.options import BadInputError, runs_one_prompt
 from isthmus.codec import JsonObject
 from isthmus.places import absolute
@@ -107,7 +108,8 @@ async def _connect(
             heading=(" · ".join(filter(None, (f"Connected to {agent.url}", folder))), "/help for help"),
             command=f"isthmus connect {url}{file_options}",
         )
-        return await run_interactive(agent, options)
+        with warnings_announced(options.announcements, os.environ):
+            return await run_interactive(agent, options)
     finally:
         await agent.aclose()
 

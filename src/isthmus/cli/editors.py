@@ -33,6 +33,11 @@ class IdeEditor:
         """What the IDE calls itself."""
         return self.peer.ide_name
 
+    @property
+    def is_there(self) -> bool:
+        """It can show a diff now; one that is gone may come back."""
+        return self.peer.can_review
+
     async def review(self, path: Path, new_content: str) -> str | None:
         """Show the change there; the accepted content, or None for a rejection.
 

@@ -29,7 +29,7 @@ from isthmus.client import InvalidRequest, TaskSnapshot
 from isthmus.codec import JsonObject
 from isthmus.development_tool import AgentSettings
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.editor_surface import EditorSurface
+from isthmus.engine.editor_surface import EditorSurface, OnShown
 from isthmus.engine.runner import CheckSettings
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
@@ -81,11 +81,13 @@ async def local_agent(
     is_idle: bool = False,
     mcp_use: McpUse | None = None,
     settings_rule: SettingsRule | None = None,
+    on_shown: OnShown | None = None,
 ) -> AsyncGenerator[Engine]:
     """A running engine; closed at the end, when what works is left to be taken up at the next start.
 
     With ``takes_over`` it goes on by itself with what other processes left when they ended: under its own approval
-    mode, so only a server does. An idle one opens no model, no editor and no MCP server.
+    mode, so only a server does. An idle one opens no model, no editor and no MCP server. ``on_shown`` is told which
+    questions an editor shows.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -160,7 +162,7 @@ async def local_agent(
             if folder is not None:
                 await _settle_trust(setup, folder, use, mcp, local_editors)
             for_user = partial(engine.for_user, workspaces=WorkspaceRule())
-            surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find).run())
+            surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find, on_shown).run())
         if use.on_host is not None:
             use.on_host(mcp)
         yield engine

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TextIO
 from isthmus.cli.browser import open_browser
 from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent, rule_for
+from isthmus.cli.notices import warnings_announced
 from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt, settings_notices
 from isthmus.cli.sandbox import say_warnings
 from isthmus.cli.trust import ask, tell
 from isthmus.client import AgentClient
+from isthmus.terminal.announcements import Announcements, ShownInEditor
 from isthmus.terminal.sanitize import visible_line
 from isthmus.text import with_ellipsis
 from isthmus.tools.base import ToolScope
@@ -160,16 +162,23 @@ async def _interactive(setup: Setup, resume: str | None) -> int:
 
     awaited = AwaitedServers()
     use = McpUse(open_browser=open_browser, on_unknown_trust=ask, on_wait=awaited)
-    async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
-        options = InteractiveOptions(
-            settings={"workspace_path": str(setup.workspace)},
-            workspace=str(setup.workspace),
-            resume=resume,
-            heading=heading(setup),
-            history_file=setup.data_dir / "history",
-            awaited_servers=lambda: awaited.names,
-        )
-        return await run_interactive(engine, options)
+    announcements = Announcements()
+
+    def on_shown(tool_call_id: str, editor: str) -> None:
+        announcements.say(ShownInEditor(tool_call_id, editor))
+
+    with warnings_announced(announcements, setup.environment):
+        async with local_agent(setup, rule_for(setup), mcp_use=use, on_shown=on_shown) as engine:
+            options = InteractiveOptions(
+                settings={"workspace_path": str(setup.workspace)},
+                workspace=str(setup.workspace),
+                resume=resume,
+                heading=heading(setup),
+                history_file=setup.data_dir / "history",
+                awaited_servers=lambda: awaited.names,
+                announcements=announcements,
+            )
+            return await run_interactive(engine, options)
 
 
 async def _list_sessions(setup: Setup) -> int:

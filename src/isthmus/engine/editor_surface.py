@@ -21,10 +21,12 @@ log = logging.getLogger(__name__)
 
 
 class EditorPeer(Protocol):
-    """An editor that can show a diff. ``name`` is what a person calls it."""
+    """An editor that can show a diff. ``name`` is what a person calls it; ``is_there``: it can show one now."""
 
     @property
     def name(self) -> str: ...
+    @property
+    def is_there(self) -> bool: ...
 
     async def review(self, path: Path, new_content: str) -> str | None:
         """Show the change and wait for the person: the accepted content, or None for a rejection.
@@ -36,6 +38,8 @@ class EditorPeer(Protocol):
 
 FindEditor: TypeAlias = Callable[[QuestionOpened], Awaitable[EditorPeer | None]]
 """The editor that a question is for: the one its session names, or that has the workspace open; or None."""
+OnShown: TypeAlias = Callable[[str, str], None]
+"""Called with the id of a call whose question an editor shows now, and the editor's name."""
 AgentOf: TypeAlias = Callable[[str], AgentClient]
 """The agent as a user has it."""
 
@@ -43,10 +47,13 @@ AgentOf: TypeAlias = Callable[[str], AgentClient]
 class EditorSurface:
     """Reviews the file edits that wait in ``questions``; ``run`` it for as long as the agent lives."""
 
-    def __init__(self, agent_of: AgentOf, questions: QuestionBoard, find_editor: FindEditor) -> None:
+    def __init__(
+        self, agent_of: AgentOf, questions: QuestionBoard, find_editor: FindEditor, on_shown: OnShown | None = None
+    ) -> None:
         self._agent_of = agent_of
         self._questions = questions
         self._find_editor = find_editor
+        self._on_shown = on_shown
         self._reviews: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._answering: set[tuple[str, str]] = set()
 
@@ -90,6 +97,8 @@ class EditorSurface:
             editor = await self._find_editor(question)
             if editor is None:
                 return
+            if self._on_shown is not None and editor.is_there:
+                self._on_shown(call_id, editor.name)
             content = await editor.review(Path(edit.file_path), edit.new_content)
         except IsthmusError as error:
             log.warning("%s is not reviewed in the editor: %s", edit.file_path, error)

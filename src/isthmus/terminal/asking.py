@@ -8,8 +8,9 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.client import Delivery, InvalidRequest
@@ -50,19 +51,33 @@ class Outcome(Enum):
 
 @dataclass(slots=True)
 class Asking:
-    """Asks through ``prompter``; ``answered_by`` is the name of this surface. ``is_editing``: an editor is open."""
+    """Asks through ``prompter``; ``answered_by`` is the name of this surface. ``is_editing``: an editor is open.
+
+    ``shown_in``: which editor shows a call's question, by the call's id.
+    """
 
     screen: "Screen"
     renderer: "TaskRenderer"
     prompter: "Prompter"
     answered_by: str
     is_editing: bool = False
+    shown_in: dict[str, str] = field(default_factory=dict[str, str])
+    asked: str | None = None
+
+    def shown_in_editor(self, tool_call_id: str, editor: str) -> None:
+        """An editor shows the question of a call, which may be the one that is asked now, or the next."""
+        self.shown_in[tool_call_id] = editor
+        if tool_call_id == self.asked and not self.is_editing:
+            self.prompter.above(partial(self.renderer.shown_in, editor))
 
     async def ask(self, stream: TaskStream) -> Outcome:
         """Ask about the first pending call, here and wherever else it may be answered."""
         question = question_of(stream.view.questions[0].call)
         self.renderer.end()
         self.renderer.question(question)
+        self.asked = question.call.tool_call_id
+        if (editor := self.shown_in.get(self.asked)) is not None:
+            self.renderer.shown_in(editor)
         seen: list[Delivery] = []
         watch = asyncio.ensure_future(self._watch(stream, question.call.tool_call_id, seen))
         choice: Choice | None = None
@@ -78,6 +93,8 @@ class Asking:
         except EOFError:
             is_leaving = True
         finally:
+            self.shown_in.pop(question.call.tool_call_id, None)
+            self.asked = None
             await stop_all(watch)
         if not watch.cancelled():
             watch.result()  # a bug in watching is not to be mistaken for an answer

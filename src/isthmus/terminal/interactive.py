@@ -11,14 +11,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage
 from isthmus.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.terminal.announcements import Announcement, Announcements, Notice, ShownInEditor
 from isthmus.terminal.asking import Asking
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.early_text import PAUSE_SECONDS
@@ -47,7 +48,8 @@ class InteractiveOptions:
     is whose sessions are listed, and where ``resume="latest"`` looks; None means all. ``resume`` may also be the id of
     a session. ``heading`` is printed first, quietly. ``first_prompt`` is sent without being asked for. ``command`` is
     how the person started the program, for advice such as ``isthmus --resume ID``. ``awaited_servers`` tells which MCP
-    servers a turn waits for now. ``pause``: seconds without a key before a question takes answers.
+    servers a turn waits for now. ``pause``: seconds without a key before a question takes answers. ``announcements``
+    are shown as they come.
     """
 
     settings: JsonObject | None = None
@@ -60,6 +62,7 @@ class InteractiveOptions:
     command: str = "isthmus"
     awaited_servers: Callable[[], Sequence[str]] = tuple
     pause: float = PAUSE_SECONDS
+    announcements: Announcements = field(default_factory=Announcements)
 
 
 async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> int:
@@ -88,6 +91,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
 
     ends = {number: partial(end, number) for number in (signal.SIGTERM, signal.SIGHUP)}
     with signal_handlers({signal.SIGINT: conversation.interrupt, **ends}):
+        options.announcements.begin(conversation.announce)
         try:
             return await main
         except asyncio.CancelledError:
@@ -96,6 +100,7 @@ async def run_interactive(agent: AgentClient, options: InteractiveOptions) -> in
                 raise
             return 128 + ended_by[0]
         finally:
+            options.announcements.end()
             await commands.aclose()
             with suppress(OSError, ValueError):
                 screen.cursor(is_shown=True)
@@ -129,6 +134,8 @@ class _Conversation:
     context_id: str | None = None
     task_to_continue: str | None = None
     is_advised: bool = False
+    is_prompting: bool = False
+    notices: list[str] = field(default_factory=list[str])
 
     async def run(self) -> int:
         """The whole conversation."""
@@ -153,13 +160,43 @@ class _Conversation:
         if not self.turns.interrupt():
             self.prompter.interrupt()
 
+    def announce(self, announcement: Announcement) -> None:
+        """Show what somebody else says: now, or when it disturbs nothing."""
+        match announcement:
+            case Notice(text):
+                self.notices.append(text)
+                self._show_notices()
+            case ShownInEditor(tool_call_id, editor):
+                self.turns.asking.shown_in_editor(tool_call_id, editor)
+            case _:
+                assert_never(announcement)
+
+    def _show_notices(self) -> None:
+        if not self.notices or self.turns.asking.is_editing or self.prompter.above(self._print_notices):
+            return
+        if not self.screen.is_in_text:
+            self._print_notices()
+
+    def _print_notices(self) -> None:
+        texts, self.notices = self.notices, []
+        if self.is_prompting:
+            self.screen.join("notice")  # an empty line stands above the prompt already
+        for text in texts:
+            self.renderer.notice(text)
+        if self.is_prompting and texts:
+            self.screen.separate()
+            self._blank_line()
+
     # --- Between turns ----------------------------------------------------------------------------------------------
 
     async def _read(self) -> str:
         is_second = False
+        self.screen.end_text()
+        self._show_notices()
         while True:
             self.screen.separate()
             self._blank_line()
+            self.is_prompting = True
             try:
                 return await self.prompter.read_prompt()
             except EOFError:
@@ -171,6 +208,7 @@ class _Conversation:
                 self.screen.forget_position()
                 self.renderer.quiet("Ctrl-C again leaves; so does Ctrl-D.")
             finally:
+                self.is_prompting = False
                 self.screen.forget_position()
 
     def _blank_line(self) -> None:

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.application.current import set_app
 from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.completion import Completion as ToolkitCompletion
 from prompt_toolkit.data_structures import Size
@@ -131,6 +133,14 @@ class PromptToolkitPrompter:
     def interrupt(self) -> None:
         if self._reading is not None and self._reading.app.is_running and not self._reading.app.is_done:
             self._reading.app.exit(exception=Interrupted())
+
+    def above(self, write: Callable[[], None]) -> bool:
+        app = self._reading.app if self._reading is not None else None
+        if app is None or not app.is_running or app.is_done:
+            return False
+        with set_app(app):
+            run_in_terminal(write)
+        return True
 
     @contextmanager
     def at_work(self) -> Generator[None]:

@@ -62,6 +62,11 @@ class Prompter(Protocol):
         """A SIGINT came while something is read."""
         ...
 
+    def above(self, write: Callable[[], None]) -> bool:
+        """Call ``write``, which prints whole lines, above what is being read, and show that again below; False: nothing
+        is being read, and nothing was called."""
+        ...
+
     def at_work(self) -> AbstractContextManager[None]:
         """While the agent works: what is typed is kept for the next prompt and does not show."""
         ...
@@ -82,6 +87,7 @@ class LinePrompter:
         self.echoes = echoes
         self._pause = pause
         self._kept: list[str] = []
+        self._asked = ""
         self._descriptor = descriptor
         self._screen = screen
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -92,12 +98,12 @@ class LinePrompter:
         """Nothing is completed on plain lines."""
 
     async def read_prompt(self) -> str:
-        self._print(f"{self._screen.glyphs.prompt} ")
+        glyph = self._screen.glyphs.prompt
         if self._kept:
             kept = self._kept.pop(0)
-            self._print(f"{visible_line(kept)}\n")
+            self._print(f"{glyph} {visible_line(kept)}\n")
             return kept
-        lines = [await self._line()]
+        lines = [await self._line(f"{glyph} ")]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
             lines.append(await self._line())
@@ -110,19 +116,27 @@ class LinePrompter:
         self._print("".join(text for _, text in choice_lines(question, self._screen.width)))
         keys = ", ".join(choice.key for choice in question.choices)
         while True:
-            self._print(f"  answer ({keys}): ")
-            typed = await self._line()
+            typed = await self._line(f"  answer ({keys}): ")
             if (choice := question.choice(typed)) is not None:
                 return choice
             self._print(f"  {visible_line(typed)!r} is none of {keys}\n")
 
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
-        self._print("".join(f"  {line}\n" for line in lines) + f"  {prompt}")
-        return await self._line()
+        self._print("".join(f"  {line}\n" for line in lines))
+        return await self._line(f"  {prompt}")
 
     def interrupt(self) -> None:
         if self._reading is not None and not self._reading.done():
             self._reading.set_exception(Interrupted())
+
+    def above(self, write: Callable[[], None]) -> bool:
+        if self._reading is None:
+            return False
+        # What has been typed of a line stays where it is, and with the terminal.
+        self._print("\n" if self._asked else "")
+        write()
+        self._print(self._asked)
+        return True
 
     def at_work(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -146,7 +160,9 @@ class LinePrompter:
         self._screen.console.print(text, end="")
         self._screen.console.file.flush()
 
-    async def _line(self) -> str:
+    async def _line(self, asked: str = "") -> str:
+        self._asked = asked
+        self._print(asked)
         loop = asyncio.get_running_loop()
         if self._reader is None:
             # A thread that may stay in its read for ever, when the answer came from elsewhere; hence a daemon, and

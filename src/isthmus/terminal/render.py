@@ -286,6 +286,18 @@ class TaskRenderer:
         texts = [Text(visible_line(line), "quiet") for line in lines]
         self._screen.block("quiet", [part for text in texts for part in self._screen.wrapped(text)])
 
+    def notice(self, text: str) -> None:
+        """Something to know that goes wrong elsewhere."""
+        lines = self._screen.wrapped(Text(visible_line(text), "notice"), 2)
+        signs = [Text("! ", "notice"), *(Text("  ") for _ in lines[1:])]
+        self._screen.block("notice", [sign.append_text(line) for sign, line in zip(signs, lines, strict=True)])
+
+    def shown_in(self, editor: str) -> None:
+        """The question that was just shown is open in an editor, too."""
+        line = Text(f"  Open in {visible_line(editor)}, too; the first answer counts.", "quiet")
+        self._screen.join("question")
+        self._screen.block("question", [line])
+
     # --- Live lines -------------------------------------------------------------------------------------------------
 
     def _live_lines(self, now: float) -> list[Text]:

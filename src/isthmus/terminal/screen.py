@@ -91,6 +91,11 @@ class Screen:
         """A text is being written and its line is not finished."""
         return self._markdown is not None and self._markdown.cursor > 0
 
+    @property
+    def is_in_text(self) -> bool:
+        """A text is being written and has not ended."""
+        return self._markdown is not None
+
     # --- What stays -------------------------------------------------------------------------------------------------
 
     def block(self, kind: str, lines: Iterable[Text]) -> None:

@@ -28,6 +28,7 @@ class Screen:
     """An editor with one review at a time; the test is the person who decides."""
 
     name: str = "Screen"
+    is_there: bool = True
     shown: list[str] = field(default_factory=list[str])
     closed: int = 0
     decision: "asyncio.Future[str | None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -46,6 +47,7 @@ class Desk:
     engine: Engine
     agent: AskingAgent
     screen: Screen
+    told: list[tuple[str, str]]
     task_id: str = ""
 
     async def ask(self) -> None:
@@ -76,12 +78,16 @@ async def desk(path: Path, screen: Screen, agent: AskingAgent | None = None) -> 
     async def find(_: QuestionOpened) -> EditorPeer | None:
         return screen
 
-    surface = asyncio.create_task(EditorSurface(engine.for_user, engine.questions, find).run())
+    told: list[tuple[str, str]] = []
+    surface = EditorSurface(
+        engine.for_user, engine.questions, find, lambda call_id, editor: told.append((call_id, editor))
+    )
+    running = asyncio.create_task(surface.run())
     try:
-        yield Desk(engine, asking, screen)
+        yield Desk(engine, asking, screen, told)
     finally:
-        surface.cancel()
-        await asyncio.gather(surface, return_exceptions=True)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         await engine.aclose()
 
 
@@ -95,6 +101,15 @@ async def test_the_text_that_was_accepted_in_the_editor_is_the_answer(tmp_path: 
         assert answer.answered_by == "Screen"
         assert answer.confirmation.file_details is not None
         assert answer.confirmation.file_details.new_content == "changed\n"
+
+
+@pytest.mark.parametrize(("is_there", "told"), [(True, [("one", "Screen")]), (False, [])])
+async def test_it_is_told_that_a_question_is_shown_in_an_editor_that_is_there(
+    tmp_path: Path, is_there: bool, told: list[tuple[str, str]]
+) -> None:
+    async with desk(tmp_path, Screen(is_there=is_there)) as at:
+        await at.ask()
+        assert at.told == told
 
 
 async def test_a_proposal_accepted_as_it_is_is_no_modification(tmp_path: Path) -> None:
