@@ -17,6 +17,7 @@ BIN := $(VENV)/bin
 PEERS := tests/peers/node
 BENCH_PEERS := .cache/bench-peers
 MCP_CONFORMANCE := .cache/conformance/mcp
+A2A_CONFORMANCE := .cache/conformance/a2a
 FLOORS := .cache/floors
 LOCK_TOOLS := .cache/lock-tools
 KILLED := .cache/kills
@@ -32,6 +33,8 @@ CHAOS_KILLS ?= 200
 FUZZ_SECONDS ?= 3600
 # How often make kills kills the companion of each agent CLI, in each of its two installations.
 KILLS ?= 10
+# A git clone of the A2A project's kit, for make conformance and make conformance-a2a.
+A2A_TCK ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
 
@@ -42,7 +45,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 .PHONY: help setup demo test coverage chaos kills fuzz floors check fmt lock ledger ledger-update bench peers bubblewrap emacs clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed-dev ## make .venv with Isthmus (editable) and everything that development and tests need
 
@@ -68,7 +71,17 @@ fuzz: setup peers ## feed generated input to the shell policy, the listeners and
 floors: $(FLOORS)/.installed bubblewrap ## run the unit tests with the lowest versions that pyproject.toml allows
 	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile tests/unit $(PYTEST_ARGS)
 
-conformance: conformance-mcp ## run the official test kits; docs/reference/conformance.md says what is known to fail, and why
+conformance: conformance-a2a conformance-mcp ## run the official test kits; docs/reference/conformance.md says what is known to fail, and why
+
+conformance-a2a: a2a-tck setup $(A2A_CONFORMANCE)/venv/.installed ## run the A2A project's kits against a hosted agent; A2A_TCK names a clone of them
+	$(BIN)/python scripts/conformance_a2a.py $(A2A_CONFORMANCE) "$(A2A_TCK)"
+
+.PHONY: a2a-tck conformance conformance-a2a conformance-mcp
+a2a-tck:
+	@test -n "$(A2A_TCK)" || { \
+		echo "A2A_TCK is not set: expected a git clone of the A2A project's kit. Get it and name it:" >&2; \
+		echo "  git clone https://github.com/a2aproject/a2a-tck .cache/a2a-tck" >&2; \
+		echo "  make conformance-a2a A2A_TCK=.cache/a2a-tck" >&2; exit 2; }
 
 conformance-mcp: setup $(MCP_CONFORMANCE)/.installed ## run the MCP project's suites against the MCP host
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/conformance_mcp.py $(MCP_CONFORMANCE)
@@ -145,6 +158,13 @@ $(MCP_CONFORMANCE)/.installed: tests/peers/conformance/package-lock.json tests/p
 	mkdir -p $(MCP_CONFORMANCE)
 	cp tests/peers/conformance/package.json tests/peers/conformance/package-lock.json $(MCP_CONFORMANCE)/
 	cd $(MCP_CONFORMANCE) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	@touch $@
+
+# What both kits of A2A import; the kits themselves are no packages.
+$(A2A_CONFORMANCE)/venv/.installed: requirements/a2a-kits.txt $(VENV)/.pip
+	$(BIN)/python -m venv --clear $(A2A_CONFORMANCE)/venv
+	$(A2A_CONFORMANCE)/venv/bin/python $(LOCKED) requirements/pip.txt
+	$(A2A_CONFORMANCE)/venv/bin/python $(LOCKED) requirements/a2a-kits.txt
 	@touch $@
 
 # Peers of tests and benchmarks whose versions cannot share the environment of the checkout.

@@ -4,9 +4,11 @@ The kit for 1.0 describes the behaviours in ``scenarios/*.feature``. Messages of
 are answered and then wait for more, so that there is always a task to continue and to cancel.
 
 Run it:  python scripts/conformance/a2a_agent.py PORT [1.0|0.3]
+PORT 0 takes any that is free. When connections are accepted, its URL is printed, on a line of its own.
 """
 
 import asyncio
+import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
@@ -81,7 +83,9 @@ def main() -> None:
             versions=(version,) if version == "1.0" else ("0.3", "1.0"),
         )
         application = asgi_application(ConformanceAgent(), hosting)
-        uvicorn.run(application, host="127.0.0.1", port=port, log_level="warning")
+        listener = socket.create_server(("127.0.0.1", port))
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+        uvicorn.Server(uvicorn.Config(application, log_level="warning")).run(sockets=[listener])
 
 
 if __name__ == "__main__":
