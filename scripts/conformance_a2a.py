@@ -47,6 +47,7 @@ _OLD = ("tests/mandatory", "tests/optional", "--test-scope=all")
 SUITES = (
     Suite("1.0", "1.0", "--sut-host", ("tests/compatibility",)),
     Suite("0.3 JSON-RPC", "0.3", "--sut-url", (*_OLD, "--transports=jsonrpc")),
+    Suite("0.3 HTTP+JSON", "0.3", "--sut-url", (*_OLD, "--transports=rest")),
 )
 
 

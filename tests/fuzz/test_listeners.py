@@ -98,6 +98,7 @@ TARGETS = (
     "*",
     "http://evil.example/",
     "/message:send",
+    "/v1/message:send",
     "/.well-known/agent-card.json",
 )
 HEADERS = (

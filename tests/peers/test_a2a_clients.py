@@ -11,10 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
-from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
-from a2a.client.errors import A2AClientJSONRPCError
+from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.client.errors import A2AClientHTTPError, A2AClientJSONRPCError
 from a2a.types import (
-    AgentCard,
     DataPart,
     GetTaskPushNotificationConfigParams,
     Message,
@@ -28,6 +27,7 @@ from a2a.types import (
     TaskState,
     TaskStatusUpdateEvent,
     TextPart,
+    TransportProtocol,
 )
 
 from isthmus.a2a.extension import URI
@@ -36,6 +36,8 @@ from support.serve_program import EDIT_SCRIPT, ServeProgram, serve_program
 from support.shared_serve import SharedServe, shared_serve
 
 pytestmark = pytest.mark.anyio
+
+TRANSPORTS = (TransportProtocol.jsonrpc, TransportProtocol.http_json)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,17 @@ async def http(program: ServeProgram) -> AsyncGenerator[httpx.AsyncClient]:
         yield client
 
 
+async def client_of(
+    program: ServeProgram, http: httpx.AsyncClient, transport: TransportProtocol, *, streaming: bool = True
+) -> Client:
+    """The SDK's client over a transport that the card offers."""
+    card = await A2ACardResolver(http, program.url).get_agent_card()
+    assert card.capabilities.extensions is not None
+    assert [extension.uri for extension in card.capabilities.extensions] == [URI]
+    config = ClientConfig(httpx_client=http, streaming=streaming, supported_transports=[transport])
+    return ClientFactory(config).create(card)
+
+
 def words(text: str, **more: Any) -> Message:
     """A message of text, with an id of its own."""
     return Message(role=Role.user, message_id=str(uuid.uuid4()), parts=[Part(root=TextPart(text=text))], **more)
@@ -77,14 +90,11 @@ def data_of(message: Message | None) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("A2A-022", "A2A-139", "A2A-096", "A2A-106")
+@pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_the_python_sdk_drives_a_prompt_a_confirmation_and_completion(
-    program: ServeProgram, http: httpx.AsyncClient, workspace: Path
+    program: ServeProgram, http: httpx.AsyncClient, workspace: Path, transport: TransportProtocol
 ) -> None:
-    card: AgentCard = await A2ACardResolver(http, program.url).get_agent_card()
-    assert card.capabilities.extensions is not None
-    assert [extension.uri for extension in card.capabilities.extensions] == [URI]
-    client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
-
+    client = await client_of(program, http, transport)
     first = words("Write a greeting", metadata={URI: {"workspace_path": str(workspace)}})
     updates: list[TaskStatusUpdateEvent] = []
     async for item in client.send_message(first, extensions=[URI]):
@@ -146,11 +156,11 @@ async def test_the_python_sdk_drives_it_without_the_extension(program: ServeProg
     assert task.status.message.parts[0].root.text == "You said: good morning"
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_the_python_sdk_cancels_and_configures_push_notifications(
-    program: ServeProgram, http: httpx.AsyncClient, workspace: Path
+    program: ServeProgram, http: httpx.AsyncClient, workspace: Path, transport: TransportProtocol
 ) -> None:
-    card = await A2ACardResolver(http, program.url).get_agent_card()
-    client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
+    client = await client_of(program, http, transport, streaming=False)
     first = words("Write a greeting", metadata={URI: {"workspace_path": str(workspace)}})
     (item,) = [item async for item in client.send_message(first, extensions=[URI])]
     assert isinstance(item, tuple)
@@ -176,6 +186,18 @@ async def test_the_python_sdk_is_told_the_exact_error(program: ServeProgram, htt
         [item async for item in client.send_message(words("hello"), extensions=[URI])]
     assert refused.value.error.code == -32602
     assert "workspace_path" in str(refused.value.error.message)
+
+
+async def test_the_python_sdk_is_told_the_http_status_of_an_error(
+    program: ServeProgram, http: httpx.AsyncClient
+) -> None:
+    client = await client_of(program, http, TransportProtocol.http_json)
+    with pytest.raises(A2AClientHTTPError) as unknown:
+        await client.get_task(TaskQueryParams(id="unknown"))
+    assert unknown.value.status_code == 404
+    with pytest.raises(A2AClientHTTPError) as refused:
+        [item async for item in client.send_message(words("hello"), extensions=[URI])]
+    assert refused.value.status_code == 422
 
 
 async def test_the_javascript_sdk_drives_a_prompt_a_confirmation_and_completion(

@@ -17,7 +17,7 @@ from support.shared_serve import SharedServe, shared_serve
 
 pytestmark = pytest.mark.anyio
 
-BINDINGS = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")]
+BINDINGS = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3"), ("HTTP+JSON", "0.3")]
 HOOK = "https://1.1.1.1/hook"
 
 
@@ -103,7 +103,11 @@ async def test_the_python_sdk_1_3_does_all_it_can(
         assert found["listed"]["pageSize"] == 1
         assert found["listed"]["totalSize"] >= 1
     kept = {"id": "p", "taskId": found["task"]["id"], "url": HOOK, "token": "secret"}
-    assert found["pushes"] == {"set": kept, "get": kept, "list": {"configs": [kept]}, "delete": {}}
+    pushes = {"set": kept, "get": kept, "list": {"configs": [kept]}, "delete": {}}
+    missing = ("list", "delete") if (binding, version) == ("HTTP+JSON", "0.3") else ()  # this client has neither there
+    assert {name: found["pushes"][name] for name in pushes if name not in missing} == {
+        name: config for name, config in pushes.items() if name not in missing
+    }
 
 
 @pytest.mark.parametrize(("binding", "version"), BINDINGS)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.codec import from_json
+from isthmus.codec import camel, from_json
 from isthmus.errors import DecodeError
 
 T = TypeVar("T")
@@ -72,6 +72,12 @@ def message_of(kind: type[T], value: object, where: str) -> T:
         return from_json(kind, value, where)
     except DecodeError as error:
         raise InvalidParamsError(error.path, f"expected {error.expected}") from error
+
+
+def proto_names(source: Mapping[str, Any]) -> dict[str, Any]:
+    """An object of ProtoJSON with its names in lowerCamelCase; empty ids are none."""
+    named = {camel(name): value for name, value in source.items()}
+    return {name: value for name, value in named.items() if value != "" or name not in ("taskId", "contextId")}
 
 
 def shown(value: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from isthmus.a2a.extension_requests import METHODS as METHODS_OF_BOTH
+from isthmus.a2a.v03.proto_wire import ProtoWireV03
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS
 from isthmus.a2a.v1.wire import NoSuchMethod, UnknownVersion, WireV1, is_version
@@ -27,6 +28,8 @@ class Wires:
         self._v03: Wire = WireV03(strict_extension=strict_extension)
         self.v1: Wire = WireV1(strict_extension=strict_extension)
         """A2A 1.0, for whoever knows that it is asked for, as REST does."""
+        self.v03_rest: Wire = ProtoWireV03(strict_extension=strict_extension)
+        """A2A 0.3 over HTTP and JSON."""
         self._unknown: Wire = UnknownVersion()
         self._no_such_method: Wire = NoSuchMethod()
         served = (self._v03, self.v1, *(each.wire for each in dialects))

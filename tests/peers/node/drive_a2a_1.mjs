@@ -30,7 +30,7 @@ const factory = new ClientFactory(
   ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
     transports: [
       new JsonRpcTransportFactory({ fetchImpl, legacyCompat: { enabled: true } }),
-      new RestTransportFactory({ fetchImpl }),
+      new RestTransportFactory({ fetchImpl, legacyCompat: { enabled: true } }),
     ],
     cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
     preferredTransports: [binding],

@@ -24,7 +24,8 @@ from isthmus.a2a.server.auth import NOBODY, Authenticate, Gate, Refusal, Request
 from isthmus.a2a.server.card import PATHS, PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.mounting import below_mount
-from isthmus.a2a.server.rest import allowed_methods, raw_path, refusal
+from isthmus.a2a.server.rest import raw_path, refusal
+from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.server.visitors import ForUser, PushFor, Served, Visitors
 from isthmus.client import AgentClient
@@ -209,8 +210,8 @@ def _refuse_encoding(encoding: str | None) -> Refusal | None:
 
 
 def _refused(refused: Refusal, request: HttpRequest) -> Response:
-    """In the words of A2A 1.0 at its paths; elsewhere, and where ``coderAgent`` has them, as ``{"error": ...}``."""
-    path: str = request.scope["path"]
-    if request.method not in methods_of(path) and allowed_methods(raw_path(request.scope)):
-        return refusal(refused.status, refused.message, refused.headers)
+    """In the words of the A2A version that has the path; elsewhere, and for ``coderAgent``, as ``{"error": ...}``."""
+    path = raw_path(request.scope)
+    if request.method not in methods_of(request.scope["path"]) and allowed_methods(path):
+        return refusal(binding_of(path), refused.status, refused.message, refused.headers)
     return json_response(encode({"error": refused.message}), refused.status, refused.headers)

@@ -50,7 +50,10 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
             "protocolVersion": "0.3.0",
             "url": url,
             "preferredTransport": "JSONRPC",
-            "additionalInterfaces": [{"url": url, "transport": "JSONRPC"}],
+            "additionalInterfaces": [
+                {"url": url, "transport": "JSONRPC"},
+                {"url": rest, "transport": "HTTP+JSON"},
+            ],
             "security": [{name: []} for name in schemes],
             "supportsAuthenticatedExtendedCard": bool(schemes),
         }
@@ -61,7 +64,6 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
                 {"url": place, "protocolBinding": binding, "protocolVersion": spoken}
                 for spoken in ("1.0", "0.3")
                 for place, binding in ((url, "JSONRPC"), (rest, "HTTP+JSON"))
-                if (spoken, binding) != ("0.3", "HTTP+JSON")
             ],
             "securityRequirements": [{"schemes": {name: {"list": []}}} for name in schemes],
         }

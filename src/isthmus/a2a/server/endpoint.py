@@ -22,9 +22,12 @@ from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.answering import Answering, echo
 from isthmus.a2a.server.card import version_of
 from isthmus.a2a.server.framing import Framing, JsonRpcFraming, check_content_type
-from isthmus.a2a.server.rest import RestFraming, raw_path, rest_request
+from isthmus.a2a.server.rest import RestFraming, raw_path
+from isthmus.a2a.server.rest_bindings import binding_of
+from isthmus.a2a.server.rest_v03 import REST_V03
 from isthmus.a2a.server.sse import OpenStreams
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS
+from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Call, Caller, Wire
 from isthmus.a2a.wires import FOLLOWING, metadata_of
 from isthmus.errors import IsthmusError
@@ -71,15 +74,19 @@ class Endpoint:
         return await self.perform(request, framing, caller, http)
 
     async def answer_rest(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
-        """Perform a request of A2A 1.0 over HTTP and JSON. Every failure is an HTTP status with a body."""
-        framing = RestFraming(http.headers.getlist("accept"))
+        """Perform a request over HTTP and JSON, of the version that has its path; failures are HTTP statuses."""
+        path = raw_path(http.scope)
+        binding = binding_of(path)
+        framing = RestFraming(binding, http.headers.getlist("accept"))
+        speaker = self._wires.v03_rest if binding is REST_V03 else self._wires.v1
         try:
             check_content_type(http.headers.get("content-type") if body else None)
-            request = rest_request(http.method, raw_path(http.scope), http.query_params.multi_items(), body)
+            request = binding.request(http.method, path, http.query_params.multi_items(), body)
         except RpcError as error:
-            return framing.failure(self._wires.v1.error(error), {})
+            return framing.failure(speaker.error(error), {})
         version = version_of(http)
-        wire = self._wires.v1 if version is None else None
+        is_stated = version is None or (binding is REST_V03 and is_version(version, binding.version))
+        wire = speaker if is_stated else None
         return await self.perform(request, framing, caller, http, wire)
 
     async def perform(

@@ -1,86 +1,84 @@
-"""A2A 1.0 over HTTP and JSON: paths and query parameters into the methods of 1.0, errors into HTTP statuses.
+"""A2A over HTTP and JSON: paths and query parameters into the methods of JSON-RPC, errors into HTTP statuses.
 
-A request becomes the same method with the same parameters as in JSON-RPC, so that all else is shared. Deliberately not
-here: what methods mean (:mod:`isthmus.a2a.v1.wire`), paths with a tenant, and the REST form of 0.3.
+A request becomes the same method with the same parameters as in JSON-RPC, so that all else is shared. What differs
+between versions is a :class:`RestBinding`, of which there is one in :mod:`isthmus.a2a.server.rest_v1` and one in
+:mod:`isthmus.a2a.server.rest_v03`. Deliberately not here: what methods mean (the wires), and paths with a tenant.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 from urllib.parse import unquote
 
 from starlette.responses import Response
 from starlette.types import Scope
 
 from isthmus.a2a.jsonrpc import (
-    CONTENT_TYPE_NOT_SUPPORTED,
-    EXTENSION_REQUIRED,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
     INVALID_REQUEST,
-    LIMIT_REACHED,
     METHOD_NOT_FOUND,
-    NO_EXTENDED_CARD,
-    PARSE_ERROR,
-    PUSH_NOT_SUPPORTED,
-    TASK_NOT_CANCELABLE,
-    TASK_NOT_FOUND,
-    UNSUPPORTED_OPERATION,
-    VERSION_NOT_SUPPORTED,
     InvalidParamsError,
     Request,
     RpcError,
     decode_value,
 )
 from isthmus.a2a.server.sse import event_frame
+from isthmus.codec import camel
 from isthmus.json_text import encode
 
 MEDIA_TYPE = "application/json"
-A2A_MEDIA_TYPE = "application/a2a+json"
-"""For clients that accept this one and not the other."""
+Routes: TypeAlias = tuple[tuple[re.Pattern[str], Mapping[str, str]], ...]
+"""Patterns of paths, each with the method of A2A for each HTTP method; groups are named as parameters."""
 
-_TASK = r"/tasks/(?P<id>[^/:]+)"
-_PUSHES = r"/tasks/(?P<taskId>[^/:]+)/pushNotificationConfigs"
-_ROUTES: tuple[tuple[re.Pattern[str], Mapping[str, str]], ...] = tuple(
-    (re.compile(pattern), methods)
-    for pattern, methods in (
-        (r"/message:send", {"POST": "SendMessage"}),
-        (r"/message:stream", {"POST": "SendStreamingMessage"}),
-        (r"/tasks", {"GET": "ListTasks"}),
-        (_TASK, {"GET": "GetTask"}),
-        (rf"{_TASK}:cancel", {"POST": "CancelTask"}),
-        # Documents of 1.0 have GET, and POST was there before it.
-        (rf"{_TASK}:subscribe", {"GET": "SubscribeToTask", "POST": "SubscribeToTask"}),
-        (_PUSHES, {"POST": "CreateTaskPushNotificationConfig", "GET": "ListTaskPushNotificationConfigs"}),
-        (
-            rf"{_PUSHES}/(?P<id>[^/]+)",  # a client's own choice, so with a colon, too
-            {"GET": "GetTaskPushNotificationConfig", "DELETE": "DeleteTaskPushNotificationConfig"},
-        ),
-        (r"/extendedAgentCard", {"GET": "GetExtendedAgentCard"}),
-    )
-)
-_STATUSES: Mapping[int, tuple[int, str]] = MappingProxyType(
-    {
-        PARSE_ERROR: (400, "INVALID_ARGUMENT"),
-        INVALID_REQUEST: (400, "INVALID_ARGUMENT"),
-        METHOD_NOT_FOUND: (404, "NOT_FOUND"),
-        INVALID_PARAMS: (400, "INVALID_ARGUMENT"),
-        INTERNAL_ERROR: (500, "INTERNAL"),
-        LIMIT_REACHED: (429, "RESOURCE_EXHAUSTED"),
-        TASK_NOT_FOUND: (404, "NOT_FOUND"),
-        TASK_NOT_CANCELABLE: (400, "FAILED_PRECONDITION"),
-        PUSH_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
-        UNSUPPORTED_OPERATION: (400, "FAILED_PRECONDITION"),
-        CONTENT_TYPE_NOT_SUPPORTED: (415, "INVALID_ARGUMENT"),
-        NO_EXTENDED_CARD: (400, "FAILED_PRECONDITION"),
-        EXTENSION_REQUIRED: (400, "FAILED_PRECONDITION"),
-        VERSION_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
-    }
-)
 _COLON = re.compile("%3a", re.IGNORECASE)
-_NUMBERS = ("historyLength", "history_length", "pageSize", "page_size", "status")
-_FLAGS = ("includeArtifacts", "include_artifacts")
+_NUMBERS = ("historyLength", "pageSize", "status", "limit")
+_FLAGS = ("includeArtifacts",)
+
+
+@dataclass(frozen=True, slots=True)
+class RestBinding:
+    """How one version of A2A is spoken over HTTP and JSON.
+
+    ``params`` makes parameters of the method that is named and a body. ``error`` gives the HTTP status of an error and
+    what is told of it; ``refusal`` what is told of a refusal by HTTP status and message. ``media_types`` are what
+    answers are called: the first one, or another that a client accepts without the first.
+    """
+
+    version: str
+    routes: Routes
+    params: Callable[[str, Mapping[str, Any]], dict[str, Any]]
+    error: Callable[[RpcError], tuple[int, object]]
+    refusal: Callable[[int, str], object]
+    media_types: tuple[str, ...] = (MEDIA_TYPE,)
+
+    def find(self, path: str) -> tuple[dict[str, str], Mapping[str, str]] | None:
+        """The named parts of a path as it was sent, and the methods there; None for a path that there is not."""
+        for pattern, methods in self.routes:
+            found = pattern.fullmatch(path)
+            if found is not None:
+                return found.groupdict(), methods
+        return None
+
+    def request(self, method: str, path: str, query: Iterable[tuple[str, str]], body: bytes) -> Request:
+        """The request that an HTTP request stands for. What stands in the path counts more than what the body says.
+
+        Raises:
+            RpcError: the body is no JSON object, a query parameter does not fit, or there is no such path.
+        """
+        found = self.find(path)
+        if found is None or method not in found[1]:
+            raise RpcError(METHOD_NOT_FOUND, f"A2A {self.version} has no {method} {path[:200]}")
+        name = found[1][method]
+        params = self.params(name, _body(body)) if method == "POST" else _query(query)
+        named = {parameter: unquote(value) for parameter, value in found[0].items()}
+        if "taskId" in named:
+            params.pop("task_id", None)
+        return Request(None, name, {**params, **named})
+
+
+def routes_of(table: Mapping[str, Mapping[str, str]]) -> Routes:
+    """Routes out of regular expressions, each with the method of A2A for each HTTP method."""
+    return tuple((re.compile(pattern), methods) for pattern, methods in table.items())
 
 
 def raw_path(scope: Scope) -> str:
@@ -89,38 +87,18 @@ def raw_path(scope: Scope) -> str:
     return scope["path"] if raw is None else _COLON.sub(":", raw.decode("latin-1"))
 
 
-def allowed_methods(path: str) -> tuple[str, ...]:
-    """The HTTP methods of a path as it was sent; none for one that is no path of A2A 1.0."""
-    found = _find(path)
-    return () if found is None else tuple(found[1])
-
-
-def rest_request(method: str, path: str, query: Iterable[tuple[str, str]], body: bytes) -> Request:
-    """The request that an HTTP request stands for. What stands in the path counts more than what the body says.
-
-    Raises:
-        RpcError: the body is no JSON object, a query parameter does not fit, or there is no such path.
-    """
-    found = _find(path)
-    if found is None or method not in found[1]:
-        raise RpcError(METHOD_NOT_FOUND, f"A2A 1.0 has no {method} {path[:200]}")
-    params = _body(body) if method == "POST" else _query(query)
-    named = {name: unquote(value) for name, value in found[0].items()}
-    for name in ("task_id",) if "taskId" in named else ():
-        params.pop(name, None)
-    return Request(None, found[1][method], {**params, **named})
-
-
 class RestFraming:
     """See :class:`isthmus.a2a.server.framing.Framing`; each method is that of the port.
 
     ``accept`` are the values of the header of that name.
     """
 
-    def __init__(self, accept: Iterable[str] = ()) -> None:
+    def __init__(self, binding: RestBinding, accept: Iterable[str] = ()) -> None:
+        self._binding = binding
         accepted = ",".join(accept).lower()
-        is_asked = A2A_MEDIA_TYPE in accepted and MEDIA_TYPE not in accepted
-        self._media_type = A2A_MEDIA_TYPE if is_asked else MEDIA_TYPE
+        first, *others = binding.media_types
+        asked = (each for each in others if each in accepted and first not in accepted)
+        self._media_type = next(asked, first)
 
     def item(self, item: object, seq: int | None = None) -> bytes:
         """A StreamResponse as it is."""
@@ -128,53 +106,21 @@ class RestFraming:
 
     def error_item(self, error: RpcError) -> bytes:
         """An event named ``error``."""
-        return b"event: error\n" + event_frame(_error(error)[1])
+        return b"event: error\n" + event_frame(encode(self._binding.error(error)[1]))
 
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
         """The object as it is."""
         return Response(encode(result), 200, headers, self._media_type)
 
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
-        """A ``google.rpc.Status`` with the HTTP status of its code."""
-        status, body = _error(error)
-        return Response(body, status, headers, self._media_type)
+        """The error in the words of the version, with the HTTP status of its code."""
+        status, content = self._binding.error(error)
+        return Response(encode(content), status, headers, self._media_type)
 
 
-_HTTP_STATUSES: Mapping[int, str] = MappingProxyType(
-    {
-        401: "UNAUTHENTICATED",
-        403: "PERMISSION_DENIED",
-        404: "NOT_FOUND",
-        405: "UNIMPLEMENTED",
-        408: "DEADLINE_EXCEEDED",
-        413: "INVALID_ARGUMENT",
-        415: "INVALID_ARGUMENT",
-        429: "RESOURCE_EXHAUSTED",
-    }
-)
-"""What refusals by HTTP status alone are called."""
-
-
-def refusal(status: int, message: str, headers: Mapping[str, str]) -> Response:
-    """A ``google.rpc.Status`` for what is refused before it is a request of A2A."""
-    content = {"code": status, "status": _HTTP_STATUSES.get(status, "INTERNAL"), "message": message}
-    return Response(encode({"error": content}), status, headers, MEDIA_TYPE)
-
-
-def _find(path: str) -> tuple[dict[str, str], Mapping[str, str]] | None:
-    for pattern, methods in _ROUTES:
-        found = pattern.fullmatch(path)
-        if found is not None:
-            return found.groupdict(), methods
-    return None
-
-
-def _error(error: RpcError) -> tuple[int, bytes]:
-    code, status = _STATUSES.get(error.code, (500, "INTERNAL"))
-    content: dict[str, Any] = {"code": code, "status": status, "message": str(error)}
-    if error.data is not None:
-        content["details"] = error.data
-    return code, encode({"error": content})
+def refusal(binding: RestBinding, status: int, message: str, headers: Mapping[str, str]) -> Response:
+    """The answer to what is refused before it is a request of A2A, in the words of the version."""
+    return Response(encode(binding.refusal(status, message)), status, headers, MEDIA_TYPE)
 
 
 def _body(body: bytes) -> dict[str, Any]:
@@ -188,7 +134,8 @@ def _body(body: bytes) -> dict[str, Any]:
 
 def _query(query: Iterable[tuple[str, str]]) -> dict[str, Any]:
     params: dict[str, Any] = {}
-    for name, value in query:
+    for stated, value in query:
+        name = camel(stated)
         if name in _NUMBERS and value.isascii() and value.isdecimal() and len(value) < 20:
             params[name] = int(value)
         elif name in _FLAGS:

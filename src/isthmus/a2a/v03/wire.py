@@ -6,7 +6,7 @@ from isthmus.a2a.errors import rpc_error
 from isthmus.a2a.extension import URI
 from isthmus.a2a.jsonrpc import INVALID_REQUEST, RpcError
 from isthmus.a2a.operations import Operation
-from isthmus.a2a.task_encoder import StatusEncoder, encode_task
+from isthmus.a2a.task_encoder import Shape, StatusEncoder, encode_task
 from isthmus.a2a.v03.encoder import ShapeV03, encode_push
 from isthmus.a2a.v03.operations import SEND, STREAM, decode_operation
 from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage
@@ -14,13 +14,12 @@ from isthmus.client import PushTarget, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
 
-_SHAPE = ShapeV03()
-
 
 class WireV03:
     """See :class:`isthmus.a2a.wire.Wire`; each method is that of the port."""
 
     name = "0.3"
+    shape: Shape = ShapeV03()
 
     def __init__(self, *, strict_extension: bool = False) -> None:
         self._strict_extension = strict_extension
@@ -34,7 +33,7 @@ class WireV03:
 
     def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
         """A Task of kind ``task``."""
-        return encode_task(_SHAPE, snapshot, uri, history_length)
+        return encode_task(self.shape, snapshot, uri, history_length)
 
     def task_item(self, task: JsonDict) -> JsonDict:
         """The Task itself: its kind tells."""
@@ -42,7 +41,8 @@ class WireV03:
 
     def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
         """A Message of the agent that belongs to no task."""
-        return _SHAPE.message("agent", answer.message_id, [_SHAPE.text(answer.text)], {"contextId": context_id})
+        content = [self.shape.text(answer.text)]
+        return self.shape.message("agent", answer.message_id, content, {"contextId": context_id})
 
     def stream(
         self,
@@ -53,11 +53,11 @@ class WireV03:
         user_tier: str | None = None,
     ) -> StreamEncoder:
         """Status-update and artifact-update events."""
-        return StatusEncoder(_SHAPE, snapshot, uri, answered=answered, user_tier=user_tier)
+        return StatusEncoder(self.shape, snapshot, uri, answered=answered, user_tier=user_tier)
 
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
         """The answer of our own method ``isthmus/tasks``."""
-        return {"tasks": [encode_task(_SHAPE, task, uri, history_length) for task in page.tasks]}
+        return {"tasks": [encode_task(self.shape, task, uri, history_length) for task in page.tasks]}
 
     def push(self, task_id: str, target: PushTarget) -> JsonDict:
         """A TaskPushNotificationConfig."""

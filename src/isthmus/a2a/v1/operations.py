@@ -25,11 +25,10 @@ from isthmus.a2a.operations import (
     Operation,
     SetPush,
 )
-from isthmus.a2a.parameters import count, flag, optional_mapping, optional_text, shown, text
+from isthmus.a2a.parameters import count, flag, optional_mapping, optional_text, proto_names, shown, text
 from isthmus.a2a.vocabulary import FOREIGN_STATES, V03_STATES, V1_STATES
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
-from isthmus.codec import camel
 from isthmus.events import TaskState
 
 SEND = "SendMessage"
@@ -64,7 +63,7 @@ class GrammarV1:
 
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
         """A Part: one of its oneof is set."""
-        part = _camel(part)
+        part = proto_names(part)
         # null is what ProtoJSON writes for a member that is not set; of data it is a value.
         present = [name for name in _CONTENTS if part.get(name) is not None] or [
             name for name in part if name == "data"
@@ -90,12 +89,12 @@ class GrammarV1:
         found, where = optional_mapping(params, "configuration", "params"), "params.configuration"
         if found is None:
             return Configuration()
-        configuration = _camel(found)
+        configuration = proto_names(found)
         push = optional_mapping(configuration, "taskPushNotificationConfig", where)
         return Configuration(
             flag(configuration, "returnImmediately", where) is not True,
             count(configuration, "historyLength", where),
-            None if push is None else _target(_camel(push), f"{where}.taskPushNotificationConfig"),
+            None if push is None else _target(proto_names(push), f"{where}.taskPushNotificationConfig"),
         )
 
 
@@ -110,12 +109,12 @@ def decode_operation(call: Call) -> Operation:
     """
     if call.method in (COMMANDS, EXECUTE):
         return decode_commands(call)
-    params = _camel(call.params)
+    params = proto_names(call.params)
     match call.method:
         case "SendMessage" | "SendStreamingMessage":
             message = params.get("message")
             if isinstance(message, Mapping):
-                params["message"] = _camel(cast("Mapping[str, Any]", message))
+                params["message"] = proto_names(cast("Mapping[str, Any]", message))
             return decode_send(replace(call, params=params), _GRAMMAR, stream=call.method == STREAM)
         case "GetTask":
             return GetTask(text(params, "id", "params"), count(params, "historyLength", "params"))
@@ -203,9 +202,3 @@ def _target(config: Mapping[str, Any], where: str) -> PushTarget:
 def _string(source: Mapping[str, Any], name: str, where: str) -> str | None:
     """A string; the empty one, which ProtoJSON does not tell from none, is None."""
     return None if source.get(name) == "" else optional_text(source, name, where)
-
-
-def _camel(source: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with its names as JSON has them; empty ids are none."""
-    named = {camel(name): value for name, value in source.items()}
-    return {name: value for name, value in named.items() if value != "" or name not in ("taskId", "contextId")}

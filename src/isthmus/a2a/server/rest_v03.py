@@ -1,0 +1,98 @@
+"""A2A 0.3 over HTTP and JSON: its paths below ``/v1``, where the SDKs of 0.3 have them, and its errors.
+
+An error is an object with the ``code`` of JSON-RPC, which clients in JavaScript read, the document's name of it as
+``type``, which those in Python do, ``message`` and ``data``. The document has no HTTP statuses for errors; these are
+those of the Python SDK. Deliberately not here: the JSON of messages and tasks
+(:mod:`isthmus.a2a.v03.proto_json`).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from isthmus.a2a.extension_requests import LIST
+from isthmus.a2a.jsonrpc import (
+    CONTENT_TYPE_NOT_SUPPORTED,
+    INTERNAL_ERROR,
+    INVALID_AGENT_RESPONSE,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LIMIT_REACHED,
+    METHOD_NOT_FOUND,
+    NO_EXTENDED_CARD,
+    PARSE_ERROR,
+    PUSH_NOT_SUPPORTED,
+    TASK_NOT_CANCELABLE,
+    TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION,
+    VERSION_NOT_SUPPORTED,
+    RpcError,
+)
+from isthmus.a2a.server.rest import RestBinding, routes_of
+from isthmus.a2a.v03.operations import SEND, STREAM
+from isthmus.a2a.v03.proto_json import push_params, send_params
+
+_TASK = r"/v1/tasks/(?P<id>[^/:]+)"
+# 0.3 calls the task `taskId` where a config is set, and `id` elsewhere.
+_PUSHES = r"/v1/tasks/(?P<taskId>(?P<id>[^/:]+))/pushNotificationConfigs"
+_PUSH = "tasks/pushNotificationConfig"
+_SET = f"{_PUSH}/set"
+_ROUTES = routes_of(
+    {
+        r"/v1/message:send": {"POST": SEND},
+        r"/v1/message:stream": {"POST": STREAM},
+        r"/v1/tasks": {"GET": LIST},
+        _TASK: {"GET": "tasks/get"},
+        rf"{_TASK}:cancel": {"POST": "tasks/cancel"},
+        rf"{_TASK}:subscribe": {"GET": "tasks/resubscribe", "POST": "tasks/resubscribe"},
+        _PUSHES: {"POST": _SET, "GET": f"{_PUSH}/list"},
+        rf"{_PUSHES}/(?P<pushNotificationConfigId>[^/]+)": {
+            "GET": f"{_PUSH}/get",
+            "DELETE": f"{_PUSH}/delete",
+        },
+        r"/v1/card": {"GET": "agent/getAuthenticatedExtendedCard"},
+    }
+)
+_ERRORS: Mapping[int, tuple[int, str]] = MappingProxyType(
+    {
+        PARSE_ERROR: (400, "JSONParseError"),
+        INVALID_REQUEST: (400, "InvalidRequestError"),
+        METHOD_NOT_FOUND: (404, "MethodNotFoundError"),
+        INVALID_PARAMS: (422, "InvalidParamsError"),
+        INTERNAL_ERROR: (500, "InternalError"),
+        LIMIT_REACHED: (429, "LimitReachedError"),
+        TASK_NOT_FOUND: (404, "TaskNotFoundError"),
+        TASK_NOT_CANCELABLE: (409, "TaskNotCancelableError"),
+        PUSH_NOT_SUPPORTED: (501, "PushNotificationNotSupportedError"),
+        UNSUPPORTED_OPERATION: (501, "UnsupportedOperationError"),
+        CONTENT_TYPE_NOT_SUPPORTED: (415, "ContentTypeNotSupportedError"),
+        INVALID_AGENT_RESPONSE: (502, "InvalidAgentResponseError"),
+        NO_EXTENDED_CARD: (404, "AuthenticatedExtendedCardNotConfiguredError"),
+        VERSION_NOT_SUPPORTED: (400, "VersionNotSupportedError"),
+    }
+)
+
+
+def _params(method: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    match method:
+        case "message/send" | "message/stream":
+            return send_params(body)
+        case "tasks/pushNotificationConfig/set":
+            return push_params(body)
+        case _:
+            return dict(body)
+
+
+def _error(error: RpcError) -> tuple[int, object]:
+    status, kind = _ERRORS.get(error.code, _ERRORS[INTERNAL_ERROR])
+    content: dict[str, Any] = {"code": error.code, "type": kind, "message": str(error)}
+    if error.data is not None:
+        content["data"] = error.data
+    return status, content
+
+
+def _refusal(status: int, message: str) -> object:
+    return {"code": status, "message": message}
+
+
+REST_V03 = RestBinding("0.3", _ROUTES, _params, _error, _refusal)

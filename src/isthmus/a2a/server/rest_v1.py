@@ -1,0 +1,99 @@
+"""A2A 1.0 over HTTP and JSON: its paths, and its errors as ``google.rpc.Status``."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from isthmus.a2a.jsonrpc import (
+    CONTENT_TYPE_NOT_SUPPORTED,
+    EXTENSION_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LIMIT_REACHED,
+    METHOD_NOT_FOUND,
+    NO_EXTENDED_CARD,
+    PARSE_ERROR,
+    PUSH_NOT_SUPPORTED,
+    TASK_NOT_CANCELABLE,
+    TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION,
+    VERSION_NOT_SUPPORTED,
+    RpcError,
+)
+from isthmus.a2a.server.rest import MEDIA_TYPE, RestBinding, routes_of
+
+A2A_MEDIA_TYPE = "application/a2a+json"
+"""For clients that accept this one and not the other."""
+
+_TASK = r"/tasks/(?P<id>[^/:]+)"
+_PUSHES = r"/tasks/(?P<taskId>[^/:]+)/pushNotificationConfigs"
+_ROUTES = routes_of(
+    {
+        r"/message:send": {"POST": "SendMessage"},
+        r"/message:stream": {"POST": "SendStreamingMessage"},
+        r"/tasks": {"GET": "ListTasks"},
+        _TASK: {"GET": "GetTask"},
+        rf"{_TASK}:cancel": {"POST": "CancelTask"},
+        # Documents of 1.0 have GET, and POST was there before it.
+        rf"{_TASK}:subscribe": {"GET": "SubscribeToTask", "POST": "SubscribeToTask"},
+        _PUSHES: {"POST": "CreateTaskPushNotificationConfig", "GET": "ListTaskPushNotificationConfigs"},
+        # a client's own choice, so with a colon, too
+        rf"{_PUSHES}/(?P<id>[^/]+)": {
+            "GET": "GetTaskPushNotificationConfig",
+            "DELETE": "DeleteTaskPushNotificationConfig",
+        },
+        r"/extendedAgentCard": {"GET": "GetExtendedAgentCard"},
+    }
+)
+_STATUSES: Mapping[int, tuple[int, str]] = MappingProxyType(
+    {
+        PARSE_ERROR: (400, "INVALID_ARGUMENT"),
+        INVALID_REQUEST: (400, "INVALID_ARGUMENT"),
+        METHOD_NOT_FOUND: (404, "NOT_FOUND"),
+        INVALID_PARAMS: (400, "INVALID_ARGUMENT"),
+        INTERNAL_ERROR: (500, "INTERNAL"),
+        LIMIT_REACHED: (429, "RESOURCE_EXHAUSTED"),
+        TASK_NOT_FOUND: (404, "NOT_FOUND"),
+        TASK_NOT_CANCELABLE: (400, "FAILED_PRECONDITION"),
+        PUSH_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
+        UNSUPPORTED_OPERATION: (400, "FAILED_PRECONDITION"),
+        CONTENT_TYPE_NOT_SUPPORTED: (415, "INVALID_ARGUMENT"),
+        NO_EXTENDED_CARD: (400, "FAILED_PRECONDITION"),
+        EXTENSION_REQUIRED: (400, "FAILED_PRECONDITION"),
+        VERSION_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
+    }
+)
+_HTTP_STATUSES: Mapping[int, str] = MappingProxyType(
+    {
+        401: "UNAUTHENTICATED",
+        403: "PERMISSION_DENIED",
+        404: "NOT_FOUND",
+        405: "UNIMPLEMENTED",
+        408: "DEADLINE_EXCEEDED",
+        413: "INVALID_ARGUMENT",
+        415: "INVALID_ARGUMENT",
+        429: "RESOURCE_EXHAUSTED",
+    }
+)
+"""What refusals by HTTP status alone are called."""
+
+
+def _params(method: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    del method
+    return dict(body)
+
+
+def _error(error: RpcError) -> tuple[int, object]:
+    code, status = _STATUSES.get(error.code, (500, "INTERNAL"))
+    content: dict[str, Any] = {"code": code, "status": status, "message": str(error)}
+    if error.data is not None:
+        content["details"] = error.data
+    return code, {"error": content}
+
+
+def _refusal(status: int, message: str) -> object:
+    return {"error": {"code": status, "status": _HTTP_STATUSES.get(status, "INTERNAL"), "message": message}}
+
+
+REST_V1 = RestBinding("1.0", _ROUTES, _params, _error, _refusal, (MEDIA_TYPE, A2A_MEDIA_TYPE))
