@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from isthmus.a2a.blocked_loop import tells_of_blocking
 from isthmus.a2a.options import TEXT_MODES, Identity, ServerOptions, Skill
-from isthmus.agent.hosted import AgentPort, HostedAgent
+from isthmus.agent.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
 from isthmus.codec import JsonObject
 from isthmus.places import data_directory, make_private_directory
 
@@ -216,7 +217,8 @@ async def _engine(agent: AgentPort, hosting: Hosting, folder: Path) -> "AsyncGen
     engine = Engine(HostedAgent(agent), journal, EngineOptions(rule))
     try:
         await engine.start()
-        yield engine
+        with tells_of_blocking(AUTHORS_CALLER):
+            yield engine
     finally:
         await engine.aclose()
 

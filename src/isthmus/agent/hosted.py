@@ -140,6 +140,10 @@ async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[Agen
         raise AgentFailedError(f"The agent failed. Its log has the details, under error {number}.") from error
 
 
+AUTHORS_CALLER = _guarded.__code__
+"""The code that calls an author's: in the stack of a thread, what comes after it is the author's."""
+
+
 def _check_generator(run: object) -> None:
     if isinstance(run, AsyncGenerator):
         return

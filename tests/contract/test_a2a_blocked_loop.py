@@ -1,0 +1,69 @@
+"""A hosted agent that blocks the event loop is named in the log while it does."""
+
+import logging
+import threading
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+
+from isthmus.agent.session import Session
+from isthmus.events import AgentEvent, TextContent
+from support.a2a_hosting import hosted
+from support.a2a_serving import prompt
+
+pytestmark = pytest.mark.anyio
+
+LOG = "isthmus.a2a.blocked_loop"
+
+
+class Told(logging.Handler):
+    """Wakes who waits for a line in the log, from whatever thread it comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = threading.Event()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+        self.came.set()
+
+
+@pytest.fixture
+def told() -> Generator[Told]:
+    handler = Told()
+    logging.getLogger(LOG).addHandler(handler)
+    yield handler
+    logging.getLogger(LOG).removeHandler(handler)
+
+
+class Blocking:
+    """Blocks the loop until the log tells of it, the first time."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self.was_told = False
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        self.look_up()
+        yield TextContent("", "done")
+
+    def look_up(self) -> None:
+        self.was_told = self._told.came.wait(60)
+
+
+async def test_an_agent_that_blocks_the_loop_is_named_with_where_it_is(
+    workspace: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.a2a.blocked_loop.PERIOD_SECONDS", 0.01)
+    monkeypatch.setattr("isthmus.a2a.blocked_loop.BLOCKED_SECONDS", 0.2)
+    agent = Blocking(told)
+    async with hosted(agent, workspace) as server:
+        await server.call("message/send", prompt("go"))
+    assert agent.was_told
+    named = [line for line in told.lines if "Blocking.run() in " in line]
+    assert len(named) == 1
+    assert Path(__file__).name in named[0]
+    assert "look_up" in named[0]
+    assert "asyncio.to_thread" in named[0]
