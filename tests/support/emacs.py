@@ -29,9 +29,11 @@ from support.waiting import eventually_async
 PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "emacs" / "isthmus.el"
 EARLY_INIT = """
 (setq native-comp-deferred-compilation nil native-comp-jit-compilation nil)
+(setq comp-enable-subr-trampolines nil native-comp-enable-subr-trampolines nil)
 (setq inhibit-startup-screen t)
 """
-"""Else Emacs starts processes that compile what it loads to machine code, and that outlive it."""
+"""Else Emacs starts processes that compile what it loads to machine code, and that outlive it; and compiles for seconds
+when a test advises one of its own functions."""
 AT_ONCE = "(setq isthmus-review-reading 0)"
 """Reviews take keys as soon as they are shown: for tests that are not about when they do."""
 _RELAY = """#!/bin/sh

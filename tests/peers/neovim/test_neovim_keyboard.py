@@ -16,6 +16,11 @@ pytestmark = pytest.mark.anyio
 
 DELAYS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 1.99)
 """Seconds between the view of a review and keys that were meant for something else."""
+_LATER = (
+    "_G.later = {}; vim.defer_fn = function(work, after) table.insert(_G.later, { work = work, after = after }) end"
+)
+"""Timers stand still, too."""
+_PASSED = "for _, timer in ipairs(_G.later) do if timer.after <= ... * 1000 then timer.work() end end"
 _CLOCK = "_G.clock = (vim.uv or vim.loop).hrtime(); (vim.uv or vim.loop).hrtime = function() return _G.clock end"
 
 
@@ -115,14 +120,16 @@ async def test_a_review_that_could_be_read_takes_keys_and_says_so_before(
 ) -> None:
     await neovim.command(f"edit {make_file(workspace, 'own.txt')}")
     await _pass(neovim, 5)
+    await neovim.lua(_LATER)
     await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
-    assert "keys still go where you were" in await neovim.lua("return vim.wo.winbar")
-
-    async def takes_keys() -> bool:
-        return await neovim.lua("return vim.b.isthmus_takes_keys == true and vim.wo.winbar:find(':w') ~= nil")
-
-    await eventually_async(takes_keys, what="the review takes keys")
+    takes_keys = "return vim.b.isthmus_takes_keys == true and vim.wo.winbar:find(':w') ~= nil"
+    for seconds in (0, 1.99):
+        await neovim.lua(_PASSED, seconds)
+        assert "keys still go where you were" in await neovim.lua("return vim.wo.winbar")
+        assert not await neovim.lua(takes_keys)
     await _pass(neovim, 2.01)
+    await neovim.lua(_PASSED, 2.01)
+    assert await neovim.lua(takes_keys)
     await neovim.type(":w<CR>")
     assert await heard.decision() == DiffAccepted("review-1", "proposed\n")
 
