@@ -26,14 +26,27 @@ from support.plain_request import plain_request
 from support.serve_program import EDIT_SCRIPT
 
 SECONDS = float(os.environ.get("FLOOD_SECONDS", "0.3"))
-_KINDS = ("serve with TLS", "companion, WebSocket", "serve", "companion, HTTP", "review page")
-KINDS = _KINDS if "FLOOD_SECONDS" in os.environ else _KINDS[:2]
+_REQUEST = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+_HANDSHAKE = b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n"
+_HELLO = bytes.fromhex("160301020001")
+_FLOODS = (
+    ("serve with TLS", b""),
+    ("serve with TLS", _HELLO),
+    ("companion, WebSocket", b"G"),
+    ("companion, WebSocket", b""),
+    ("companion, WebSocket", _HANDSHAKE),
+    ("serve with TLS", b"G"),
+    ("serve with TLS", b"\x16"),
+    *((kind, beginning) for kind in ("serve", "companion, HTTP", "review page") for beginning in (b"", b"P", _REQUEST)),
+)
+"""What listens, and what each connection of the flood sends before it is silent."""
+FLOODS = _FLOODS if "FLOOD_SECONDS" in os.environ else _FLOODS[:3]
 CONNECTIONS = 3_000
 ADDRESSES = ("127.0.0.1", "127.0.0.2")
 LONGEST_WAIT = 1.0 if "FLOOD_SECONDS" in os.environ else 5.0
 """Seconds until a user is served; more in the sample, beside which other tests take the processors."""
 MOST_LINES = 100
-FLOOD = Path(__file__).resolve().parents[1] / "support" / "silent_flood.py"
+FLOOD = Path(__file__).resolve().parents[1] / "support" / "connection_flood.py"
 REVIEW_PAGE = FLOOD.with_name("review_page_program.py")
 
 pytestmark = [
@@ -120,15 +133,17 @@ def _review_page(folder: Path) -> Generator[Listening]:
 
 
 @contextmanager
-def _flood(port: int) -> "Generator[subprocess.Popen[str]]":
-    command = [sys.executable, str(FLOOD), str(port), str(CONNECTIONS), *ADDRESSES]
+def _flood(port: int, beginning: bytes) -> "Generator[subprocess.Popen[str]]":
+    command = [sys.executable, str(FLOOD), str(port), str(CONNECTIONS), beginning.hex(), *ADDRESSES]
     flood = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
     with flood:
         yield flood
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_user_is_served_while_3000_silent_connections_come_again_and_again(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "beginning"), FLOODS)
+def test_a_user_is_served_while_3000_connections_without_a_request_come_again_and_again(
+    tmp_path: Path, kind: str, beginning: bytes
+) -> None:
     servers = {
         "serve": lambda: _serve(tmp_path, has_tls=False),
         "serve with TLS": lambda: _serve(tmp_path, has_tls=True),
@@ -139,7 +154,7 @@ def test_a_user_is_served_while_3000_silent_connections_come_again_and_again(tmp
     with servers[kind]() as server:
         server.visit()
         waits: list[float] = []
-        with _flood(server.port) as flood:
+        with _flood(server.port, beginning) as flood:
             read_line(flood)  # all have been opened once
             end = time.monotonic() + SECONDS
             while not waits or time.monotonic() < end:
@@ -150,7 +165,7 @@ def test_a_user_is_served_while_3000_silent_connections_come_again_and_again(tmp
         lines = server.log.read_text(encoding="utf-8").splitlines()
         waits.sort()
         print(
-            f"{kind}: {len(waits)} visits, median {waits[len(waits) // 2] * 1000:.0f} ms, "
+            f"{kind}, {beginning!r}: {len(waits)} visits, median {waits[len(waits) // 2] * 1000:.0f} ms, "
             f"longest {waits[-1] * 1000:.0f} ms, {told.strip()}, {len(lines)} lines"
         )
         assert waits[-1] < LONGEST_WAIT

@@ -7,6 +7,7 @@ import logging
 import socket
 from typing import Any, Protocol
 
+from isthmus.listeners.beginnings import http_beginning
 from isthmus.listeners.guest import Guest, GuestProtocol, with_guest
 from isthmus.listeners.listener import Listener
 from isthmus.listeners.occurrence import Occurrence
@@ -49,7 +50,15 @@ async def listening(
         made.logger = log
         return made
 
-    accepting = Listener(listener, protocol, name=name, share=share, silence=silence, tls=server.config.ssl)
+    accepting = Listener(
+        listener,
+        protocol,
+        name=name,
+        share=share,
+        silence=silence,
+        tls=server.config.ssl,
+        read_beginning=http_beginning,
+    )
     await accepting.start_serving()
     return accepting
 

@@ -1,8 +1,8 @@
-"""Accepts connections on a bound socket and passes them on to a protocol once their first byte is there.
+"""Accepts connections on a bound socket and passes them on to a protocol once their request is there.
 
 Connections that have not shown a token are counted, in all and per address, and the oldest gives way to the newest;
-those that have sent nothing and those that have sent something are counted apart, so that silence displaces nobody who
-speaks. One with a token is never dropped. Where descriptors run out, accepting pauses and that is logged once. asyncio
+those that have not sent a whole request and those that have are counted apart, so that the former displace nobody who
+has. One with a token is never dropped. Where descriptors run out, accepting pauses and that is logged once. asyncio
 itself would log a traceback per connection and stop for a second.
 
 Deliberately not here: what is spoken, and what a token is.
@@ -18,10 +18,21 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from isthmus.listeners.beginnings import (
+    LONGEST,
+    Beginning,
+    Foreign,
+    Part,
+    ReadBeginning,
+    Whole,
+    any_beginning,
+    tls_beginning,
+)
 from isthmus.listeners.descriptors import descriptor_limit
 from isthmus.listeners.guest import Guest, GuestProtocol
 from isthmus.listeners.occurrence import Occurrence
 from isthmus.listeners.oldest_first import OldestFirst, address_key
+from isthmus.listeners.silence import Watch, best_watch
 
 BACKLOG = 4096
 """Connections that wait in the kernel; of a flood they are accepted, and dropped, in order."""
@@ -47,7 +58,7 @@ class Listener(asyncio.AbstractServer):
     """Accepts on ``listener`` from :meth:`start_serving` to :meth:`close`; ``make_protocol`` makes each protocol.
 
     ``name`` is what the log calls it. Its connections take at most ``share`` (0 to 1) of the descriptors of this
-    process. One that sends nothing for ``silence`` seconds is closed.
+    process. One that has not sent a request, as ``read_beginning`` tells, after ``silence`` seconds is closed.
     """
 
     def __init__(
@@ -59,12 +70,15 @@ class Listener(asyncio.AbstractServer):
         share: float,
         silence: float,
         tls: ssl.SSLContext | None = None,
+        read_beginning: ReadBeginning = any_beginning,
     ) -> None:
         self._listener = listener
         self._make_protocol = make_protocol
         self._name = name
         self._silence = silence
         self._tls = tls
+        self._read_beginning = tls_beginning if tls is not None else read_beginning
+        self._watch: Watch | None = None
         self._maximum = max(4, int(descriptor_limit() * share))
         unproven = max(1, min(MAXIMUM_UNPROVEN, self._maximum // 3))
         per_address = max(1, unproven * 3 // 4)
@@ -106,6 +120,7 @@ class Listener(asyncio.AbstractServer):
                     self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, DEFER_SECONDS)
                     self._is_deferring = DEFER_SECONDS > 0
             self._listener.setblocking(False)
+            self._watch = best_watch(asyncio.get_running_loop())
             self._accepting = asyncio.create_task(self._accept())
             self._look_at_silent()
 
@@ -121,6 +136,8 @@ class Listener(asyncio.AbstractServer):
             task.cancel()
         while (guest := self._silent.oldest()) is not None:
             self._drop(guest)
+        if self._watch is not None:
+            self._watch.close()
         self._listener.close()
 
     async def wait_closed(self) -> None:
@@ -169,17 +186,11 @@ class Listener(asyncio.AbstractServer):
     def _accepted(self, connection: socket.socket, address: tuple[str, int]) -> None:
         connection.setblocking(False)
         key = address_key(address[0])
-        try:
-            is_silent = not connection.recv(1, socket.MSG_PEEK)
-            is_closed = is_silent
-        except (BlockingIOError, InterruptedError):
-            is_silent, is_closed = True, False
-        except OSError:
-            is_silent = is_closed = True
-        if is_closed:
+        data = _peek(connection)
+        if data is None:
             connection.close()
             return
-        if is_silent and self._is_deferring and self._silent.is_full(key):
+        if not data and self._is_deferring and self._silent.is_full(key):
             # The kernel has kept it for long: it is older than those that wait here. At a quarter of the usual cost,
             # since all that came with it come at once.
             self._dropped.note(f", last one from {key}")
@@ -189,31 +200,49 @@ class Listener(asyncio.AbstractServer):
         guest = Guest(connection, key, self._token_shown, self._left)
         self._guests.add(guest)
         guest.drop = connection.close
-        if is_silent:
-            self._await_first_byte(guest, connection)
+        beginning = self._read_beginning(data)
+        if isinstance(beginning, Part) and self._is_watched(guest, data):
+            self._make_way(self._silent.add(guest, key))
         else:
-            self._pass_on(guest, connection)
+            self._begun(guest, beginning)
 
-    def _await_first_byte(self, guest: Guest, connection: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        descriptor = connection.fileno()  # the loop would write out the socket itself as text, for an error it expects
-        try:
-            loop.add_reader(descriptor, lambda: speak())
-        except NotImplementedError:  # an event loop of Windows, which cannot wait without reading
-            self._pass_on(guest, connection)
-            return
+    def _is_watched(self, guest: Guest, data: bytes) -> bool:
+        """Wait for the rest of its request, where the system can; the protocol waits for it else."""
+        connection, watch = guest.connection, self._watch
+        if watch is None or (data and not watch.is_for_each_arrival):
+            return False
+        descriptor = connection.fileno()
 
-        def speak() -> None:
-            loop.remove_reader(descriptor)
+        def hear(is_over: bool) -> None:
+            data = _peek(connection)
+            beginning = self._read_beginning(data) if data is not None else Foreign()
+            if isinstance(beginning, Part) and watch.is_for_each_arrival:
+                if not is_over:
+                    return
+                beginning = Foreign()
+            watch.discard(descriptor)
             self._silent.discard(guest)
-            self._pass_on(guest, connection)
+            self._begun(guest, beginning)
 
         def drop() -> None:
-            loop.remove_reader(descriptor)
+            watch.discard(descriptor)
             connection.close()
 
+        try:
+            watch.add(descriptor, hear)
+        except NotImplementedError:  # an event loop of Windows
+            return False
         guest.drop = drop
-        self._make_way(self._silent.add(guest, guest.address))
+        return True
+
+    def _begun(self, guest: Guest, beginning: Beginning) -> None:
+        match beginning:
+            case Part() | Whole():
+                self._pass_on(guest, guest.connection)
+            case Foreign(answer):
+                _say_last(guest.connection, answer)
+                guest.drop = guest.connection.close
+                self._drop(guest)
 
     def _pass_on(self, guest: Guest, connection: socket.socket) -> None:
         if self._is_closed:
@@ -259,6 +288,7 @@ class Listener(asyncio.AbstractServer):
         loop = asyncio.get_running_loop()
         for guest in self._silent.members():
             if loop.time() - guest.since >= self._silence:
+                _say_last(guest.connection)
                 self._drop(guest)
         self._next_look = loop.call_later(min(LOOK_SECONDS, self._silence / 4), self._look_at_silent)
 
@@ -281,6 +311,23 @@ class Listener(asyncio.AbstractServer):
     def _drop(self, guest: Guest) -> None:
         guest.drop()
         self._left(guest)
+
+
+def _peek(connection: socket.socket) -> bytes | None:
+    """Return the bytes that are there and leave them there; None: it is closed."""
+    try:
+        return connection.recv(LONGEST, socket.MSG_PEEK) or None
+    except (BlockingIOError, InterruptedError):
+        return b""
+    except OSError:
+        return None
+
+
+def _say_last(connection: socket.socket, answer: bytes = b"") -> None:
+    """Send an answer, as far as it goes at once, and read off what came: unread, it would make of the end a reset."""
+    with suppress(OSError):
+        connection.recv(LONGEST)
+        connection.send(answer)
 
 
 def _reset_on_close(connection: socket.socket) -> None:

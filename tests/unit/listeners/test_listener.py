@@ -4,6 +4,7 @@ import asyncio
 import logging
 import resource
 import socket
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -11,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from isthmus.listeners import listener as module
+from isthmus.listeners.beginnings import ReadBeginning, any_beginning, http_beginning
 from isthmus.listeners.guest import GuestProtocol
 from isthmus.listeners.listener import Listener
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
+_ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the protocol waits for the rest of a request")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -36,13 +39,20 @@ class Echo(GuestProtocol):
 
 @asynccontextmanager
 async def _listening(
-    monkeypatch: pytest.MonkeyPatch, *, kept: int = 4, silence: float = 30, defer: int = 0
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    kept: int = 4,
+    silence: float = 30,
+    defer: int = 0,
+    read_beginning: ReadBeginning = any_beginning,
 ) -> AsyncGenerator[tuple[Listener, int]]:
     monkeypatch.setattr(module, "DEFER_SECONDS", defer)
     monkeypatch.setattr(module, "MAXIMUM_UNPROVEN", kept)
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
-    listener = Listener(bound, lambda _: Echo(), name="the server", share=0.5, silence=silence)
+    listener = Listener(
+        bound, lambda _: Echo(), name="the server", share=0.5, silence=silence, read_beginning=read_beginning
+    )
     await listener.start_serving()
     try:
         yield listener, bound.getsockname()[1]
@@ -125,6 +135,61 @@ async def test_a_connection_that_says_nothing_in_time_is_closed(monkeypatch: pyt
         silent = await _opened(port)
         assert await _is_cut(silent)
         await _closed(silent)
+
+
+@_ON_LINUX
+async def test_connections_with_a_part_of_a_request_get_no_protocol_and_displace_nobody_who_sent_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: a\r\n"
+    made: list[Echo] = []
+    connected = Echo.connection_made
+
+    def counted(self: Echo, transport: asyncio.BaseTransport) -> None:
+        made.append(self)
+        connected(self, transport)
+
+    monkeypatch.setattr(Echo, "connection_made", counted)
+    async with _listening(monkeypatch, defer=30, read_beginning=http_beginning) as (_, port):
+        whole = await _opened(port, head + b"\r\n")
+        parts = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        for streams, length in zip(parts, range(1, 21), strict=True):
+            streams[1].write(head[:length])
+        last, length = parts[-1], 20
+        assert await _is_cut(parts[0])
+        await _echo(whole, b"still here")
+        assert len(made) == 1
+        last[1].write(head[length:])
+        await last[1].drain()
+        last[1].write(b"\r\n")
+        async with asyncio.timeout(30):
+            assert await last[0].readexactly(len(head) + 2) == head + b"\r\n", "nothing of it was lost"
+        await _closed(whole, *parts)
+
+
+async def test_what_is_no_request_is_answered_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with _listening(monkeypatch, read_beginning=http_beginning) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"\x16\x03\x01")
+        async with asyncio.timeout(30):
+            assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+        await _closed((reader, writer))
+
+
+@_ON_LINUX
+@pytest.mark.parametrize("part", [b"", b"P", b"POST / HTTP/1.1\r\n"])
+async def test_a_request_that_does_not_come_to_its_end_is_closed(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
+    async with _listening(monkeypatch, silence=0.1, read_beginning=http_beginning) as (_, port):
+        streams = await asyncio.open_connection("127.0.0.1", port)
+        streams[1].write(part)
+        assert await _is_cut(streams)
+        await _closed(streams)
+    async with _listening(monkeypatch, silence=600, read_beginning=http_beginning) as (_, port):
+        streams = await asyncio.open_connection("127.0.0.1", port)
+        streams[1].write(part)
+        streams[1].write_eof()
+        assert await _is_cut(streams), "nothing more can come"
+        await _closed(streams)
 
 
 async def test_where_the_kernel_keeps_silent_connections_a_speaking_one_is_served(

@@ -21,6 +21,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.websocket_log import quiet_log
+from isthmus.listeners.beginnings import http_beginning
 from isthmus.listeners.guest import Guest, GuestProtocol
 from isthmus.listeners.listener import Listener
 
@@ -117,7 +118,12 @@ class ClaudeServer:
             )
 
         accepting = Listener(
-            self._listener, make_connection, name=LOG_NAME, share=DESCRIPTOR_SHARE, silence=HANDSHAKE_SECONDS
+            self._listener,
+            make_connection,
+            name=LOG_NAME,
+            share=DESCRIPTOR_SHARE,
+            silence=HANDSHAKE_SECONDS,
+            read_beginning=http_beginning,
         )
         server.server = accepting  # pyright: ignore[reportAttributeAccessIssue] - where it would have asyncio's
         await accepting.start_serving()

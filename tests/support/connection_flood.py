@@ -1,8 +1,8 @@
-"""Opens connections to a port and says nothing; each that is cut is opened again.
+"""Opens connections to a port, sends a few bytes or none on each and is silent then; each that is cut is opened again.
 
-A program, so that its descriptors and its work are not the test's: ``silent_flood.py PORT CONNECTIONS ADDRESS...``
-connects from the addresses in turn and ends with its standard input. It prints one line of JSON when every connection
-has been opened once, and another one at the end.
+A program, so that its descriptors and its work are not the test's: ``connection_flood.py PORT CONNECTIONS HEX
+ADDRESS...`` connects from the addresses in turn and ends with its standard input. HEX are the bytes. It prints one line
+of JSON when every connection has been opened once, and another one at the end.
 """
 
 import contextlib
@@ -17,7 +17,8 @@ import sys
 class Flood:
     """The connections of one flood."""
 
-    def __init__(self, port: int, addresses: list[str]) -> None:
+    def __init__(self, port: int, beginning: bytes, addresses: list[str]) -> None:
+        self._beginning = beginning
         self._target = ("127.0.0.1", port)
         self._addresses = addresses
         self._selector = selectors.DefaultSelector()
@@ -35,7 +36,7 @@ class Flood:
             connection.close()
             self.cut += 1
             return
-        self._selector.register(connection, selectors.EVENT_READ)
+        self._selector.register(connection, selectors.EVENT_WRITE if self._beginning else selectors.EVENT_READ)
 
     def work(self, count: int) -> None:
         """Keep `count` connections open, until standard input ends."""
@@ -48,12 +49,23 @@ class Flood:
             if not started and self.opened >= count:
                 started = True
                 print(json.dumps({"opened": self.opened, "cut": self.cut}), flush=True)
-            for key, _ in self._selector.select(0.01):
+            for key, event in self._selector.select(0.01):
                 if key.fileobj is sys.stdin:
                     return
                 connection = key.fileobj
                 assert isinstance(connection, socket.socket)
-                self._happened(connection)
+                if event & selectors.EVENT_WRITE:
+                    self._connected(connection)
+                else:
+                    self._happened(connection)
+
+    def _connected(self, connection: socket.socket) -> None:
+        try:
+            connection.send(self._beginning)
+        except OSError:
+            self._happened(connection)
+        else:
+            self._selector.modify(connection, selectors.EVENT_READ)
 
     def _happened(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -68,8 +80,8 @@ def main() -> None:
     """Run the flood that the command line asks for."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    port, count, *addresses = sys.argv[1:]
-    flood = Flood(int(port), addresses)
+    port, count, beginning, *addresses = sys.argv[1:]
+    flood = Flood(int(port), bytes.fromhex(beginning), addresses)
     flood.work(int(count))
     print(json.dumps({"opened": flood.opened, "cut": flood.cut}), flush=True)
 

@@ -1,0 +1,102 @@
+"""Watches connections for their next bytes without a reader of the event loop for each.
+
+Where the system has epoll, bytes may stay in the kernel: each arrival is reported once. Elsewhere a connection is
+reported as long as there is something to read, so it can be watched for its first byte only.
+"""
+
+import asyncio
+import select
+import sys
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+AT_ONCE = 64
+"""Connections reported in a row, before the event loop's other work has its turn."""
+
+Heard: TypeAlias = Callable[[bool], None]
+"""Called when a connection has sent something, or ended; True: nothing more will come, as far as that is known."""
+
+
+class Watch(Protocol):
+    """Connections from which something is to come."""
+
+    is_for_each_arrival: bool
+    """Whether a connection may be watched that has sent something already."""
+
+    def add(self, descriptor: int, heard: Heard) -> None:
+        """Watch a connection.
+
+        Raises:
+            NotImplementedError: this event loop cannot wait without reading.
+        """
+        ...
+
+    def discard(self, descriptor: int) -> None:
+        """Watch it no longer; it is not closed yet."""
+        ...
+
+    def close(self) -> None:
+        """Give up what watching takes; nothing is watched any more."""
+        ...
+
+
+def best_watch(loop: asyncio.AbstractEventLoop) -> Watch:
+    """Return the best watch that this system has."""
+    return EpollWatch(loop) if sys.platform == "linux" else LoopWatch(loop)
+
+
+class LoopWatch:
+    """A watch by a reader of the event loop for each connection."""
+
+    is_for_each_arrival = False
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def add(self, descriptor: int, heard: Heard) -> None:
+        """See :class:`Watch`."""
+        # The loop would write out the socket itself as text, for an error it expects.
+        self._loop.add_reader(descriptor, heard, False)
+
+    def discard(self, descriptor: int) -> None:
+        """See :class:`Watch`."""
+        self._loop.remove_reader(descriptor)
+
+    def close(self) -> None:
+        """See :class:`Watch`."""
+
+
+if sys.platform == "linux":
+
+    class EpollWatch:
+        """A watch by one epoll object for all connections, which is the one reader that the event loop has."""
+
+        is_for_each_arrival = True
+
+        def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+            self._loop = loop
+            self._epoll = select.epoll()
+            self._heard: dict[int, Heard] = {}
+            loop.add_reader(self._epoll.fileno(), self._report)
+
+        def add(self, descriptor: int, heard: Heard) -> None:
+            """See :class:`Watch`."""
+            self._epoll.register(descriptor, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
+            self._heard[descriptor] = heard
+
+        def discard(self, descriptor: int) -> None:
+            """See :class:`Watch`."""
+            del self._heard[descriptor]
+            self._epoll.unregister(descriptor)
+
+        def close(self) -> None:
+            """See :class:`Watch`."""
+            if not self._epoll.closed:
+                self._loop.remove_reader(self._epoll.fileno())
+                self._epoll.close()
+
+        def _report(self) -> None:
+            ended = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+            for descriptor, events in self._epoll.poll(0, AT_ONCE):
+                if (heard := self._heard.get(descriptor)) is not None:
+                    heard(bool(events & ended))
