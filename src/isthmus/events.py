@@ -89,11 +89,13 @@ class Command:
 class CommandPrompt(InternalEvent):
     """What a command says to the model in the person's place, e.g. the text of a custom command. Not shown.
 
-    ``media`` is what of it is no text.
+    ``media`` is what of it is no text. ``requested_file`` is the path of the file that the user asked for by the
+    command; empty: none.
     """
 
     text: str
     media: tuple[Media, ...] = ()
+    requested_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from isthmus.agent.call_execution import BeforeEdit, CallExecution
 from isthmus.agent.kept_approvals import SessionApprovals
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
+from isthmus.agent.requested_file import is_requested
 from isthmus.agent.resources import ModelSource
 from isthmus.agent.session import OpenCall, Session
 from isthmus.agent.session_policy import policy_for
@@ -318,6 +319,8 @@ class CallRunner:
             return decide_each_time(policy, tool.name, asked)
         context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
+        if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
+            guarded = not is_requested(self._session, proposal.file_path)
         trusted = frozenset(ServerGrant(name) for name in self._tools.trusted_servers)
         kept = self._approvals.grants if self._approvals is not None else frozenset[Grant]()
         now = replace(policy, grants=policy.grants | self._grants() | trusted | kept)

@@ -119,6 +119,8 @@ class Session:
     """The message ids of the texts that the command said."""
     has_command_prompt: bool = False
     """The command handed the task over to the model."""
+    requested_file: str = ""
+    """The file that the user asked for by that command; empty: none."""
     settings: AgentSettings | None = None
     """The last AgentSettings that a prompt or a command brought."""
     model: str | None = None
@@ -169,8 +171,9 @@ class Session:
                 self._take_prompt(event)
             case Command():
                 self._take_command(event)
-            case CommandPrompt(text, media):
+            case CommandPrompt(text, media, requested_file):
                 self.has_command_prompt = True
+                self.requested_file = requested_file
                 self._add_user_parts(Text(text), *media)
             case EditorContext(text):
                 self.has_editor_context = True
@@ -266,6 +269,7 @@ class Session:
 
     def _begin_work(self, settings: JsonObject | None) -> None:
         self._give_up_calls()
+        self.requested_file = ""
         self.model_turns = 0
         self.has_editor_context = False
         self.state = TaskState.SUBMITTED

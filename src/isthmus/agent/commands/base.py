@@ -54,10 +54,14 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """The end of the command: the model goes on with this text, and what is no text, in the same task."""
+    """The end of the command: the model goes on with this text, and what is no text, in the same task.
+
+    ``requested_file`` is the file that the user asked for by the command.
+    """
 
     text: str
     media: tuple[Media, ...] = ()
+    requested_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,8 @@ async def init(context: CommandContext) -> Steps:
         if call.status is not ToolCallStatus.SUCCEEDED:
             yield Fail(call.error.message if call.error is not None else f"{path} stays as it is.", "not_permitted")
             return
-    yield AskModel(PROMPT.format(path=path, existing=EXISTING if exists else "").rstrip())
+    text = PROMPT.format(path=path, existing=EXISTING if exists else "").rstrip()
+    yield AskModel(text, requested_file=str(path))
 
 
 COMMAND = CommandNode("init", "Let the model study the project and write GEMINI.md", init)

@@ -182,8 +182,8 @@ class _Execution:
                 message_id = str(uuid.uuid4()) if is_afresh else f"{session.task_id}-{self._texts}"
                 if text and message_id not in session.command_texts:
                     yield session.apply(TextContent(message_id, text))
-            case AskModel(text, media):
-                yield session.apply(CommandPrompt(text, media))
+            case AskModel(text, media, requested_file):
+                yield session.apply(CommandPrompt(text, media, requested_file))
             case Keep(event):
                 yield session.apply(event)
             case Fail(message, reason):

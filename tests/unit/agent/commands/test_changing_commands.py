@@ -44,6 +44,65 @@ async def test_init_asks_before_an_existing_file_is_written_anew(open_desk: Open
         assert path.read_text() == "Old.\n"
 
 
+def write(path: Path, content: str = "# About\n") -> Call:
+    return Call("write_file", {"file_path": str(path), "content": content})
+
+
+async def test_where_nobody_can_be_asked_auto_edit_lets_init_write_its_file_and_no_other_that_is_guarded(
+    open_desk: OpenDesk,
+) -> None:
+    async with open_desk(policy=Policy(ApprovalMode.AUTO_EDIT, may_ask=False)) as desk:
+        path, other = desk.workspace / "GEMINI.md", desk.workspace / "AGENTS.md"
+        (desk.workspace / "sub").mkdir()
+        below = desk.workspace / "sub" / "GEMINI.md"
+        desk.replies += [Reply.of(write(path), write(other), write(below)), Reply.of(Say("done"))]
+        ran = await desk.run("/init")
+        assert ran.state is TaskState.COMPLETED
+        assert [call.status for call in ran.calls] == [ToolCallStatus.SUCCEEDED, *[ToolCallStatus.FAILED] * 2]
+        assert (path.read_text(), other.exists(), below.exists()) == ("# About\n", False, False)
+        desk.replies += [Reply.of(write(path, "Again.")), Reply.of(Say("no"))]
+        later = await desk.prompt("go on", ran.context_id)
+        assert [call.status for call in later.calls] == [ToolCallStatus.FAILED], "it was asked for by the command alone"
+        assert path.read_text() == "# About\n"
+
+
+@pytest.mark.parametrize("name", [".envrc", ".mcp.json", ".gitmodules"])
+async def test_init_writes_no_file_unasked_that_a_project_names_and_other_programs_run(
+    open_desk: OpenDesk, name: str
+) -> None:
+    policy = Policy(ApprovalMode.AUTO_EDIT, may_ask=False)
+    async with open_desk(policy=policy, context_files=(name,)) as desk:
+        desk.replies += [Reply.of(write(desk.workspace / name)), Reply.of(Say("no"))]
+        await desk.run("/init")
+        assert not (desk.workspace / name).exists()
+
+
+async def test_init_follows_no_link_unasked(open_desk: OpenDesk) -> None:
+    async with open_desk(policy=Policy(ApprovalMode.AUTO_EDIT, may_ask=False)) as desk:
+        target = desk.workspace / ".envrc"
+        (desk.workspace / "GEMINI.md").symlink_to(target)
+        desk.replies += [Reply.of(write(desk.workspace / "GEMINI.md")), Reply.of(Say("no"))]
+        await desk.run("/init")
+        assert not target.exists()
+
+
+@pytest.mark.parametrize("mode", [ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT])
+async def test_init_says_what_lets_it_write_and_who_can_be_asked_sees_the_file_first(
+    open_desk: OpenDesk, mode: ApprovalMode
+) -> None:
+    async with open_desk(policy=Policy(mode, may_ask=mode is not ApprovalMode.DEFAULT)) as desk:
+        path = desk.workspace / "GEMINI.md"
+        desk.replies += [Reply.of(write(path)), Reply.of(Say("no"))]
+        ran = await desk.run("/init")
+        assert not path.exists()
+        if mode is ApprovalMode.AUTO_EDIT:
+            assert ran.state is TaskState.INPUT_REQUIRED
+        else:
+            (call,) = ran.calls
+            assert call.error is not None
+            assert "Allow it with --approval-mode auto_edit or --allowed-tools 'write_file'" in call.error.message
+
+
 async def test_compress_makes_the_next_request_smaller_and_keeps_the_last_turn(open_desk: OpenDesk) -> None:
     async with open_desk() as desk:
         first = await desk.prompt("the very first thing " + "x " * 20_000)

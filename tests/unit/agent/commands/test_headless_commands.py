@@ -3,8 +3,10 @@ import json
 
 import pytest
 
+from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
 from isthmus.terminal.headless import HeadlessOptions, run_headless
 from support.command_desk import CommandDesk, OpenDesk
+from support.scripted_wire import Call, Reply, Say
 
 pytestmark = pytest.mark.anyio
 
@@ -59,3 +61,13 @@ async def test_a_question_of_a_command_is_refused_and_the_run_ends(open_desk: Op
         assert code == 130
         assert "stays as it is" in out
         assert "refused: init" in err
+
+
+async def test_init_writes_its_file_anew_where_its_question_was_allowed(open_desk: OpenDesk) -> None:
+    grants = grants_from_settings(["init"])
+    async with open_desk(policy=Policy(ApprovalMode.AUTO_EDIT, grants, may_ask=False)) as desk:
+        path = desk.workspace / "GEMINI.md"
+        path.write_text("Old.")
+        desk.replies += [Reply.of(Call("write_file", {"file_path": str(path), "content": "New."})), Reply.of(Say("ok"))]
+        code, _, err = await headless(desk, "/init")
+        assert (code, path.read_text()) == (0, "New."), err
