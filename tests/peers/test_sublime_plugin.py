@@ -13,7 +13,7 @@ import pytest
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.places import data_directory
 from support.companion import Agent, attached_agent
-from support.sublime_host import PLUGIN, Region, SublimeHost, View, loaded_plugin
+from support.sublime_host import PACKAGE, Region, SublimeHost, View, loaded_plugin
 from support.surroundings import Surroundings
 from support.waiting import eventually, eventually_async
 
@@ -56,9 +56,12 @@ async def review(sublime: SublimeHost) -> View:
 
 
 def test_it_is_of_the_python_that_sublime_has() -> None:
-    ast.parse(PLUGIN.read_text(encoding="utf-8"), feature_version=(3, 8))
-    assert (PLUGIN.parent / ".python-version").read_text(encoding="utf-8") == "3.8\n"
-    names = {entry["command"] for entry in json.loads((PLUGIN.parent / "Default.sublime-commands").read_text("utf-8"))}
+    for file in PACKAGE.rglob("*.py"):
+        ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 8))
+    assert (PACKAGE / ".python-version").read_text(encoding="utf-8") == "3.8\n"
+    # Each file of the folder itself is loaded as a plugin, and again when another one has imported it.
+    assert [file.name for file in PACKAGE.glob("*.py")] == ["Isthmus.py"]
+    names = {entry["command"] for entry in json.loads((PACKAGE / "Default.sublime-commands").read_text("utf-8"))}
     assert names == {f"isthmus_{name}" for name in ("start", "stop", "accept", "reject", "mention")}
 
 
@@ -110,8 +113,8 @@ async def test_keys_that_come_when_a_review_took_the_focus_go_to_ones_own_file(
 ) -> None:
     own = made(workspace, b"old\n")
     clock = [1000.0]
-    monkeypatch.setattr(sublime.plugin, "time", SimpleNamespace(time=lambda: clock[0]))
-    monkeypatch.setattr(sublime.plugin, "READING", 2.0)
+    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: clock[0]))
+    monkeypatch.setattr(sublime.pause, "READING", 2.0)
     own_view: View = sublime.do(lambda: sublime.window.open_file(str(own)))
     own_view.text = "mine\n"
     await agent.open_diff(workspace / "b.py", "new\n")
@@ -129,13 +132,45 @@ async def test_keys_that_come_when_a_review_took_the_focus_go_to_ones_own_file(
     assert (await agent.notified("ide/diffAccepted"))["content"] == "new\n"
 
 
+async def test_text_that_is_typed_when_a_review_took_the_focus_is_text_of_ones_own_file(
+    sublime: SublimeHost, agent: Agent, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sublime.pause, "READING", 2.0)
+    own_view: View = sublime.do(lambda: sublime.window.open_file(str(made(workspace, b"old\n"))))
+    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: 1000.0))
+    await agent.open_diff(workspace / "b.py", "one one\n")
+    view = await review(sublime)
+    assert sublime.do(sublime.window.active_view) is view
+    sublime.do(lambda: (view.type("o"), view.type("n")))
+    sublime.do(lambda: None)  # what the plugin does next
+    assert (view.text, own_view.text) == ("one one\n", "onold\n")
+    assert sublime.do(sublime.window.active_view) is own_view
+    assert "a proposed edit waits in the tab" in sublime.messages[-1]
+
+
+async def test_text_that_is_typed_at_once_into_a_review_without_another_file_is_an_edit_of_it(
+    sublime: SublimeHost, agent: Agent, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sublime.pause, "READING", 2.0)
+    clock = [1000.0]
+    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: clock[0]))
+    await agent.open_diff(workspace / "b.py", "one\n")
+    view = await review(sublime)
+    sublime.do(lambda: view.type("my "))
+    sublime.do(lambda: view.press("isthmus_accept"))
+    assert agent.named("ide/diffAccepted") == []
+    clock[0] += 2.1
+    sublime.do(lambda: view.press("isthmus_accept"))
+    assert (await agent.notified("ide/diffAccepted"))["content"] == "my one\n"
+
+
 async def test_a_review_waits_in_its_tab_until_the_user_pauses(
     sublime: SublimeHost, agent: Agent, workspace: Path
 ) -> None:
     own_view: View = sublime.do(lambda: sublime.window.open_file(str(made(workspace))))
     clock = [1000.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sublime.plugin, "time", SimpleNamespace(time=lambda: clock[0]))
+        patch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: clock[0]))
         sublime.do(lambda: sublime.listener.on_modified(own_view))
         clock[0] += 0.9
         await agent.open_diff(workspace / "b.py", "new\n")

@@ -5,7 +5,7 @@ Named and behaving as https://www.sublimetext.com/docs/api_reference.html has it
 with it; nothing of Sublime itself is here.
 """
 
-import importlib.util
+import importlib
 import os
 import queue
 import sys
@@ -21,7 +21,10 @@ from unittest.mock import patch
 if TYPE_CHECKING:
     import subprocess
 
-PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "sublime" / "Isthmus.py"
+PACKAGE = Path(__file__).resolve().parents[2] / "plugins" / "sublime"
+"""The package's folder."""
+NAME = "Isthmus"
+"""What Sublime Text imports it as."""
 
 
 class Region:
@@ -58,6 +61,7 @@ class View:
         self.text, self.saved = self._bytes.replace("\r\n", "\n"), self._bytes.replace("\r\n", "\n")
         self.selection = Selection([Region(0, 0)])
         self.title, self.reference = "", ""
+        self.is_locked = False
 
     def file_name(self) -> str | None:
         return self._path
@@ -92,7 +96,17 @@ class View:
 
     def set_scratch(self, value: bool) -> None: ...
 
-    def set_read_only(self, value: bool) -> None: ...
+    def set_read_only(self, value: bool) -> None:
+        self.is_locked = value
+
+    def is_read_only(self) -> bool:
+        return self.is_locked
+
+    def is_valid(self) -> bool:
+        return self in self._window.shown
+
+    def erase(self, edit: object, region: Region) -> None:
+        self.text = self.text[: region.begin()] + self.text[region.end() :]
 
     def set_name(self, name: str) -> None:
         self.title = name
@@ -112,17 +126,28 @@ class View:
     def run_command(self, name: str, args: dict[str, Any] | None = None) -> None:
         if name == "append":
             self.text += (args or {})["characters"]
+        elif name == "insert":
+            at = self.selection[0].begin()
+            self.text = self.text[:at] + (args or {})["characters"] + self.text[at:]
+            end = at + len((args or {})["characters"])
+            self.selection[:] = [Region(end, end)]
+            self._window.host.listener.on_modified(self)
         elif name == "save" and self._path:
             ends = "\r\n" if "\r\n" in self._bytes else "\n"
             Path(self._path).write_bytes(self.text.replace("\n", ends).encode())
             self.saved = self.text
         else:
-            self._window.host.commands[name](self).run(None)
+            self._window.host.commands[name](self).run(None, **(args or {}))
 
     def press(self, name: str) -> None:
         """Run a command as a key does."""
         if self._window.host.listener.on_text_command(self, name, {}) is None:
             self.run_command(name)
+
+    def type(self, text: str) -> None:
+        """Type into it as keys do that are bound to no command: plugins are told afterwards."""
+        if not self.is_locked:
+            self.run_command("insert", {"characters": text})
 
     def close(self) -> bool:
         self._window.host.listener.on_pre_close(self)
@@ -201,8 +226,8 @@ class SublimeHost:
         self.companions: list[subprocess.Popen[bytes]] = []
         self.editor: Any = None
         """The plugin's own object."""
-        self.plugin: Any = None
-        """The plugin's module; reviews decide at once, unless a test sets its READING."""
+        self.pause: Any = None
+        """Its module of pauses, with the clock; reviews decide at once, unless a test sets its READING."""
         self._work: queue.Queue[Callable[[], object] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -279,19 +304,19 @@ def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
     base.__dict__.update(TextCommand=_Command, ApplicationCommand=object, EventListener=object)
     # The plugin sets the variables of Sublime's terminals in its own process, which here is that of the tests.
     with patch.dict(os.environ), SublimeHost(folder, command) as host:
-        sys.modules |= {"sublime": host.module(), "sublime_plugin": base}
-        try:
-            spec = importlib.util.spec_from_file_location("isthmus_for_sublime", PLUGIN)
-            assert spec is not None
-            assert spec.loader is not None
-            plugin: Any = importlib.util.module_from_spec(spec)
-            with patch.object(sys, "dont_write_bytecode", True):  # none in the folder that is delivered
-                spec.loader.exec_module(plugin)
+        package = types.ModuleType(NAME)
+        package.__path__ = [str(PACKAGE)]
+        modules = {"sublime": host.module(), "sublime_plugin": base, NAME: package}
+        # No bytecode in the folder that is delivered; each host has modules of its own.
+        with patch.dict(sys.modules, modules), patch.object(sys, "dont_write_bytecode", True):
+            plugin: Any = importlib.import_module(f"{NAME}.Isthmus")
             host.listener = plugin.IsthmusListener()
-            names = ("accept", "reject", "mention")
-            host.commands = {f"isthmus_{name}": getattr(plugin, f"Isthmus{name.title()}Command") for name in names}
-            host.editor, host.plugin = plugin.EDITOR, plugin
-            plugin.READING = 0.0
+            host.commands = {
+                f"isthmus_{name}": getattr(plugin, f"Isthmus{name.title().replace('_', '')}Command")
+                for name in ("accept", "reject", "mention", "take_out")
+            }
+            host.editor, host.pause = plugin.EDITOR, importlib.import_module(f"{NAME}.core.pause")
+            host.pause.READING = 0.0
             host.do(plugin.plugin_loaded)
             host.companions.append(plugin.EDITOR.companion.process)
             try:
@@ -302,5 +327,3 @@ def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
                     process.wait(30)
                     for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
                         stream.close()
-        finally:
-            del sys.modules["sublime"], sys.modules["sublime_plugin"]

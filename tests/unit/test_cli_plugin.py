@@ -24,7 +24,9 @@ def test_all_of_them_are_listed_with_what_to_do() -> None:
 
 def test_what_sublime_text_gets_is_a_whole_package() -> None:
     package = Path(CliRunner().invoke(command, ["sublime"]).output.strip())
-    assert {".python-version", "Default.sublime-commands", "Isthmus.py"} == {file.name for file in package.iterdir()}
+    files = {str(file.relative_to(package)) for file in package.rglob("*") if file.is_file()}
+    core = {f"core/{name}.py" for name in ("__init__", "companion", "editor", "pause", "reviews", "views")}
+    assert files == {".python-version", "Default.sublime-commands", "Isthmus.py"} | core
 
 
 @pytest.mark.parametrize("editor", ["emacs", "sublime"])

@@ -1,0 +1,162 @@
+"""Proposed edits, each in a tab of its own, which the user changes, accepts or rejects."""
+
+import os
+
+import sublime
+
+from .pause import is_readable, readable_at
+from .views import text_of, text_on_disk
+
+REVIEW = "isthmus_review"
+"""The setting of a view that shows a proposed text: the review's id."""
+
+
+class Fresh:
+    """A review that took the focus a moment ago, from the view `before`; `at` is since when it decides."""
+
+    def __init__(self, view, before):
+        self.view, self.before, self.at = view, before, readable_at()
+        self.text = text_of(view)
+
+    def typed(self):
+        """Return where text was typed into the review since, and which; None when something else changed."""
+        text = text_of(self.view)
+        length = len(text) - len(self.text)
+        same = min(len(text), len(self.text))
+        start = next((at for at in range(same) if text[at] != self.text[at]), same)
+        is_typed = length > 0 and text[:start] + text[start + length :] == self.text
+        return (start, text[start : start + length]) if is_typed else None
+
+
+class Reviews:
+    """The reviews of all windows. `tell` sends a message to the companion; `pause` knows when the user does nothing."""
+
+    def __init__(self, pause, tell):
+        self.pause, self.tell = pause, tell
+        self.typing = set()
+        self.fresh = None
+
+    def views(self):
+        views = [view for window in sublime.windows() for view in window.views()]
+        return [view for view in views if view.settings().get(REVIEW)]
+
+    def open(self, id, path, proposed, title):
+        window = sublime.active_window()
+        before = window.active_view()
+        view = window.new_file()
+        view.set_scratch(True)
+        view.set_name("{}: {}".format(title or "Proposed", os.path.basename(path)))
+        self.pause.is_filling = True
+        view.run_command("append", {"characters": proposed.replace("\r\n", "\n"), "force": True})
+        self.pause.is_filling = False
+        syntax = sublime.find_syntax_for_file(path)
+        if syntax is not None:
+            view.assign_syntax(syntax)
+        view.set_reference_document(text_on_disk(path))  # the gutter shows what is different
+        view.settings().set(REVIEW, id)
+        view.set_status("isthmus", "Edit as you like. Isthmus: Accept takes it, closing this tab rejects it.")
+        if before is None:
+            self.came(view, before)
+        else:
+            window.focus_view(before)
+            self.bring(view, window, before)
+
+    def bring(self, view, window, before, is_told=False):
+        """Bring a review to the front as soon as the user has paused."""
+        if not view.settings().get(REVIEW) or window.active_view() == view:
+            return
+        if not self.pause.is_there():
+            if not is_told:
+                sublime.status_message("Isthmus: a proposed edit waits in the tab {}".format(view.name()))
+            sublime.set_timeout(lambda: self.bring(view, window, before, True), 200)
+            return
+        before = window.active_view() or before
+        window.focus_view(view)
+        self.came(view, before)
+
+    def came(self, view, before):
+        self.fresh = Fresh(view, before)
+
+    def is_fresh(self, view):
+        return self.fresh is not None and self.fresh.view == view and not is_readable(self.fresh.at)
+
+    def gave_back(self, view):
+        """The view that had the focus before a review that took it a moment ago, which has it again; else None."""
+        if view is None or not self.is_fresh(view):
+            return None
+        before, self.fresh = self.fresh.before, None
+        if before is not None:
+            sublime.active_window().focus_view(before)
+            sublime.status_message("Isthmus: a proposed edit waits in the tab {}".format(view.name()))
+        return before
+
+    def modified(self, view):
+        """Take text out again that was typed into a review which had just come up, to where it was meant for."""
+        fresh = self.fresh
+        if self.pause.is_filling or not self.is_fresh(view):
+            self.typed(view)
+        elif fresh.typed() is not None:
+            # Once this key is done with; the review may have taken more of them by then.
+            sublime.set_timeout(lambda: self.hand_over(fresh), 0)
+
+    def hand_over(self, fresh):
+        view, found = fresh.view, fresh.typed()
+        if found is None or not view.settings().get(REVIEW):
+            return
+        if self.fresh is fresh:
+            self.fresh = None
+        before = fresh.before
+        if before is None or not before.is_valid() or before.is_read_only():
+            self.typed(view)  # nobody else takes it: it is an edit of the review
+            return
+        start, typed = found
+        self.pause.is_filling = True
+        view.run_command("isthmus_take_out", {"start": start, "end": start + len(typed)})
+        self.pause.is_filling = False
+        sublime.active_window().focus_view(before)
+        before.run_command("insert", {"characters": typed})
+        sublime.status_message("Isthmus: a proposed edit waits in the tab {}".format(view.name()))
+
+    def close(self, id):
+        for view in self.views():
+            if view.settings().get(REVIEW) == id:
+                text = text_of(view)
+                view.settings().erase(REVIEW)
+                view.close()
+                return {"text": text}
+        return None
+
+    def drop(self):
+        """Close all of them without a word."""
+        for view in self.views():
+            view.settings().erase(REVIEW)
+            view.close()
+
+    def accept(self, view):
+        review = view.settings().get(REVIEW)
+        if review and self.is_fresh(view):
+            sublime.status_message("Isthmus: this edit came up only now; read it, then accept it once more")
+        elif review:
+            text = text_of(view)
+            view.settings().erase(REVIEW)
+            self.tell("editor/didAcceptDiff", id=review, text=text)
+            view.close()
+
+    def typed(self, view):
+        """Tell the text of a review soon: if Sublime Text crashes, the companion keeps it for the person."""
+        review = view.settings().get(REVIEW)
+        if review and review not in self.typing:
+            self.typing.add(review)
+            sublime.set_timeout(lambda: self.tell_text(view, review), 1000)
+
+    def tell_text(self, view, review):
+        self.typing.discard(review)
+        if view.settings().get(REVIEW) == review:
+            self.tell("editor/didEditDiff", id=review, text=text_of(view))
+
+    def reject(self, view):
+        review = view.settings().get(REVIEW)
+        if review:
+            text = text_of(view)
+            view.settings().erase(REVIEW)
+            self.tell("editor/didRejectDiff", id=review, text=text)
