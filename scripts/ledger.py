@@ -28,6 +28,7 @@ HEADER = """\
 # GEM  Gemini CLI: IDE companion interface          A2A  A2A: development-tool extension (RFC)
 # CLD  Claude Code: IDE protocol                    MCP  Gemini CLI: MCP servers (the host's side)
 # ZH   the Chinese text of the RFC, where it differs
+# TCK  A2A 1.0: what a server must, by the ids of the A2A project's kit
 #
 # level  must | should | may | fact (describes the other side, or is an example)
 # part   the part of the work that brings it
@@ -242,7 +243,7 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     parser.add_argument("--update", action="store_true", help="set covered and pending from the marks of the tests")
     parser.add_argument("--state", choices=[str(state) for state in State], help="only requirements in this state")
     parser.add_argument("--part", type=int, help="only requirements of this part")
-    parser.add_argument("--document", help="only requirements of this document: GEM, A2A, CLD, MCP, ZH")
+    parser.add_argument("--document", help="only requirements of this document: GEM, A2A, CLD, MCP, ZH, TCK")
     options = parser.parse_args(arguments)
     requirements, marks = load(root), read_marks(root)
     if options.update:

@@ -55,7 +55,8 @@ def of_1_0(task: str, context: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def of_http(task: str) -> list[tuple[str, str, object]]:
-    body = {"message": {"role": "ROLE_USER", "messageId": "m", "taskId": task, "parts": [{"text": "more"}]}}
+    message = {"role": "ROLE_USER", "messageId": "m", "taskId": task}
+    body, old = ({"message": {**message, parts: [{"text": "more"}]}} for parts in ("parts", "content"))
     pushes = f"tasks/{task}/pushNotificationConfigs"
     return [
         ("GET", f"tasks/{task}", None),
@@ -68,6 +69,15 @@ def of_http(task: str) -> list[tuple[str, str, object]]:
         ("GET", pushes, None),
         ("GET", f"{pushes}/{task}", None),
         ("DELETE", f"{pushes}/{task}", None),
+        ("GET", f"v1/tasks/{task}", None),
+        ("GET", f"v1/tasks/{task}:subscribe", None),
+        ("POST", f"v1/tasks/{task}:cancel", {}),
+        ("POST", "v1/message:send", old),
+        ("POST", "v1/message:stream", old),
+        ("POST", f"v1/{pushes}", {"pushNotificationConfig": {"url": "http://127.0.0.1:9/"}}),
+        ("GET", f"v1/{pushes}", None),
+        ("GET", f"v1/{pushes}/{task}", None),
+        ("DELETE", f"v1/{pushes}/{task}", None),
         ("POST", "executeCommand", {"command": "tasks", "taskId": task}),
     ]
 
@@ -81,6 +91,7 @@ async def http_answers(client: RawClient, task: str) -> list[tuple[str, int, str
     return answers
 
 
+@pytest.mark.requirement("TCK-AUTH-SCOPE-001", "TCK-AUTH-SCOPE-002", "TCK-AUTH-SCOPE-003", "TCK-CORE-LIST-001")
 async def test_no_method_of_any_wire_reaches_or_betrays_a_task_of_somebody_else(workspace: Path) -> None:
     async with users_of(workspace, AskingAgent()) as users:
         bob, alice = await users.client("bob"), await users.client("alice")

@@ -54,6 +54,7 @@ def state_of(item: Mapping[str, Any]) -> str:
     return item["statusUpdate"]["status"]["state"]
 
 
+@pytest.mark.requirement("TCK-CORE-STREAM-001", "TCK-CORE-STREAM-003", "TCK-JSONRPC-SSE-001", "TCK-HTTP_JSON-SSE-001")
 async def test_appendix_a_runs_in_the_form_of_1_0(client: Client, workspace: Path) -> None:
     (_, first), *rest = await client.stream("SendStreamingMessage", said("edit", workspace))
     task = first["task"]
@@ -76,6 +77,7 @@ async def test_appendix_a_runs_in_the_form_of_1_0(client: Client, workspace: Pat
     assert found["status"]["message"]["parts"] == [{"text": "I changed the file."}]
 
 
+@pytest.mark.requirement("TCK-CORE-SEND-001", "TCK-CORE-EXECUTION-MODE-001")
 async def test_a_send_waits_unless_it_shall_return_at_once(client: Client, workspace: Path) -> None:
     done = (await client.call("SendMessage", said("hello", workspace)))["task"]
     assert done["status"]["state"] == "TASK_STATE_COMPLETED"
@@ -120,6 +122,7 @@ async def test_a_replay_brings_exactly_what_was_missed(client: Client, workspace
         assert await client.stream("SubscribeToTask", {"id": task_id}, headers) == everything[index + 1 :]
 
 
+@pytest.mark.requirement("TCK-STREAM-SUB-003")
 async def test_what_has_ended_cannot_be_subscribed_to_without_a_place_to_go_on_from(
     client: Client, workspace: Path
 ) -> None:
@@ -128,6 +131,7 @@ async def test_what_has_ended_cannot_be_subscribed_to_without_a_place_to_go_on_f
     assert (refused.reason, refused.status) == ("UNSUPPORTED_OPERATION", 200 if client.binding == "JSONRPC" else 400)
 
 
+@pytest.mark.requirement("TCK-CORE-LIST-002", "TCK-CORE-LIST-003", "TCK-CORE-LIST-004")
 async def test_lists_are_paged_and_filtered(client: Client, workspace: Path) -> None:
     tasks = [(await client.call("SendMessage", said(text, workspace)))["task"] for text in ("a", "edit", "b", "c", "d")]
     newest_first = [task["id"] for task in reversed(tasks)]
@@ -151,6 +155,7 @@ async def test_lists_are_paged_and_filtered(client: Client, workspace: Path) -> 
     assert everything["totalSize"] == 5
 
 
+@pytest.mark.requirement("TCK-CORE-CANCEL-001", "TCK-CORE-CANCEL-002")
 async def test_a_waiting_task_is_canceled_once(client: Client, workspace: Path) -> None:
     task_id = (await client.call("SendMessage", said("edit", workspace)))["task"]["id"]
     assert (await client.call("CancelTask", {"id": task_id}))["status"]["state"] == "TASK_STATE_CANCELED"
@@ -185,6 +190,7 @@ def extended(value: object) -> dict[str, Any]:
 SETTINGS = f'params.message.metadata["{URI}"]'
 
 
+@pytest.mark.requirement("TCK-CORE-ERR-002", "TCK-DM-SERIAL-004")
 @pytest.mark.parametrize(
     ("method", "params", "field"),
     [
@@ -237,6 +243,7 @@ async def test_a_parameter_that_does_not_fit_is_named(
     assert (await client.call("ListTasks", {}))["totalSize"] == 0
 
 
+@pytest.mark.requirement("TCK-CORE-GET-002", "TCK-CORE-CANCEL-003", "TCK-STREAM-SUB-004", "TCK-CORE-ERR-001")
 async def test_an_unknown_task_is_not_found(client: Client) -> None:
     for method in ("GetTask", "CancelTask", "SubscribeToTask"):
         found = await client.fails(method, {"id": "unknown"})
@@ -244,6 +251,7 @@ async def test_an_unknown_task_is_not_found(client: Client) -> None:
         assert found.code == (-32001 if client.binding == "JSONRPC" else 404)
 
 
+@pytest.mark.requirement("TCK-CORE-CAP-001")
 async def test_without_push_notifications_their_methods_say_so(client: Client, workspace: Path) -> None:
     config = {"taskId": "t", "url": "https://example.org/"}
     assert (await client.fails("CreateTaskPushNotificationConfig", config)).reason == "PUSH_NOTIFICATION_NOT_SUPPORTED"
@@ -263,6 +271,7 @@ async def test_the_extension_is_echoed(client: Client, workspace: Path) -> None:
     assert response.headers["a2a-extensions"] == URI
 
 
+@pytest.mark.requirement("TCK-VER-SERVER-001", "TCK-VER-SERVER-002", "TCK-VER-CLIENT-002")
 @pytest.mark.parametrize(
     ("version", "method", "code"),
     [
@@ -292,6 +301,7 @@ async def test_without_a_version_header_the_name_of_the_method_tells_the_version
         assert "result" in await raw.call(method, params)
 
 
+@pytest.mark.requirement("TCK-CORE-CAP-004")
 async def test_a_strict_server_requires_the_extension(serve: Serve) -> None:
     async with serve(options=ServerOptions(TOKEN, strict_extension=True)) as raw:
         for binding, status in (("JSONRPC", 200), ("HTTP+JSON", 400)):

@@ -30,6 +30,7 @@ async def waiting_task(client: Hosted, workspace: Path) -> str:
     return seen[0].result["id"]
 
 
+@pytest.mark.requirement("TCK-STREAM-SUB-001", "TCK-STREAM-SUB-002")
 async def test_a_subscription_of_1_0_hears_of_another_clients_answer_and_ends_with_the_task(
     client: Hosted, workspace: Path
 ) -> None:

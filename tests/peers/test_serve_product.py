@@ -55,6 +55,7 @@ def log_of(folder: Path) -> str:
     return (folder / "serve.log").read_text(encoding="utf-8")
 
 
+@pytest.mark.requirement("TCK-AUTH-TLS-001")
 async def test_the_server_speaks_tls_and_a_client_that_knows_the_certificate_talks_to_it(
     tmp_path: Path, workspace: Path
 ) -> None:

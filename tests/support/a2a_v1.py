@@ -5,12 +5,12 @@ import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 
 from isthmus.a2a.extension import URI
-from support.a2a_serving import RawClient, rpc
+from support.a2a_serving import rpc
 
 ACTIVE = {"A2A-Version": "1.0", "A2A-Extensions": URI}
 PLAIN = {"A2A-Version": "1.0"}
@@ -24,6 +24,8 @@ _ROUTES = {
     "SubscribeToTask": ("GET", "tasks/{id}:subscribe"),
     "CreateTaskPushNotificationConfig": ("POST", "tasks/{taskId}/pushNotificationConfigs"),
     "ListTaskPushNotificationConfigs": ("GET", "tasks/{taskId}/pushNotificationConfigs"),
+    "GetTaskPushNotificationConfig": ("GET", "tasks/{taskId}/pushNotificationConfigs/{id}"),
+    "DeleteTaskPushNotificationConfig": ("DELETE", "tasks/{taskId}/pushNotificationConfigs/{id}"),
     "GetExtendedAgentCard": ("GET", "extendedAgentCard"),
 }
 
@@ -39,11 +41,21 @@ class Failed:
     details: Sequence[Mapping[str, Any]]
 
 
+class Reached(Protocol):
+    """A server at ``url`` and a client that has its token."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def http(self) -> httpx2.AsyncClient: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """Sends requests over ``binding``: JSONRPC or HTTP+JSON."""
 
-    raw: RawClient
+    raw: Reached
     binding: str
 
     async def call(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str] = ACTIVE) -> dict[str, Any]:
@@ -96,7 +108,7 @@ class Client:
             yield await self.raw.http.post(url, json=rest, headers=headers)
         else:
             query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in rest.items()}
-            yield await self.raw.http.get(url, params=query, headers=headers)
+            yield await self.raw.http.request(verb, url, params=query, headers=headers)
 
 
 def said(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
@@ -110,6 +122,11 @@ def said(text: str, workspace: object = None, **more: Any) -> dict[str, Any]:
     if workspace is not None:
         message["metadata"] = {URI: {"workspace_path": str(workspace)}}
     return {"message": message}
+
+
+async def task_of(client: Client, text: str, **more: Any) -> dict[str, Any]:
+    """The task that a plain client's message makes or continues."""
+    return (await client.call("SendMessage", said(text, **more), PLAIN))["task"]
 
 
 def chosen(task_id: str, *confirmations: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from isthmus.a2a.errors import bug, no_push
 from isthmus.a2a.extension import Activation
-from isthmus.a2a.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, RpcError
+from isthmus.a2a.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION, RpcError
 from isthmus.a2a.operations import (
     CancelTask,
     DeletePush,
@@ -99,9 +99,11 @@ class Answering:
             case ListCommands(scope):
                 return to_json(GetAllSlashCommandsResponse(tuple(await agent.commands(scope))))
             case GetExtendedCard():
-                if self.options.identity.security_schemes == {}:
-                    raise RpcError(NO_EXTENDED_CARD, "there is no extended card: everybody gets the public one")
                 version = "1.0" if self.wire.name == "1.0" else None
+                if self.options.identity.security_schemes == {}:
+                    # 1.0 keeps the other code for cards that declare an extended one and have none (3.3.4).
+                    code = NO_EXTENDED_CARD if version is None else UNSUPPORTED_OPERATION
+                    raise RpcError(code, "there is no extended card: everybody gets the public one")
                 return await extended_card(card_url(self.http, self.options), self.caller, self.options, version)
             case FollowTask() | ExecuteCommand():
                 raise TypeError(f"answered by a stream: {operation}")
