@@ -120,3 +120,15 @@ def test_a_key_in_the_users_env_file_chooses_the_provider(workspace: Path) -> No
         done = isthmus("-p", "go", folder=workspace)
         assert (done.returncode, done.stdout) == (0, "By key.\n"), done.stderr
         assert wire.model_requests[0].headers["x-goog-api-key"] == "from-file"
+
+
+def test_a_key_too_short_to_be_hidden_is_told_once_at_the_start_and_by_doctor(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "zqjxw")
+    said = "OPENAI_API_KEY has 5 characters"
+    done = isthmus("-p", "go", "-m", "demo", folder=workspace)
+    assert (done.returncode, done.stderr.count(said)) == (0, 1), done.stderr
+    examined = isthmus("doctor", folder=workspace)
+    assert examined.stdout.count(said) == 1
+    assert "zqjxw" not in done.stdout + done.stderr + examined.stdout + examined.stderr

@@ -86,15 +86,20 @@ def settings_lines() -> Iterator[str]:
     """Yield what of the settings files for this folder Isthmus does not use, or cannot."""
     from isthmus.cli.options import settings_notices, unused_settings
     from isthmus.mcp_host.trust import file_trust
+    from isthmus.models.endpoint import short_keys
     from isthmus.settings import SettingsError, load_settings
+    from isthmus.settings.env_files import load_environment
 
     folder, home = Path.cwd().resolve(), Path.home()
+    trusts = file_trust(home)
     try:
-        settings = load_settings(folder, home, os.environ, is_trusted=file_trust(home)(folder))
+        settings = load_settings(folder, home, os.environ, is_trusted=trusts(folder))
     except SettingsError as error:
         lines: tuple[str, ...] = (str(error),)
     else:
-        lines = (*settings_notices(settings), *unused_settings(settings))
+        local = None if settings.ignores_local_env else folder
+        environment = load_environment(os.environ, home, local, trusts, settings.excluded_variables).variables
+        lines = (*settings_notices(settings), *unused_settings(settings), *short_keys(environment))
     if lines:
         yield ""
         yield "About Isthmus's settings"

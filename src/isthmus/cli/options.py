@@ -167,6 +167,13 @@ def settings_notices(settings: "Settings") -> tuple[str, ...]:
     return (*settings.ignored, *((guards,) if settings.guards else ()))
 
 
+def notices(setup: Setup) -> tuple[str, ...]:
+    """Return what is to be told of settings and keys before anything runs, each in a line."""
+    from isthmus.models.endpoint import short_keys
+
+    return (*settings_notices(setup.settings), *short_keys(setup.environment))
+
+
 def unused_settings(settings: "Settings") -> tuple[str, ...]:
     """Return the line that names the keys which are not used; none where all are."""
     keys = ", ".join((*settings.unused, *settings.guards))

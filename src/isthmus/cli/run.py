@@ -11,7 +11,7 @@ from isthmus.cli.browser import open_browser
 from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent, rule_for
 from isthmus.cli.notices import warnings_announced
-from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, runs_one_prompt, settings_notices
+from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, notices, runs_one_prompt
 from isthmus.cli.sandbox import say_warnings
 from isthmus.cli.trust import ask, tell
 from isthmus.client import AgentClient
@@ -40,7 +40,7 @@ def run(
     is_headless = runs_one_prompt(prompt, output_format, resume, list_sessions=list_sessions)
     setup = decide(options, may_ask=not is_headless)
     say_warnings(setup.sandbox)
-    for line in settings_notices(setup.settings):
+    for line in notices(setup):
         sys.stderr.write(f"isthmus: {visible_line(line)}\n")
     if setup.is_debugging:
         from isthmus.cli.debugging import begin_debugging

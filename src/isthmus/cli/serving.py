@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.cli.logs import Redaction, begin_log, secrets_of
-from isthmus.cli.options import BadInputError, Setup, settings_notices
+from isthmus.cli.options import BadInputError, Setup, notices
 
 if TYPE_CHECKING:
     import socket
@@ -165,7 +165,7 @@ def _say_how(setup: Setup, token_path: Path, *, has_users: bool) -> None:
 
     log.info("Token: %s", token_path)
     log.info("%s", model_line(setup))
-    for warning in (*settings_notices(setup.settings), *setup.sandbox.warnings):
+    for warning in (*notices(setup), *setup.sandbox.warnings):
         log.warning("%s", warning)
     if setup.sandbox.commands is not None:
         log.info("Sandbox: %s", setup.sandbox.level)

@@ -118,6 +118,21 @@ def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | N
     return provider.base_url_variable if base_url and _needs_no_key(provider, base_url) else None
 
 
+def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a line for each key that is too short to be hidden in messages and logs; the key is not in it.
+
+    One for a server on this machine is mostly a placeholder, and passed over.
+    """
+    return tuple(
+        f"{variable} has {len(key)} {'character' if len(key) == 1 else 'characters'}, and a key below {SHORTEST_SECRET}"
+        " is not hidden in error messages and logs, where it would hide other words: check that it was copied whole"
+        for provider in PROVIDERS
+        if not is_loopback(environment.get(provider.base_url_variable, "").strip())
+        for variable in (*provider.key_variables, *provider.token_variables)
+        if 0 < len(key := environment.get(variable, "").strip()) < SHORTEST_SECRET
+    )
+
+
 def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str | None = None) -> Endpoint:
     """The provider's endpoint. A ``base_url`` goes before the environment's, and gets none of its keys.
 
