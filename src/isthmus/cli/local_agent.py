@@ -147,7 +147,7 @@ async def local_agent(
             maximum_size=setup.journal_maximum_size,
             delete_files=files.delete,
             on_task_end=task_ended,
-            keep_files=AttachedFiles(files.outputs).keep,
+            keep_files=AttachedFiles(files.outputs, model.media_rules).keep,
             check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
         ),
     )

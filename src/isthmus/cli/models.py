@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from isthmus.errors import IsthmusError
 from isthmus.models.base import Capabilities, ChatModel, ModelError, ModelErrorKind, ModelRequest, StreamItem
-from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model
+from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model, provider_of
+from isthmus.models.media_rules import ANY, RULES, MediaRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,6 +112,11 @@ class ModelDirectory:
         if not self._is_own(name):
             self._check_script(name)
             check_name(name, self.environment)
+
+    def media_rules(self, name: str | None) -> MediaRules:
+        """Return what the model of this name takes of what is no text; None is the agent's own."""
+        provider = self.own.provider if name is None or self._is_own(name) else provider_of(name)
+        return RULES.get(provider or "", ANY)
 
     async def aclose(self) -> None:
         """Close every connection."""

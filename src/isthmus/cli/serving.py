@@ -53,7 +53,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         ListenError: the address or the certificate cannot be used.
     """
     from isthmus.a2a.dialects import AllWires
-    from isthmus.a2a.options import ServerOptions
+    from isthmus.a2a.options import Identity, ServerOptions
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.service import pushing
     from isthmus.a2a.server.application import application
@@ -97,6 +97,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 strict_extension=settings.strict_extension,
                 user_tier=settings.user_tier,
                 user_caps=Caps(*settings.user_caps),
+                identity=Identity(input_modes=input_modes(setup.model.provider)),
             )
             app = application(
                 engine,
@@ -116,6 +117,14 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
             await server.run_until_stopped()
     finally:
         listener.close()
+
+
+def input_modes(provider: str) -> tuple[str, ...]:
+    """Return the media types that messages to a server may have whose own model is this provider's."""
+    from isthmus.a2a.options import TEXT_MODES
+    from isthmus.models.media_rules import RULES
+
+    return (*TEXT_MODES, *(sorted(RULES[provider].kinds) if provider in RULES else ()))
 
 
 def _is_served(users: "UsersFile | None", name: str) -> bool:

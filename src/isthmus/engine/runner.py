@@ -45,6 +45,11 @@ async def _check_form(settings: JsonObject, folder: Path) -> None:
     check_agent_settings(settings)
 
 
+KeepFiles: TypeAlias = Callable[
+    [str, Sequence[MessagePart], Callable[[], Awaitable[str | None]]], Awaitable[tuple[Media, ...]]
+]
+
+
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """``workspaces`` says where agents may work, and whose tasks are seen; ``model_name`` is shown with events.
@@ -53,8 +58,9 @@ class EngineOptions:
     shown in editors; without, only what is asked for. When the journal takes more than ``maximum_size`` bytes, ended
     tasks are removed, the oldest first, with what ``delete_files`` removes. ``check_settings`` refuses AgentSettings,
     as received, that the agent does not take in a folder, by an InvalidRequest that names the key; no task is made.
-    ``keep_files`` puts the parts of a message that are no text into files of the task, for agents that read those.
-    ``on_task_end`` is told the id of each task whose work has ended here, well or not.
+    ``keep_files`` puts the parts of a message that are no text into files of the task, for agents that read those; it
+    may ask for the name of the model that the message goes to, None for the agent's own. ``on_task_end`` is told the id
+    of each task whose work has ended here, well or not.
     """
 
     workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
@@ -65,7 +71,7 @@ class EngineOptions:
     delete_files: DeleteFiles | None = None
     check_settings: CheckSettings = _check_form
     on_task_end: Callable[[str], None] | None = None
-    keep_files: Callable[[str, Sequence[MessagePart]], Awaitable[tuple[Media, ...]]] | None = None
+    keep_files: KeepFiles | None = None
 
 
 class Runner:
@@ -270,6 +276,14 @@ class Runner:
         session = await self.fold(row, session)
         session.torn_text = await torn_text(self.journal, row.task_id, row.seq)
         return session
+
+    async def model_of(self, context_id: str, user: str, settings: JsonObject | None) -> str | None:
+        """Return the model that a message with these settings goes to; None: the agent's own. Folds the session."""
+        session = Session(context_id)
+        for task_id, delivery in await self.journal.session(context_id, user):
+            session.apply(delivery.event, task_id, delivery.at)
+        named = (settings or {}).get("model", session.model)
+        return named if isinstance(named, str) and named.strip() else None
 
     async def _look_after_leases(self) -> None:
         seconds = self.options.lease_seconds

@@ -8,6 +8,7 @@ import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from isthmus.agent.session import Session
@@ -103,7 +104,7 @@ class UserTasks:
             and (again := await begun_before(self._journal, self._user, message.message_id, digest)) is not None
         ):
             return await self._repeated(again)  # before its files are kept
-        prompt = await self._prompt_of(task_id, message, settings)
+        prompt = await self._prompt_of(task_id, context_id, message, settings)
         is_new_session = message.context_id is None
         try:
             taken = await self._runner.create(task, prompt, self._limits, is_whole_session=is_new_session)
@@ -279,7 +280,7 @@ class UserTasks:
         row = await self._row(task_id, message.context_id)
         await self._check_settings(message.settings, row.workspace)
         settings = None if message.settings is None else {**message.settings, "workspace_path": row.workspace}
-        prompt = await self._prompt_of(task_id, message, settings)
+        prompt = await self._prompt_of(task_id, row.context_id, message, settings)
         return await self._add(task_id, message.context_id, [prompt], check)
 
     async def _check_settings(self, settings: JsonObject | None, workspace: str) -> None:
@@ -325,7 +326,9 @@ class UserTasks:
 
     # --- messages that come again, and their files ---
 
-    async def _prompt_of(self, task_id: str, message: PromptMessage, settings: JsonObject | None) -> Prompt:
+    async def _prompt_of(
+        self, task_id: str, context_id: str, message: PromptMessage, settings: JsonObject | None
+    ) -> Prompt:
         """The event of a message. Agents that read files get what of it is no text as such.
 
         Raises:
@@ -333,7 +336,8 @@ class UserTasks:
         """
         parts, media = message.parts, ()
         if parts and (keep := self._runner.options.keep_files) is not None:
-            parts, media = (), await keep(task_id, parts)
+            model = partial(self._runner.model_of, context_id, self._user, settings)
+            parts, media = (), await keep(task_id, parts, model)
         return Prompt(message.message_id or str(uuid.uuid4()), message.text, settings, parts, media, message.metadata)
 
     async def _repeated(self, task_id: str) -> Turn:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from isthmus.codec import JsonObject
 from isthmus.json_shapes import as_list, as_object, as_text
 from isthmus.media import Media
-from isthmus.models.attachments import GIF, JPEG, NO_ATTACHMENTS, PDF, PNG, WEBP, Attachment, Attachments, MediaRules
+from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import (
     Capabilities,
     Finish,
@@ -37,6 +37,7 @@ from isthmus.models.base import (
 from isthmus.models.conversation import in_order, kept_for, used_ids
 from isthmus.models.endpoint import ANTHROPIC, endpoint
 from isthmus.models.failure import HttpFailure, error_object
+from isthmus.models.media_rules import RULES
 from isthmus.models.received import as_count, tool_arguments, unused_id, without
 from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
 
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 PROVIDER = ANTHROPIC.id
-MEDIA = MediaRules(frozenset((PNG, JPEG, GIF, WEBP, PDF)), 5 * 1024 * 1024 * 3 // 4, 20_000_000)
-"""An image has at most 5 MiB in base64, a request at most 32 MB."""
 FINISH: Mapping[str, Finish] = {
     "end_turn": Finish.STOP,
     "stop_sequence": Finish.STOP,
@@ -322,7 +321,7 @@ def _merge(block: _Block, delta: Mapping[str, Any]) -> None:
 class AnthropicWire(Wire["AsyncAnthropic"]):
     """The connection to Anthropic; see :class:`~isthmus.models.streaming.Wire`."""
 
-    media = MEDIA
+    media = RULES[PROVIDER]
 
     def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)

@@ -1,8 +1,8 @@
 """What of a conversation is no text, as a provider takes it: read from its files when a request is made.
 
 ``read_attachments`` decides which media are sent, the newest first, within a provider's :class:`MediaRules`. All others
-become a line of text that says why, and where the file is. The kind is that of the bytes, since a provider refuses a
-request whose image is not what its media type says. Deliberately not here: a provider's JSON.
+become a line of text that says why, and where the file is. Deliberately not here: what a provider takes
+(:mod:`isthmus.models.media_rules`), and its JSON.
 """
 
 import base64
@@ -13,34 +13,12 @@ from dataclasses import dataclass, field
 
 from isthmus.media import Media
 from isthmus.models.base import Message, ToolResult
+from isthmus.models.media_rules import MediaRules, NotTaken, named_kind, taken_as
 
-PNG, JPEG, GIF, WEBP, HEIC, HEIF = (f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "heic", "heif"))
-PDF = "application/pdf"
 MAXIMUM_COUNT = 20
 """How many of a conversation are sent at once. Above that number some providers take only small images."""
 REFUSED = "the provider refused it"
 SPECIAL = "its file is not a regular one"
-
-_OTHER_NAMES = {
-    "image/jpg": JPEG,
-    "image/pjpeg": JPEG,
-    "image/x-png": PNG,
-    "audio/mpeg": "audio/mp3",
-    "audio/x-wav": "audio/wav",
-    "audio/wave": "audio/wav",
-    "audio/vnd.wave": "audio/wav",
-    "audio/x-aiff": "audio/aiff",
-    "audio/x-flac": "audio/flac",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class MediaRules:
-    """What a provider takes: media types, bytes of one and bytes of all in a request, before they are encoded."""
-
-    kinds: frozenset[str]
-    maximum_bytes: int
-    maximum_total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +97,7 @@ def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Co
 
 def _read(media: Media, rules: MediaRules) -> Attachment | str:
     """What is sent, or why nothing is."""
-    named = _named(media.media_type)
+    named = named_kind(media.media_type)
     # Images are looked at: what a server says of them is often wrong.
     if named not in rules.kinds and not named.startswith("image/"):
         return f"the model does not take {named}"
@@ -129,17 +107,8 @@ def _read(media: Media, rules: MediaRules) -> Attachment | str:
         return f"its file cannot be read ({error.strerror or error})"
     if data is None:
         return SPECIAL
-    if not data:
-        return "it is empty"
-    if len(data) > rules.maximum_bytes:
-        return f"it has more than the {rules.maximum_bytes:,} bytes that the provider takes"
-    kind = _kind(data)
-    if kind is None and named.startswith("image/"):
-        return f"its bytes are no image of a known kind, though it is called {named}"
-    kind = kind or named
-    if kind not in rules.kinds:
-        return f"the model does not take {kind}"
-    return Attachment(kind, base64.b64encode(data).decode("ascii"))
+    found = taken_as(named, data, rules)
+    return found.why if isinstance(found, NotTaken) else Attachment(found, base64.b64encode(data).decode("ascii"))
 
 
 def _bytes(media: Media, maximum: int) -> bytes | None:
@@ -155,23 +124,3 @@ def _bytes(media: Media, maximum: int) -> bytes | None:
         raise OSError(str(error)) from error
     with os.fdopen(descriptor, "rb") as file:
         return file.read(maximum + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
-
-
-def _named(media_type: str) -> str:
-    plain = media_type.partition(";")[0].strip().lower()
-    return _OTHER_NAMES.get(plain, plain)
-
-
-def _kind(data: bytes) -> str | None:
-    """The media type that the first bytes show."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return PNG
-    if data.startswith(b"\xff\xd8\xff"):
-        return JPEG
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return GIF
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return WEBP
-    if data[4:8] == b"ftyp":
-        return {b"heic": HEIC, b"heix": HEIC, b"mif1": HEIF, b"msf1": HEIF}.get(data[8:12])
-    return PDF if data.startswith(b"%PDF-") else None

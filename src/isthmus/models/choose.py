@@ -124,6 +124,15 @@ def check_name(name: str, environment: Mapping[str, str]) -> None:
         _known_provider(spec, environment, "")
 
 
+def provider_of(name: str) -> str | None:
+    """Return the id of the provider that a model's name belongs to; None for a name without one, such as a script's."""
+    spec = name.strip()
+    if spec.lower().startswith("ollama:"):
+        return OPENAI.id
+    provider = _provider_of(spec)
+    return provider.id if provider is not None else None
+
+
 def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
     """The chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
 

@@ -16,18 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, assert_never, cast
 from isthmus.codec import JsonObject
 from isthmus.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.media import Media
-from isthmus.models.attachments import (
-    HEIC,
-    HEIF,
-    JPEG,
-    NO_ATTACHMENTS,
-    PDF,
-    PNG,
-    WEBP,
-    Attachment,
-    Attachments,
-    MediaRules,
-)
+from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import (
     Capabilities,
     Finish,
@@ -49,6 +38,7 @@ from isthmus.models.base import (
 from isthmus.models.conversation import in_order, kept_for, used_ids
 from isthmus.models.endpoint import GEMINI, endpoint
 from isthmus.models.failure import HttpFailure, error_object
+from isthmus.models.media_rules import JPEG, PDF, PNG, RULES, WEBP
 from isthmus.models.received import as_count, excerpt, unused_id, without
 from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
 from isthmus.models.tool_names import NameRule
@@ -61,9 +51,6 @@ API_VERSION = "v1beta"
 CONTEXT_WINDOW = 1_048_576
 FOREIGN_CALL: JsonObject = {"thoughtSignature": "skip_thought_signature_validator"}
 """Stands where another model's call has no signature, when a turn goes on with Gemini (documented for that case)."""
-AUDIO = tuple(f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac"))
-MEDIA = MediaRules(frozenset((PNG, JPEG, WEBP, HEIC, HEIF, PDF, *AUDIO)), 14_000_000, 14_000_000)
-"""A request has at most 20 MB; base64 makes 14 MB of bytes 18.7 MB."""
 IN_RESPONSES = frozenset((PNG, JPEG, WEBP, PDF))
 """What Gemini 3 takes inside of a function's response."""
 FINISH: Mapping[str, Finish] = {
@@ -301,7 +288,7 @@ class GeminiWire(Wire[_Client]):
     """The connection to Gemini; see :class:`~isthmus.models.streaming.Wire`."""
 
     tool_names = NameRule("A-Za-z0-9_.-", begins="A-Za-z_")
-    media = MEDIA
+    media = RULES[PROVIDER]
 
     def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)

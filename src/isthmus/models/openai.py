@@ -36,7 +36,8 @@ from isthmus.models.base import (
 from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint import OPENAI, endpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.openai_body import MEDIA, origin_of, request_body
+from isthmus.models.media_rules import RULES
+from isthmus.models.openai_body import origin_of, request_body
 from isthmus.models.received import as_count, tool_arguments, unused_id, without
 from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
 
@@ -267,7 +268,7 @@ def _joined_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
 class OpenAIWire(Wire["AsyncOpenAI"]):
     """The connection to a server of Chat Completions; see :class:`~isthmus.models.streaming.Wire`."""
 
-    media = MEDIA
+    media = RULES[OPENAI.id]
 
     def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, origin_of(self.endpoint), attachments)

@@ -10,14 +10,11 @@ from urllib.parse import urlsplit
 
 from isthmus.json_shapes import as_text
 from isthmus.media import Media
-from isthmus.models.attachments import GIF, JPEG, NO_ATTACHMENTS, PNG, WEBP, Attachment, Attachments, MediaRules
+from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import Message, ModelRequest, Opaque, Text, Thought, ToolRequest, ToolResult
 from isthmus.models.conversation import in_order, kept_for
 from isthmus.models.endpoint import Endpoint
 from isthmus.models.received import without
-
-MEDIA = MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000)
-"""Images alone: sound and documents are for single models. A request has at most 50 MB."""
 
 
 def origin_of(where: Endpoint) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from isthmus.amounts import show_count
 from isthmus.codec import JsonObject
 from isthmus.media import Media
-from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, MediaRules, media_of, read_attachments
+from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, media_of, read_attachments
 from isthmus.models.base import (
     Capabilities,
     Done,
@@ -38,6 +38,7 @@ from isthmus.models.endpoint import Endpoint
 from isthmus.models.failure import HttpFailure, model_error
 from isthmus.models.http import Timeouts, connection_error, http_client
 from isthmus.models.lazy import Lazy
+from isthmus.models.media_rules import MediaRules
 from isthmus.models.retry import PASSING, RetryPolicy
 from isthmus.models.tool_names import NameRule, WireNames
 

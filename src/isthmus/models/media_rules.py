@@ -1,0 +1,98 @@
+"""What each provider takes of what is no text: kinds and sizes. The kind is that of the bytes, not what somebody says.
+
+Nothing heavy is imported here: a message is held against these rules before its model is opened. Deliberately not here:
+what is sent of a whole conversation (:mod:`isthmus.models.attachments`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI
+
+PNG, JPEG, GIF, WEBP, HEIC, HEIF = (f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "heic", "heif"))
+PDF = "application/pdf"
+AUDIO = tuple(f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac"))
+
+_OTHER_NAMES = {
+    "image/jpg": JPEG,
+    "image/pjpeg": JPEG,
+    "image/x-png": PNG,
+    "audio/mpeg": "audio/mp3",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/x-aiff": "audio/aiff",
+    "audio/x-flac": "audio/flac",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRules:
+    """What a provider takes: media types, bytes of one and bytes of all in a request, before they are encoded."""
+
+    kinds: frozenset[str]
+    maximum_bytes: int
+    maximum_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """Why a file is not taken, as a part of a sentence."""
+
+    why: str
+
+
+RULES: Mapping[str, MediaRules] = MappingProxyType(
+    {
+        # A request has at most 20 MB; base64 makes 14 MB of bytes 18.7 MB.
+        GEMINI.id: MediaRules(frozenset((PNG, JPEG, WEBP, HEIC, HEIF, PDF, *AUDIO)), 14_000_000, 14_000_000),
+        # An image has at most 5 MiB in base64, a request at most 32 MB.
+        ANTHROPIC.id: MediaRules(frozenset((PNG, JPEG, GIF, WEBP, PDF)), 5 * 1024 * 1024 * 3 // 4, 20_000_000),
+        # Images alone: sound and documents are for single models. A request has at most 50 MB.
+        OPENAI.id: MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000),
+    }
+)
+"""By the id of the provider."""
+ANY = MediaRules(
+    frozenset[str]().union(*(rules.kinds for rules in RULES.values())),
+    max(rules.maximum_bytes for rules in RULES.values()),
+    max(rules.maximum_total for rules in RULES.values()),
+)
+"""What some provider takes: for a model that has no rules."""
+
+
+def taken_as(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:
+    """Return the media type as which a file is sent that somebody calls ``stated``, or why it is not."""
+    named, kind = named_kind(stated), kind_of(data)
+    if not data:
+        return NotTaken("it is empty")
+    if kind is None and named.startswith("image/"):
+        return NotTaken(f"its bytes are no image of a known kind, though it is called {named}")
+    kind = kind or named
+    if kind not in rules.kinds:
+        return NotTaken(f"the model does not take {kind or 'a file of unknown type'}")
+    if len(data) > rules.maximum_bytes:
+        return NotTaken(f"it has more than the {rules.maximum_bytes:,} bytes that the provider takes")
+    return kind
+
+
+def named_kind(stated: str) -> str:
+    """Return a media type without parameters, by its one name here."""
+    plain = stated.partition(";")[0].strip().lower()
+    return _OTHER_NAMES.get(plain, plain)
+
+
+def kind_of(data: bytes) -> str | None:
+    """Return the media type that the first bytes show."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return PNG
+    if data.startswith(b"\xff\xd8\xff"):
+        return JPEG
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return GIF
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return WEBP
+    if data[4:8] == b"ftyp":
+        return {b"heic": HEIC, b"heix": HEIC, b"mif1": HEIF, b"msf1": HEIF}.get(data[8:12])
+    return PDF if data.startswith(b"%PDF-") else None

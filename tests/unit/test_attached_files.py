@@ -1,0 +1,64 @@
+"""Files of messages: either all of them are kept, or none is and the error says why."""
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli.attached_files import AttachedFiles
+from isthmus.client import ContentNotSupported
+from isthmus.events import MessagePart
+from isthmus.media import Media
+from isthmus.models.media_rules import MediaRules
+from isthmus.tools import kept_files
+
+pytestmark = pytest.mark.anyio
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(92)
+RULES = MediaRules(frozenset({"image/png"}), 150, 250)
+
+
+def image(data: bytes = PNG) -> MessagePart:
+    return MessagePart(raw=base64.b64encode(data).decode(), media_type="image/png", filename="a.png")
+
+
+async def own_model() -> str | None:
+    return None
+
+
+async def kept(folder: Path, *parts: MessagePart) -> tuple[Media, ...]:
+    return await AttachedFiles(folder, lambda _: RULES).keep("task", parts, own_model)
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_each_file_is_kept_with_its_bytes(tmp_path: Path) -> None:
+    media = await kept(tmp_path, MessagePart(text="Look."), image(), image(PNG + b"\xff"))
+    assert [item.media_type for item in media] == ["image/png", "image/png"]
+    assert [item.path.read_bytes() for item in media] == [PNG, PNG + b"\xff"]
+    assert {item.path.parent for item in media} == {tmp_path / "task"}
+
+
+async def test_more_than_the_model_takes_at_once_is_refused_with_both_sizes(tmp_path: Path) -> None:
+    with pytest.raises(ContentNotSupported, match="have 300 bytes; the model takes at most 250"):
+        await kept(tmp_path, image(), image(), image())
+    assert files_in(tmp_path) == []
+
+
+async def test_a_file_that_cannot_be_kept_leaves_none_of_its_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MAXIMUM_FOLDER_BYTES", 150)
+    with pytest.raises(ContentNotSupported, match="as much as one may keep"):
+        await kept(tmp_path, image(), image())
+    assert files_in(tmp_path) == []
+
+
+async def test_the_model_is_not_asked_for_where_there_are_no_files(tmp_path: Path) -> None:
+    async def no_model() -> str | None:
+        raise AssertionError("asked for")
+
+    parts = (MessagePart(text="a"), MessagePart(data={"n": 1}), MessagePart(url="https://example.org/a.png"))
+    assert await AttachedFiles(tmp_path, lambda _: RULES).keep("task", parts, no_model) == ()
