@@ -200,13 +200,14 @@ async def test_the_python_sdk_is_told_the_http_status_of_an_error(
     assert refused.value.status_code == 422
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_the_javascript_sdk_drives_a_prompt_a_confirmation_and_completion(
-    program: ServeProgram, workspace: Path
+    program: ServeProgram, workspace: Path, transport: TransportProtocol
 ) -> None:
     node_package("@a2a-js/sdk")
     process = await asyncio.create_subprocess_exec(
         require("node"),
-        *("drive_a2a.mjs", program.url, str(workspace), URI),
+        *("drive_a2a.mjs", program.url, str(workspace), URI, transport.value),
         cwd=NODE_PEERS,
         env={**os.environ, "ISTHMUS_A2A_TOKEN": program.token},
         stdout=asyncio.subprocess.PIPE,

@@ -1,9 +1,10 @@
 // Drives an A2A server with the official JavaScript client: a prompt, the answer to its question, and what came.
-//   node drive_a2a.mjs URL WORKSPACE EXTENSION_URI     (the token in ISTHMUS_A2A_TOKEN)
+//   node drive_a2a.mjs URL WORKSPACE EXTENSION_URI BINDING     (the token in ISTHMUS_A2A_TOKEN)
+// BINDING is JSONRPC or HTTP+JSON.
 // Prints one JSON object: the card's name, the events of both streams, and the task afterwards.
-import { A2AClient } from "@a2a-js/sdk/client";
+import { A2AClient, RestTransport } from "@a2a-js/sdk/client";
 
-const [url, workspace, extension] = process.argv.slice(2);
+const [url, workspace, extension, binding] = process.argv.slice(2);
 
 const authorizedFetch = (input, init = {}) =>
   fetch(input, {
@@ -15,10 +16,13 @@ const authorizedFetch = (input, init = {}) =>
     },
   });
 
-const client = await A2AClient.fromCardUrl(new URL(".well-known/agent-card.json", url).href, {
-  fetchImpl: authorizedFetch,
-});
-const card = await client.getAgentCard();
+const isRest = binding === "HTTP+JSON";
+const client = isRest
+  ? new RestTransport({ endpoint: url, fetchImpl: authorizedFetch })
+  : await A2AClient.fromCardUrl(new URL(".well-known/agent-card.json", url).href, { fetchImpl: authorizedFetch });
+const card = await (isRest ? client.getExtendedAgentCard() : client.getAgentCard());
+// JSON-RPC gives whole answers, and HTTP+JSON results or exceptions.
+const result = (answer) => (isRest ? answer : (answer.result ?? answer.error)) ?? null;
 
 async function send(message) {
   const events = [];
@@ -50,7 +54,10 @@ const answered = await send({
   ],
 });
 const afterwards = await client.getTask({ id: task.id });
-const refused = (await client.getTask({ id: "unknown" })).error;
+const refused = await client.getTask({ id: "unknown" }).then(
+  (answer) => answer.error,
+  (error) => ({ code: error.constructor.name === "TaskNotFoundError" ? -32001 : String(error) }),
+);
 const replayed = [];
 for await (const event of client.resubscribeTask({ id: task.id })) {
   replayed.push(event);
@@ -61,19 +68,19 @@ const pushes = [
   await client.getTaskPushNotificationConfig({ id: task.id, pushNotificationConfigId: "p" }),
   await client.listTaskPushNotificationConfig({ id: task.id }),
   await client.deleteTaskPushNotificationConfig({ id: task.id, pushNotificationConfigId: "p" }),
-].map((answer) => answer.result ?? answer.error ?? null);
+].map(result);
 const other = await send({
   parts: [{ kind: "text", text: "Write a greeting" }],
   metadata: { [extension]: { workspace_path: workspace } },
 });
-const canceled = (await client.cancelTask({ id: other[0].id })).result;
+const canceled = result(await client.cancelTask({ id: other[0].id }));
 
 process.stdout.write(
   JSON.stringify({
     name: card.name,
     asked,
     answered,
-    task: afterwards.result ?? afterwards,
+    task: result(afterwards),
     refused,
     replayed,
     pushes,
