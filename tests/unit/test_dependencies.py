@@ -1,6 +1,10 @@
+import inspect
+import tomllib
 from pathlib import Path
 
 import pytest
+import uvicorn.protocols.http.auto as chosen_by_uvicorn
+from packaging.requirements import Requirement
 
 from dependencies import ROOT, problems
 
@@ -48,3 +52,11 @@ def test_a_problem_of_the_locked_dependencies_is_said(tmp_path: Path, changed: d
 
 def test_the_locked_dependencies_of_this_checkout_are_in_order() -> None:
     assert list(problems(ROOT)) == []
+
+
+def test_every_package_of_an_extra_is_used_where_it_is_installed() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    sources = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
+    used = "\n".join([*sources, inspect.getsource(chosen_by_uvicorn)])
+    names = [Requirement(each).name for packages in extras.values() for each in packages]
+    assert [name for name in names if name.partition("-")[0] not in used] == []
