@@ -50,6 +50,7 @@ _KEYWORDS = frozenset(
 )
 _AROUND_KEYWORD = tuple(bytes([byte]) for byte in b" \t\n;&|()`<>")
 _LEAVES = {
+    "word": re.compile(r"(?:\\.|[^\s;&|<>()\\])+", re.DOTALL),
     "file_descriptor": re.compile(r"\d+"),
     "variable_name": re.compile(r"\w+"),
     "special_variable_name": re.compile(r"[*@?!#$0_-]"),
@@ -102,7 +103,7 @@ def keywords_apart(syntax: Syntax) -> bool:
 
 
 def plain_leaves(syntax: Syntax) -> bool:
-    """Accept operators, numbers of descriptors and names of variables that are just that: some hold more."""
+    """Accept words, operators, numbers of descriptors and names of variables that are just that: some hold more."""
     return all(
         _LEAVES[leaf.type].fullmatch(text_of(leaf)) is not None
         if leaf.type in _LEAVES
