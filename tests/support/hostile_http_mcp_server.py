@@ -13,6 +13,37 @@ from typing import Any
 
 TOOL: dict[str, Any] = {"name": "ok", "description": "Works.", "inputSchema": {"type": "object", "properties": {}}}
 
+QUESTIONS: dict[str, Any] = {
+    "discover-hangs": "silence",
+    "discover-drips": "dripping",
+    "discover-drops": "the end of the connection",
+    "discover-accepted": 202,
+    "discover-wants-login": 401,
+    "discover-forbidden": 403,
+    "discover-not-found": 404,
+    "discover-breaks": 500,
+    "discover-without-session": {"code": -32000, "message": "Bad Request: Server not initialized"},
+    "discover-unknown": {"code": -32601, "message": "Method not found"},
+    "discover-unknown-in-a-200": {"code": -32601, "message": "Method not found"},
+    "discover-before-hello": {"code": -32602, "message": "Received request before initialization was complete"},
+    "discover-of-older-revisions": {
+        "code": -32022,
+        "message": "Unsupported protocol version",
+        "data": {"supported": ["2025-06-18", "2027-01-01"], "requested": "2026-07-28"},
+    },
+    "discover-names-older-revisions": {
+        "supportedVersions": ["2025-11-25"],
+        "capabilities": {},
+        "resultType": "complete",
+    },
+    "discover-of-both": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"},
+    "discover-taken-for-initialize": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "hasty", "version": "1"},
+    },
+}
+"""Ways to take ``server/discover`` of a server that is used with the handshake: a status, an error or a result."""
 
 NOTE = {"level": "info", "data": "[{note}]"}
 
@@ -36,6 +67,8 @@ class Handler(BaseHTTPRequestHandler):
         message: Any = json.loads(self.rfile.read(int(self.headers["content-length"])))
         type(self).methods.append(message["method"])
         match message["method"]:
+            case "server/discover" if self.way in QUESTIONS:
+                self.question(message)
             case "initialize" if self.way == "slow-hello":
                 self.drip()
             case "initialize" if self.way == "busy-hello":
@@ -58,6 +91,23 @@ class Handler(BaseHTTPRequestHandler):
                 self.call(message)
             case _:
                 self.answer(202, b"")
+
+    def question(self, message: Any) -> None:
+        head = {"jsonrpc": "2.0", "id": message["id"]}
+        match QUESTIONS[self.way]:
+            case "silence":
+                self.is_over.wait()
+            case "dripping":
+                self.drip()
+            case "the end of the connection":
+                self.close_connection = True
+            case int() as status:
+                self.answer(status, b"")
+            case {"code": _} as error:
+                status = 200 if self.way == "discover-unknown-in-a-200" else 400
+                self.answer(status, json.dumps({**head, "error": error}).encode())
+            case result:
+                self.reply(message, result)
 
     def call(self, message: Any) -> None:
         type(self).calls += 1

@@ -10,10 +10,12 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from support.asgi_server import asgi_server
 
+UNWILLING = "names the new revision alone in a first refusal"
 REFUSALS: dict[str, tuple[int, Any]] = {
     "unsupported version": (
         400,
@@ -23,6 +25,7 @@ REFUSALS: dict[str, tuple[int, Any]] = {
     "missing header": (400, {"code": -32020, "message": "Bad Request: Missing MCP-Protocol-Version header"}),
     "missing header as invalid request": (400, {"code": -32000, "message": "Missing MCP-Protocol-Version header"}),
     "invalid request in a 200": (200, {"code": -32600, "message": "Invalid request"}),
+    UNWILLING: (400, {"code": -32022, "message": "Unsupported", "data": {"supported": ["2026-07-28"]}}),
     "page of HTTP 400": (400, None),
     "page of HTTP 404": (404, None),
     "page of HTTP 405": (405, None),
@@ -40,6 +43,8 @@ class RefusingGate:
         self._inner = inner
         self._way = way
         self.methods: list[str] = []
+        self.revisions: list[str | None] = []
+        """Revision that the header of each request named."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -54,9 +59,11 @@ class RefusingGate:
                 break
         request = json.loads(body)
         self.methods.append(request["method"])
-        if request["method"] == "initialize" or self._way == LOGIN:
+        self.revisions.append(Headers(scope=scope).get("mcp-protocol-version"))
+        is_first = len(self.methods) == 1 and self._way == UNWILLING
+        if request["method"] == "initialize" or self._way == LOGIN or is_first:
             status, kind, answer = self._answer(request["id"])
-            if request["method"] != "initialize":
+            if self._way == LOGIN and request["method"] != "initialize":
                 status = 401
             headers = [(b"content-type", kind), (b"content-length", str(len(answer)).encode())]
             await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -85,7 +92,7 @@ class RefusingGate:
 
 
 @contextlib.asynccontextmanager
-async def modern_http(way: str) -> AsyncGenerator[tuple[str, RefusingGate]]:
+async def modern_http(way: str, port: int = 0) -> AsyncGenerator[tuple[str, RefusingGate]]:
     """The server's URL, and the gate, which knows what it was asked; it has the tools ``add`` and ``grow``."""
     server: MCPServer[Any] = MCPServer("modern")
 
@@ -106,6 +113,6 @@ async def modern_http(way: str) -> AsyncGenerator[tuple[str, RefusingGate]]:
         return "grown"
 
     gate = RefusingGate(server.streamable_http_app(), way)
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", port))
     async with server.session_manager.run(), asgi_server(gate, listener):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", gate

@@ -104,10 +104,12 @@ async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown:
 def _steps(trace: "Trace") -> "Iterator[str]":
     from isthmus.mcp_host.examination import steps
 
+    # Servers of revisions before 2026-07-28 refuse server/discover: nothing is wrong with them.
     yield "\nSteps"
     for step in steps(trace.entries):
         took = "no answer" if step.seconds is None else f"{step.seconds:.3f} s"
-        yield f"  {step.name:<30} {took}{', an error' if step.is_error else ''}"
+        how = "" if not step.is_error else ", refused" if step.name == "server/discover" else ", an error"
+        yield f"  {step.name:<30} {took}{how}"
 
 
 def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":

@@ -17,6 +17,8 @@ from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioE
 from isthmus.mcp_host.debug_log import DebugLog
 from isthmus.mcp_host.errors import AbandonedError, ConnectFailedError, NeedsLoginError
 from isthmus.mcp_host.failures import explain, refuses_handshake
+from isthmus.mcp_host.first_question import METHOD as QUESTION
+from isthmus.mcp_host.first_question import FirstAnswer, Said
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem
 from isthmus.mcp_host.oauth.credentials import stored_login
@@ -26,7 +28,7 @@ from isthmus.mcp_host.session import McpSession, open_session
 from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.transports.traced import TracedTransport, what_opens
-from isthmus.mcp_host.unreachable import causes
+from isthmus.mcp_host.unreachable import causes, is_reached
 from isthmus.mcp_host.way import Way
 
 
@@ -57,6 +59,8 @@ class Attempt:
         self._scope = anyio.CancelScope()
         self._is_connecting = True
         self._has_expired = False
+        self._step = QUESTION if way.asks_first else "initialize"
+        self._answer: FirstAnswer | None = None
         self.loss: str | None = None
         """Why a session that was open broke down, once it did; not where the server just ended."""
 
@@ -89,7 +93,6 @@ class Attempt:
         transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
         if surroundings.trace is not None:
             transport = TracedTransport(transport, surroundings.trace, what_opens(config.endpoint, self.way.kind))
-        step = "initialize"
         with self._scope:
             # Waiting for its turn is no part of what a program has time for.
             gate = surroundings.gate if isinstance(config.endpoint, StdioEndpoint) else None
@@ -108,11 +111,12 @@ class Attempt:
                     self.log,
                     on_end=self._on_end,
                     on_change=self._on_change,
+                    on_asked=self._note_answer,
                     asking=self._asking,
                 ) as session:
                     timer.cancel()
-                    self._debug.done(step)
-                    step = "tools/list"
+                    self._debug.done(self._step)
+                    self._step = "tools/list"
                     timer = self._timer()
                     listing = await session.listing()
                     timer.cancel()
@@ -122,8 +126,8 @@ class Attempt:
                     yield session, listing
             except Exception as error:
                 if self._is_connecting:
-                    failure = self._failure(error, step, auth)
-                    self._debug.failed(step, str(failure))
+                    failure = self._failure(error, auth)
+                    self._debug.failed(self._step, str(failure))
                     raise failure from error
                 self.loss = explain(error, "a request", config.endpoint, self.log, self.watch)
             finally:
@@ -132,8 +136,8 @@ class Attempt:
         if self._is_connecting:
             if not self._has_expired:
                 raise AbandonedError("the connection is not wanted any more")
-            late = self._failure(TimeoutError(f"none came within {config.connect_seconds:g} s"), step, auth)
-            self._debug.failed(step, str(late))
+            late = self._failure(TimeoutError(f"none came within {config.connect_seconds:g} s"), auth)
+            self._debug.failed(self._step, str(late))
             raise late
 
     def _note_login(self, problem: LoginProblem | None) -> None:
@@ -143,6 +147,10 @@ class Attempt:
         if problem is not None and not self._is_connecting and not is_of_one_call:
             self._on_end()
 
+    def _note_answer(self, answer: FirstAnswer) -> None:
+        self._debug.done(self._step)
+        self._step, self._answer = "initialize", answer
+
     def _timer(self) -> asyncio.TimerHandle:
         def expire() -> None:
             if self._is_connecting:
@@ -151,7 +159,7 @@ class Attempt:
 
         return asyncio.get_running_loop().call_later(self._config.connect_seconds, expire)
 
-    def _failure(self, error: Exception, step: str, auth: BearerAuth | None) -> Exception:
+    def _failure(self, error: Exception, auth: BearerAuth | None) -> Exception:
         """What is told of the attempt's failure."""
         watch = self.watch
         if watch.login is not None:
@@ -160,11 +168,18 @@ class Attempt:
             refused = "" if auth is not None else " other than what its headers say"
             return NeedsLoginError(f"it wants a login{refused}; use /mcp auth {self._config.name}")
         is_late = isinstance(error, TimeoutError) and self._has_expired
+        step, answer = self._step, self._answer
+        is_answered = answer is not None and answer.said is Said.REFUSED  # it would refuse it again
         return ConnectFailedError(
             explain(error, step, self._config.endpoint, self.log, watch),
             is_late=is_late,
-            is_about_handshake=not is_late and step == "initialize" and refuses_handshake(error, watch.status),
+            is_about_handshake=not is_late
+            and not is_answered
+            and step == "initialize"
+            and refuses_handshake(error, watch.status),
             may_be_other_way=not is_late and watch.status is not None and watch.status not in (401, 403),
+            is_about_question=not is_late and step == QUESTION and is_reached(error),
+            discovered=None if answer is None else answer.discovered,
         )
 
 

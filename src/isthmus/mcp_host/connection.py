@@ -338,7 +338,7 @@ class ServerConnection:
             async with attempt.open() as (session, listing):
                 self.connect_took = time.monotonic() - self.began
                 self.known.take(listing)
-                await self._stay(session, listing, self._ways.worked(way))
+                await self._stay(session, listing, self._ways.worked(way, listing.discovered))
         except AbandonedError:
             return False
         except NeedsLoginError:

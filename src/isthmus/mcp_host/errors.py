@@ -1,6 +1,7 @@
 """What a connection to a server raises, without the SDK; :mod:`isthmus.mcp_host.failures` puts it into words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from isthmus.errors import IsthmusError
 from isthmus.tools.failure import ToolFailure
@@ -34,12 +35,25 @@ class ToolGoneError(IsthmusError):
 
 
 class ConnectFailedError(IsthmusError):
-    """A way to connect that did not work; the text is for the person."""
+    """A way to connect that did not work; the text is for the person.
+
+    ``is_about_question``: the connection broke over what is asked before the handshake. ``discovered``: what the server
+    answered there, before it refused the handshake.
+    """
 
     def __init__(
-        self, message: str, *, is_about_handshake: bool = False, may_be_other_way: bool = False, is_late: bool = False
+        self,
+        message: str,
+        *,
+        is_about_handshake: bool = False,
+        may_be_other_way: bool = False,
+        is_late: bool = False,
+        is_about_question: bool = False,
+        discovered: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
+        self.is_about_question = is_about_question
+        self.discovered = discovered
         self.is_late = is_late
         self.is_about_handshake = is_about_handshake
         self.may_be_other_way = may_be_other_way

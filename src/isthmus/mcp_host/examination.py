@@ -96,7 +96,8 @@ def advice(config: ServerConfig, state: ServerState, entries: Sequence[TraceEntr
 
 
 def _advice_on_url(entries: Sequence[TraceEntry]) -> str:
-    if any(step.name == "server/discover" and step.is_error for step in steps(entries)):
+    refused = {step.name for step in steps(entries) if step.is_error}
+    if {"initialize", "server/discover"} <= refused:
         return (
             "The server answers, and refuses both ways in which MCP begins: initialize, and server/discover of the "
             "2026-07-28 revision. The URL may be that of something else (the path is often /mcp or /sse), or a proxy "

@@ -28,7 +28,7 @@ _REFUSED = "Server returned an error response"
 """What the SDK says of a status that it does not know."""
 _UNSUPPORTED = "Unsupported protocol version"
 """Begins what the SDK says when ``initialize`` is answered with a revision that has no handshake."""
-_REFUSING_CODES = frozenset(
+REFUSING_CODES = frozenset(
     {INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION}
 )
 """Codes of JSON-RPC errors that refuse a request as such; others tell of what went wrong in the server."""
@@ -133,7 +133,7 @@ def refuses_handshake(error: BaseException, status: int | None) -> bool:
                     return True
             case MCPError() if not is_closed(inner):
                 if status is None:
-                    return inner.code in _REFUSING_CODES
+                    return inner.code in REFUSING_CODES
                 return 400 <= status < 500 and status not in _OTHER_REFUSALS
             case _:
                 pass

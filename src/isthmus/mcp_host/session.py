@@ -1,7 +1,7 @@
 """One connected session with a server, over the SDK: the handshake, listing with bounded pages, and calls.
 
-The handshake of today's revisions is tried first: all servers know it, and with it they send what changes by
-themselves. A server that knows only the revision without one is asked by ``server/discover``, and its changes come over
+A server that knows a revision with a handshake is used with it, also where it knows the one without: then it may ask
+and tell by itself at any time. One that knows only the revision without is spoken to in that, and its changes come over
 a subscription. Deliberately not here: states, reconnecting, deadlines of calls (:mod:`isthmus.mcp_host.connection`).
 """
 
@@ -28,6 +28,7 @@ from isthmus.mcp_host.asking import MAXIMUM_QUESTIONS, ServerAsking
 from isthmus.mcp_host.callbacks import elicitation, sampling
 from isthmus.mcp_host.closed import is_closed
 from isthmus.mcp_host.config import ServerConfig
+from isthmus.mcp_host.first_question import FirstAnswer, Said, ask
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.observed import Observer, observed
 from isthmus.mcp_host.repair import OUTPUT_SCHEMA
@@ -224,11 +225,13 @@ async def open_session(
     *,
     on_end: Callable[[], None],
     on_change: Callable[[], None],
+    on_asked: Callable[[FirstAnswer], None],
     asking: ServerAsking | None = None,
 ) -> AsyncGenerator[McpSession, None]:
     """A session over `transport`, after the handshake, if `way` has one. Without `asking` the server may ask nothing.
 
-    `log` is told of notifications that are left out since they do not fit MCP.
+    `log` is told of notifications that are left out since they do not fit MCP, `on_asked` what the server answered to
+    the question before the handshake, if `way` has that.
 
     Raises:
         Exception: whatever the transport or the SDK raises, often in a group.
@@ -248,20 +251,29 @@ async def open_session(
     async def roots(context: ClientRequestContext) -> types.ListRootsResult:
         return types.ListRootsResult(roots=[types.Root(uri=workspace.as_uri(), name=workspace.name)])  # pyright: ignore[reportArgumentType] - a str is validated into the URL
 
-    prior = _discovered(way)
-    client = Client(
-        observed(transport, Observer(config.name, on_end, drop, log.leave_out)),
-        mode=_mode(way, prior),
-        prior_discover=prior,
-        message_handler=handle,
-        list_roots_callback=roots,
-        elicitation_callback=None if asking is None else elicitation(asking),
-        sampling_callback=None if asking is None else sampling(asking),
-        input_required_max_rounds=MAXIMUM_QUESTIONS,
-        client_info=types.Implementation(name="isthmus", version=__version__),
-        cache=None,
-    )
-    async with client:
+    me = types.Implementation(name="isthmus", version=__version__)
+    async with contextlib.AsyncExitStack() as stack:
+        observer = Observer(config.name, on_end, drop, log.leave_out)
+        streams = await stack.enter_async_context(observed(transport, observer))
+        is_modern = way.is_modern
+        if way.asks_first:
+            answer = await ask(*streams, me, config.connect_seconds)
+            is_modern = answer.said is Said.MODERN_ALONE
+            on_asked(answer)
+        prior = _discovered(way)
+        client = Client(
+            contextlib.nullcontext(streams),
+            mode=_mode(prior, is_modern=is_modern),
+            prior_discover=prior,
+            message_handler=handle,
+            list_roots_callback=roots,
+            elicitation_callback=None if asking is None else elicitation(asking),
+            sampling_callback=None if asking is None else sampling(asking),
+            input_required_max_rounds=MAXIMUM_QUESTIONS,
+            client_info=me,
+            cache=None,
+        )
+        await stack.enter_async_context(client)
         has_begun = True
         listening: asyncio.Task[None] | None = None
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -284,10 +296,10 @@ def _discovered(way: Way) -> types.DiscoverResult | None:
         return None
 
 
-def _mode(way: Way, prior: types.DiscoverResult | None) -> str:
+def _mode(prior: types.DiscoverResult | None, *, is_modern: bool) -> str:
     if prior is not None:
         return MODERN_PROTOCOL_VERSIONS[-1]
-    return "auto" if way.is_modern else "legacy"
+    return "auto" if is_modern else "legacy"
 
 
 async def _listen(client: Client, on_change: Callable[[], None]) -> None:

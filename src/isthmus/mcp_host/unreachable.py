@@ -20,6 +20,11 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
+def is_reached(error: BaseException) -> bool:
+    """Return whether there was a connection, before it broke."""
+    return not any(isinstance(inner, httpx2.ConnectError | httpx2.ConnectTimeout) for inner in causes(error))
+
+
 def connection_problem(error: Exception) -> str:
     """Why a URL could not be reached, in a few words."""
     cause: BaseException | None = error
