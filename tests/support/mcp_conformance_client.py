@@ -23,7 +23,7 @@ from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.tools.asking import AskPerson, Chosen
-from isthmus.tools.base import Approved, Tool, ToolContext, ToolItem, ToolScope, ToolSet
+from isthmus.tools.base import Approved, Tool, ToolContext, ToolItem, ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from isthmus.tools.workspace import Workspace
@@ -155,7 +155,7 @@ async def drive(host: McpHost, scope: ToolScope) -> None:
         return
     if SCENARIO == "json-schema-2020-12-preservation":
         (focal,) = [tool for name, tool in tools.items() if name != "json_schema_echo"]
-        await call(host, scope, "json_schema_echo", {"schema": dict(focal.parameters)})
+        await call(host, scope, "json_schema_echo", {"schema": dict(full_parameters_of(focal))})
         return
     await asyncio.gather(*(call(host, scope, name, arguments_for(tool)) for name, tool in tools.items()))
     contents = HostContents(host)

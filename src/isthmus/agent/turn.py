@@ -61,7 +61,7 @@ from isthmus.models.base import (
 )
 from isthmus.models.message import message_to_json
 from isthmus.slash_commands import Completion
-from isthmus.tools.base import ToolScope, ToolSet
+from isthmus.tools.base import ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
@@ -250,7 +250,8 @@ class CodingAgent:
             + loading.note(session.loaded_tools),
             messages=tuple(session.messages),
             tools=tuple(
-                ToolSpec(tool.name, tool.description, tool.parameters) for tool in loading.sent(session.loaded_tools)
+                ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+                for tool in loading.sent(session.loaded_tools)
             ),
         )
 

@@ -10,7 +10,7 @@ from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.mcp_host.listing import ListedTool, Listing
 from isthmus.mcp_host.names import is_included, tool_named
 from isthmus.mcp_host.result import clean
-from isthmus.mcp_host.schema import Nodes, UnusableSchemaError, usable_schema, without_refused_names
+from isthmus.mcp_host.schema import Nodes, UnusableSchemaError, full_schema, usable_schema, without_refused_names
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 REVIEW_TOOLS = frozenset({OPEN_DIFF, CLOSE_DIFF})
@@ -42,6 +42,8 @@ class OfferedTool:
     """How many characters of its results are of use, if the server says so."""
     output_schema: Mapping[str, Any] | None = None
     """What the server says of its structured content."""
+    full_parameters: Mapping[str, Any] | None = None
+    """The parameters as JSON Schema in full, where that says more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def usable_tools(
     """The tools that the configuration leaves in and whose schema can be used, and why others cannot."""
     tools: dict[str, OfferedTool] = {}
     dropped = [*_not_there("includeTools", include or (), listed), *_not_there("excludeTools", exclude, listed)]
-    nodes = Nodes()
+    nodes, full_nodes = Nodes(), Nodes()
     is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
     for tool in listed:
         shown = tool.name[:SHOWN_NAME]
@@ -108,10 +110,20 @@ def usable_tools(
             _version(tool),
             tool.result_characters,
             tool.output_schema,
+            _full(tool.input_schema, parameters, full_nodes),
         )
     if len(dropped) > MAXIMUM_DROPPED:
         dropped[MAXIMUM_DROPPED:] = [f"and {len(dropped) - MAXIMUM_DROPPED:,} more"]
     return tuple(tools.values()), tuple(dropped)
+
+
+def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes) -> Mapping[str, Any] | None:
+    """The schema in full; None where it says nothing more, or is too large for that."""
+    try:
+        found, _ = without_refused_names(full_schema(given, nodes))
+    except UnusableSchemaError:
+        return None
+    return None if found == parameters else found
 
 
 def _not_there(key: str, names: Collection[str], listed: tuple[ListedTool, ...]) -> Iterator[str]:

@@ -1,8 +1,11 @@
-"""Makes a server's JSON schema usable for every model provider (spec 4, "Schema Processing").
+"""Makes a server's JSON schema usable: for every model provider, and in full for those that take JSON Schema.
 
-``$schema`` and ``additionalProperties`` go, ``default`` beside ``anyOf`` goes, local ``$ref``s are put in place with
-loops cut, and what is too deep is cut. Pure; the given schema is not changed. A property that happens to be named like
-a keyword stays. What cannot be made usable is refused with a reason.
+For every provider (spec 4, "Schema Processing") ``$schema`` and ``additionalProperties`` go, ``default`` beside
+``anyOf`` goes, local ``$ref``s are put in place with loops cut, and what is too deep is cut. In full, ``$schema``,
+``additionalProperties``, and ``$defs`` with the references to them stay; a reference that leads back to its own value
+is cut there too, so that no reader goes round for ever, and nothing refers to another place than the schema itself.
+Pure; the given schema is not changed. A property that happens to be named like a keyword stays. What cannot be made
+usable is refused with a reason.
 """
 
 import re
@@ -11,7 +14,7 @@ from typing import Any, cast
 
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.result import clean
-from isthmus.mcp_host.schema_keywords import as_object, fitting, is_number
+from isthmus.mcp_host.schema_keywords import CHOICES, as_object, fitting, is_number
 
 MAXIMUM_DEPTH = 24
 MAXIMUM_NODES = 20_000
@@ -20,6 +23,13 @@ MAXIMUM_NODES_OF_ALL = 200_000
 """The same of all tools of a server."""
 
 _DROPPED = frozenset({"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "additionalProperties"})
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""Value of ``$schema`` that stays: other drafts' forms are mended into this one's."""
+_DEFINITIONS = ("$defs", "definitions")
+"""Keywords of the whole schema that name definitions; the second is that of older drafts."""
+_DEFINED = re.compile(r"#/(\$defs|definitions)/([A-Za-z0-9_.-]{1,64})")
+_SAME_VALUE = frozenset({*CHOICES, "not", "if", "then", "else", "dependentSchemas"})
+"""Keywords whose schemas are about the same value as the schema that they are in."""
 _DATA = frozenset({"default", "const", "enum", "examples", "example", "required", "dependentRequired"})
 """Keywords whose value is data, not a schema."""
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
@@ -61,7 +71,30 @@ def usable_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
     """
     if not isinstance(schema, Mapping):
         raise UnusableSchemaError(f"its input schema is {type(schema).__name__}, not an object")
-    cleaned = _Cleaner(cast("JsonSchema", schema), nodes or Nodes()).clean_whole()
+    return _arguments(_Cleaner(cast("JsonSchema", schema), nodes or Nodes()))
+
+
+def full_schema(schema: object, nodes: Nodes | None = None) -> dict[str, Any]:
+    """A tool's input schema as JSON Schema 2020-12, with its definitions: for a schema that is usable otherwise.
+
+    A reference that is left leads to ``#`` or to one of ``$defs``, and always to a part of the value that it stands
+    for. ``nodes`` are as of :func:`usable_schema`.
+
+    Raises:
+        UnusableSchemaError: it is not an object schema, or far too large.
+    """
+    if not isinstance(schema, Mapping):
+        raise UnusableSchemaError(f"its input schema is {type(schema).__name__}, not an object")
+    cleaner = _Cleaner(cast("JsonSchema", schema), nodes or Nodes(), is_full=True)
+    found, definitions = _arguments(cleaner), cleaner.definitions()
+    dialect = cast("JsonSchema", schema).get("$schema")
+    if isinstance(dialect, str) and dialect.rstrip("#") == _DIALECT:
+        found = {"$schema": _DIALECT, **found}
+    return {**found, "$defs": definitions} if definitions else found
+
+
+def _arguments(cleaner: "_Cleaner") -> dict[str, Any]:
+    cleaned = cleaner.clean_whole()
     kind = cleaned.get("type")
     if isinstance(kind, list) and "object" in kind:
         kind = "object"
@@ -101,14 +134,42 @@ def without_refused_names(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple
 
 
 class _Cleaner:
-    def __init__(self, root: JsonSchema, all_nodes: Nodes) -> None:
+    """``is_full``: definitions, references to them and ``additionalProperties`` stay."""
+
+    def __init__(self, root: JsonSchema, all_nodes: Nodes, *, is_full: bool = False) -> None:
         self._root = root
         self._nodes = 0
         self._all_nodes = all_nodes
+        self._is_full = is_full
 
     def clean_whole(self) -> dict[str, Any]:
-        cleaned = self._schema(self._root, 0, ())
+        cleaned = self._schema(self._root, 0, (), is_same=True)
         return cast("dict[str, Any]", cleaned) if isinstance(cleaned, dict) else {}
+
+    def definitions(self) -> dict[str, Any]:
+        """The definitions that a reference may lead to, by name."""
+        found: dict[str, Any] = {}
+        for keyword in _DEFINITIONS:
+            named = self._root.get(keyword)
+            for name, schema in cast("Mapping[str, object]", named if isinstance(named, Mapping) else {}).items():
+                reference = f"#/{keyword}/{name}"
+                if self._kept(reference) is not None and name not in found:
+                    found[name] = self._schema(schema, 1, (reference,), is_same=True)
+        return found
+
+    def _kept(self, reference: str) -> str | None:
+        """The reference as it stays in the full schema; None where it leads elsewhere, or must be put in place."""
+        if not self._is_full or reference == "#":
+            return reference if self._is_full else None
+        if (match := _DEFINED.fullmatch(reference)) is None:
+            return None
+        keyword, name = match.groups()
+        first = next((key for key in _DEFINITIONS if self._has(key, name)), None)
+        return f"#/$defs/{name}" if keyword == first else None
+
+    def _has(self, keyword: str, name: str) -> bool:
+        named = self._root.get(keyword)
+        return isinstance(named, Mapping) and isinstance(cast("JsonSchema", named).get(name), Mapping | bool)
 
     def _count(self) -> None:
         self._nodes += 1
@@ -116,8 +177,12 @@ class _Cleaner:
         if self._nodes > MAXIMUM_NODES:
             raise UnusableSchemaError(f"its input schema has more than {MAXIMUM_NODES} parts")
 
-    def _schema(self, schema: object, depth: int, followed: tuple[str, ...]) -> object:
-        """A cleaned schema; `followed` are the references that led here."""
+    def _schema(self, schema: object, depth: int, followed: tuple[str, ...], *, is_same: bool = False) -> object:
+        """A cleaned schema; `followed` are the references that led here.
+
+        ``is_same``: it is about the value that the whole schema, or a definition, is about. A reference there would
+        lead to that value again, and is put in place.
+        """
         self._count()
         if isinstance(schema, bool):
             return {} if schema else {"not": {}}
@@ -128,31 +193,38 @@ class _Cleaner:
         given = cast("JsonSchema", schema)
         reference = given.get("$ref", given.get("$dynamicRef"))
         if isinstance(reference, str):
-            return self._resolved(reference, given, depth, followed)
+            if not is_same and (kept := self._kept(reference)) is not None:
+                return self._referring(kept, given, depth, followed)
+            return self._resolved(reference, given, depth, followed, is_same=is_same)
         cleaned: dict[str, Any] = {}
         for keyword, value in given.items():
+            if keyword == "additionalProperties" and self._is_full and isinstance(value, Mapping | bool):
+                inner = cast("JsonSchema | bool", value)
+                cleaned[keyword] = inner if isinstance(inner, bool) else self._schema(inner, depth + 1, followed)
+                continue
             if keyword in _DROPPED or keyword == "$ref":
                 continue
             if keyword == "default" and "anyOf" in given:
                 continue
-            cleaned[keyword] = self._value(keyword, value, depth, followed)
+            is_inner_same = is_same and keyword in _SAME_VALUE
+            cleaned[keyword] = self._value(keyword, value, depth, followed, is_same=is_inner_same)
             if keyword in ("title", "description") and isinstance(value, str):
                 cleaned[keyword] = clean(value)
         # The root is held to more, with reasons, by whoever asked.
         return fitting(cleaned) if depth else cleaned
 
-    def _value(self, keyword: str, value: object, depth: int, followed: tuple[str, ...]) -> object:
+    def _value(self, keyword: str, value: object, depth: int, followed: tuple[str, ...], *, is_same: bool) -> object:
         if keyword in _DATA:
             return self._data(value, depth)
         if keyword in _NAMED and isinstance(value, Mapping):
             named = cast("Mapping[str, object]", value)
-            return {name: self._schema(item, depth + 1, followed) for name, item in named.items()}
+            return {name: self._schema(item, depth + 1, followed, is_same=is_same) for name, item in named.items()}
         if isinstance(value, Mapping):
-            return self._schema(cast("JsonSchema", value), depth + 1, followed)
+            return self._schema(cast("JsonSchema", value), depth + 1, followed, is_same=is_same)
         if isinstance(value, list):
             items = cast("list[object]", value)
             return [
-                self._schema(cast("JsonSchema", item), depth + 1, followed)
+                self._schema(cast("JsonSchema", item), depth + 1, followed, is_same=is_same)
                 if isinstance(item, Mapping)
                 else self._data(item, depth + 1)
                 for item in items
@@ -169,14 +241,25 @@ class _Cleaner:
             return [self._data(item, depth + 1) for item in cast("list[object]", value)]
         return _sendable(value)
 
-    def _resolved(self, reference: str, given: JsonSchema, depth: int, followed: tuple[str, ...]) -> object:
+    def _referring(self, kept: str, given: JsonSchema, depth: int, followed: tuple[str, ...]) -> object:
+        """A reference with what is written beside it."""
+        beside = _beside(given)
+        around = self._schema(beside, max(depth, 1), followed)
+        more = cast("dict[str, Any]", around) if isinstance(around, dict) else {}
+        if "items" not in beside:
+            more.pop("items", None)  # What arrays get by default is the definition's to say.
+        return {"$ref": kept, **more}
+
+    def _resolved(
+        self, reference: str, given: JsonSchema, depth: int, followed: tuple[str, ...], *, is_same: bool
+    ) -> object:
         """What a reference stands for, with what is written beside it; a loop or a lost reference allows anything."""
-        beside = {keyword: value for keyword, value in given.items() if keyword not in ("$ref", "$dynamicRef")}
+        beside = _beside(given)
         target = None if reference in followed else self._target(reference)
         if target is None:
             return self._schema(_stub(beside), depth, followed)
-        found = self._schema(target, depth + 1, (*followed, reference))
-        around = self._schema(beside, max(depth, 1), followed)
+        found = self._schema(target, depth + 1, (*followed, reference), is_same=is_same)
+        around = self._schema(beside, max(depth, 1), followed, is_same=is_same)
         more = cast("dict[str, Any]", around) if isinstance(around, dict) else {}
         if "items" not in beside:
             more.pop("items", None)  # The target's count, not what arrays get by default.
@@ -197,6 +280,10 @@ class _Cleaner:
             else:
                 return None
         return found
+
+
+def _beside(schema: JsonSchema) -> dict[str, Any]:
+    return {keyword: value for keyword, value in schema.items() if keyword not in ("$ref", "$dynamicRef")}
 
 
 def _sendable(value: object) -> object:

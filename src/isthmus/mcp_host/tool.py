@@ -107,8 +107,14 @@ class McpTool:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The input schema, as providers take it."""
+        """The input schema, as every provider takes it."""
         return self._now().parameters
+
+    @property
+    def full_parameters(self) -> Mapping[str, Any]:
+        """The input schema as JSON Schema in full."""
+        found = self._now()
+        return found.parameters if found.full_parameters is None else found.full_parameters
 
     @property
     def kind(self) -> ToolKind:

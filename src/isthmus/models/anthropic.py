@@ -104,7 +104,7 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
         body["system"] = [{"type": "text", "text": request.system, **CACHED}]
     if request.tools:
         tools = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+            {"name": tool.name, "description": tool.description, "input_schema": tool.json_schema}
             for tool in request.tools
         ]
         body["tools"] = [*tools[:-1], {**tools[-1], **CACHED}]

@@ -90,11 +90,21 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model sees it; ``parameters`` is a JSON schema of type object."""
+    """A tool as the model sees it; ``parameters`` is a JSON schema of type object that every provider takes.
+
+    ``full_parameters`` is the same for providers that take JSON Schema in full (draft 2020-12): it may have
+    ``$schema``, ``$defs`` with references to them, and ``additionalProperties``. None: it is no other.
+    """
 
     name: str
     description: str
     parameters: JsonObject
+    full_parameters: JsonObject | None = None
+
+    @property
+    def json_schema(self) -> JsonObject:
+        """The schema of the parameters in full."""
+        return self.parameters if self.full_parameters is None else self.full_parameters
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from isthmus.json_shapes import as_text
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
-from isthmus.models.base import Message, ModelRequest, Opaque, Text, Thought, ToolRequest, ToolResult
+from isthmus.models.base import Message, ModelRequest, Opaque, Text, Thought, ToolRequest, ToolResult, ToolSpec
 from isthmus.models.conversation import in_order, kept_for
 from isthmus.models.endpoint import Endpoint
 from isthmus.models.received import without
@@ -39,19 +39,20 @@ def request_body(
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+    host = origin.removeprefix("openai@").partition(":")[0]
+    is_openai = host.endswith(".openai.com")
     if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-            }
-            for tool in request.tools
-        ]
+        body["tools"] = [{"type": "function", "function": _function(tool, is_full=is_openai)} for tool in request.tools]
     if request.max_output_tokens is not None:
         # OpenAI's own models refuse the old name, and most imitators do not know the new one.
-        is_openai = origin.removeprefix("openai@").partition(":")[0].endswith("openai.com")
         body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens
     return body
+
+
+def _function(tool: ToolSpec, *, is_full: bool) -> dict[str, Any]:
+    # Imitators take less of JSON Schema, and refuse the whole request for the rest.
+    parameters = tool.json_schema if is_full else tool.parameters
+    return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
 def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachments) -> list[dict[str, Any]]:

@@ -140,6 +140,19 @@ def version_of(tool: Tool) -> str:
     return tool.version if isinstance(tool, Versioned) else ""
 
 
+@runtime_checkable
+class FullyDescribed(Protocol):
+    """A tool whose input schema says more in full than in the form that every provider takes."""
+
+    @property
+    def full_parameters(self) -> Mapping[str, Any]: ...
+
+
+def full_parameters_of(tool: Tool) -> Mapping[str, Any]:
+    """The input schema of a tool as JSON Schema in full."""
+    return tool.full_parameters if isinstance(tool, FullyDescribed) else tool.parameters
+
+
 @dataclass(frozen=True, slots=True)
 class ToolScope:
     """Whom tools are for: the workspace, the session and its task, and what its AgentSettings say of MCP servers.

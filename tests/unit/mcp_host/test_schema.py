@@ -1,14 +1,22 @@
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from referencing import Registry
 
 from isthmus.mcp_host.listing import ListedTool
 from isthmus.mcp_host.offer import usable_tools
-from isthmus.mcp_host.schema import MAXIMUM_DEPTH, UnusableSchemaError, usable_schema, without_refused_names
+from isthmus.mcp_host.schema import (
+    MAXIMUM_DEPTH,
+    UnusableSchemaError,
+    full_schema,
+    usable_schema,
+    without_refused_names,
+)
 
 
 def with_property(schema: Any, **more: Any) -> Any:
@@ -162,6 +170,111 @@ def test_parameters_with_names_that_a_provider_refuses_are_left_out_unless_they_
         without_refused_names({**schema, "required": ["user name"]})
 
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TREE = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}},
+    "additionalProperties": False,
+}
+
+
+def test_in_full_a_schema_keeps_its_dialect_its_definitions_and_what_other_properties_may_be() -> None:
+    schema: dict[str, Any] = {
+        "$schema": DIALECT,
+        "type": "object",
+        "properties": {
+            "tree": {"$ref": "#/$defs/Tree", "description": "where to look"},
+            "labels": {"type": "object", "properties": {}, "additionalProperties": {"type": "string"}},
+            "parent": {"anyOf": [{"$ref": "#"}, {"type": "null"}]},
+        },
+        "required": ["tree"],
+        "additionalProperties": False,
+        "$defs": {"Tree": TREE},
+    }
+    assert full_schema(schema) == schema
+
+
+def test_in_full_definitions_of_older_drafts_become_todays_and_their_dialect_goes() -> None:
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"pair": {"$ref": "#/definitions/Pair"}, "own": {"$ref": "#/definitions/Both"}},
+        "definitions": {"Pair": {"type": "array", "items": [{"type": "string"}, {}]}, "Both": {"type": "string"}},
+        "$defs": {"Both": {"type": "number"}},
+    }
+    assert full_schema(schema) == {
+        "type": "object",
+        "properties": {"pair": {"$ref": "#/$defs/Pair"}, "own": {"type": "string"}},
+        "$defs": {
+            "Both": {"type": "number"},
+            "Pair": {"type": "array", "prefixItems": [{"type": "string"}, {}], "items": {}},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "http://example.org/schema",
+        "other.json",
+        "#/$defs/none",
+        "#anchor",
+        "#/a/b",
+        "#/$defs/a b",
+        "file:///etc/passwd",
+    ],
+)
+def test_in_full_a_reference_that_leads_elsewhere_or_nowhere_allows_anything(reference: str) -> None:
+    schema: dict[str, Any] = {
+        "properties": {"p": {"$ref": reference, "description": "d"}, "q": {"items": {"$dynamicRef": reference}}},
+        "$id": "http://example.org/",
+        "$defs": {"a": {"$id": "http://example.org/a", "$ref": reference}},
+    }
+    assert full_schema(schema) == {
+        "type": "object",
+        "properties": {"p": {"description": "d"}, "q": {"items": {}}},
+        "$defs": {"a": {}},
+    }
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        {"a": {"$ref": "#/$defs/a"}},
+        {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
+        {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"anyOf": [{"not": {"$ref": "#/$defs/a"}}]}},
+        {"a": {"if": {"$ref": "#/$defs/a"}, "then": {"dependentSchemas": {"x": {"$ref": "#/$defs/a"}}}}},
+        {"a": {"oneOf": [{"$ref": "#"}]}},
+    ],
+)
+def test_in_full_a_loop_that_never_reaches_a_part_of_the_value_is_cut(definitions: dict[str, Any]) -> None:
+    schema = {"allOf": [{"$ref": "#/$defs/a"}], "properties": {"p": {"$ref": "#/$defs/a"}}, "$defs": definitions}
+    _terminates(full_schema(schema))
+
+
+def _terminates(schema: dict[str, Any]) -> None:
+    """A validator that follows every reference comes to an end, and meets none that leads out of the schema."""
+    value: dict[str, Any] = {name: {"p": {"x": [1]}, "x": {}} for name in ("p", "q", "x", "type", "items", "$ref")}
+    cast("Any", jsonschema).Draft202012Validator(schema, registry=cast("Any", Registry)()).is_valid(value)
+
+
+def test_in_full_what_multiplies_is_left_out_and_its_form_for_every_provider_is_refused_as_before() -> None:
+    bomb = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 8} for n in range(20)}
+    eight = [{name: {"$ref": f"#/$defs/d{n + 1}"} for name in "abcdefgh"} for n in range(20)]
+    nested = {f"d{n}": {"properties": properties} for n, properties in enumerate(eight)}
+    for definitions in (bomb, nested):
+        schema = {"properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": definitions}
+        assert usable_tools((ListedTool("t", "", schema),), None, ())[0] == ()
+    unused = {"properties": {"p": {"type": "string"}}, "$defs": bomb}
+    (tool,), _ = usable_tools((ListedTool("t", "", unused),), None, ())
+    assert tool.full_parameters is None
+
+
+def test_in_full_parameters_with_refused_names_are_left_out_too() -> None:
+    schema: dict[str, Any] = {"properties": {"a": {}, "user name": {}}, "additionalProperties": False}
+    (tool,), _ = usable_tools((ListedTool("t", "", schema),), None, ())
+    assert tool.full_parameters == {"type": "object", "properties": {"a": {}}, "additionalProperties": False}
+
+
 _KEYWORDS = st.sampled_from(
     [
         "type",
@@ -188,6 +301,12 @@ _KEYWORDS = st.sampled_from(
         "patternProperties",
         "title",
         "dependencies",
+        "additionalProperties",
+        "definitions",
+        "if",
+        "dependentSchemas",
+        "$id",
+        "$dynamicRef",
     ]
 )
 
@@ -227,7 +346,7 @@ _JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             _KEYWORDS,
-            inner | st.sampled_from(["#", "#/$defs/x", "#/properties/x", "object"]),
+            inner | st.sampled_from(["#", "#/$defs/x", "#/definitions/x", "#/properties/x", "http://a/b", "object"]),
             max_size=4,
         )
     ),
@@ -247,4 +366,33 @@ def test_any_json_is_made_usable_or_refused(schema: Any) -> None:
         assert isinstance(found["properties"], dict)
         assert usable_schema(found) == found
         jsonschema.Draft202012Validator.check_schema(found)
+        _hold_in_full(schema)
     assert json.dumps(schema) == before
+
+
+def _hold_in_full(schema: Any) -> None:
+    try:
+        found = full_schema(schema)
+    except UnusableSchemaError:
+        return
+    assert found["type"] == "object"
+    assert full_schema(found) == found
+    jsonschema.Draft202012Validator.check_schema(found)
+    for reference in _references(found):
+        name = reference.removeprefix("#/$defs/")
+        assert reference == "#" or name in found["$defs"], reference
+    _terminates(found)
+
+
+def _references(schema: Any, *, is_schema: bool = True) -> Iterator[str]:
+    """The references in a schema; names of properties and data are none."""
+    if isinstance(schema, list):
+        for item in schema:  # pyright: ignore[reportUnknownVariableType] - JSON
+            yield from _references(item, is_schema=is_schema)
+    elif isinstance(schema, dict):
+        for name, value in schema.items():  # pyright: ignore[reportUnknownVariableType] - JSON
+            if is_schema and name in ("$ref", "$dynamicRef"):
+                yield value
+            elif not is_schema or name not in ("default", "enum", "x"):
+                is_map = is_schema and name in ("properties", "patternProperties", "$defs", "dependentSchemas")
+                yield from _references(value, is_schema=not is_map)
