@@ -1,4 +1,5 @@
-"""Generated JSON-RPC messages from an MCP server: no traceback, no hang, and everything else still works."""
+"""Generated JSON-RPC messages of MCP, from servers over each transport and to the companion: no traceback, no hang,
+and everything else still works."""
 
 import asyncio
 import contextlib
@@ -6,86 +7,149 @@ import json
 import logging
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from isthmus.ide.mcp.json_rpc_message import encode
+from isthmus.ide.mcp.mcp_peer import CallTool, CancelCall, Ignored, McpPeer, Notified, Reply, Tool, ToolResult
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from support.fuzzing import TIMEOUT, cases
+from support.fuzzing_http_mcp_server import TEXT, Plan, fuzzing_http
+from support.mcp_frames import METHODS, frame, value
 from support.mcp_hosting import HOSTILE, hostile, hosting
 from support.tool_calls import items_of, said, success_of, tool_context
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(TIMEOUT)]
+pytestmark = [pytest.mark.timeout(TIMEOUT)]
 
-SHARE = 0.1
+SHARE = 0.04
 CALL_SECONDS = 120
 """How long one call may take on a loaded machine."""
-METHODS = (
-    *("notifications/progress", "notifications/cancelled", "notifications/message", "notifications/tools/list_changed"),
-    *("notifications/elicitation/complete", "notifications/resources/updated", "ping", "roots/list"),
-    *("sampling/createMessage", "elicitation/create", "initialize", "tools/call", "", "no/such\nmethod"),
-)
-KEYS = (
-    *("id", "method", "params", "result", "error", "jsonrpc"),
-    *("progressToken", "progress", "total", "requestId", "_meta"),
-)
 
 
-def value(chance: random.Random, depth: int = 0) -> Any:
-    """Any JSON value, often one that does not fit."""
-    leaves: list[Any] = [None, True, 0, -1, 10**400, 1e308, "", "x" * 2_000, "\x1b[2J\u202e", "half \ud83d", [], {}]
-    if depth > 3 or chance.random() < 0.6:
-        return chance.choice(leaves)
-    if chance.random() < 0.5:
-        return [value(chance, depth + 1) for _ in range(chance.randrange(4))]
-    return {chance.choice(KEYS): value(chance, depth + 1) for _ in range(chance.randrange(4))}
-
-
-def frame(chance: random.Random) -> bytes:
-    """One line: a message with a few things wrong, nested far too deeply, or bytes that are none."""
-    kind = chance.random()
-    if kind < 0.1:
-        return chance.randbytes(chance.randrange(200)).replace(b"\n", b"") + b"\n"
-    if kind < 0.15:
-        return b'{"jsonrpc":"2.0","method":"ping","id":' + b"[" * 5_000 + b"]" * 5_000 + b"}\n"
-    message: dict[str, Any] = {"jsonrpc": "2.0"}
-    if kind < 0.6:
-        message |= {"method": chance.choice(METHODS), "params": value(chance)}
-        if chance.random() < 0.5:
-            message["id"] = chance.choice([value(chance), f"q{chance.randrange(5)}", chance.randrange(5)])
-    else:
-        message |= {chance.choice(["result", "error"]): value(chance), "id": value(chance)}
-    if chance.random() < 0.2:
-        message[chance.choice(KEYS)] = value(chance)
-    if chance.random() < 0.1:
-        message["id"] = "@ID@"
-    line = json.dumps(message).replace('"@ID@"', "@ID@").encode()
-    if chance.random() < 0.1:
-        line = line[: chance.randrange(len(line))]
-    return line + b"\n"
-
-
-async def test_generated_messages_of_a_program_break_nothing_else(
-    tmp_path: Path, workspace: Path, caplog: pytest.LogCaptureFixture
+async def hold(
+    name: str,
+    server: dict[str, Any],
+    attack: Callable[[random.Random, bool], None],
+    fine: str,
+    home: Path,
+    workspace: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    home, frames = tmp_path / "person", tmp_path / "frames"
-    home.mkdir()
-    frames.write_bytes(b"")
-    command = ["-S", str(HOSTILE.with_name("fuzzing_mcp_server.py")), str(frames)]
-    servers = {"s": {"command": sys.executable, "args": command, "timeout": 60_000}, "good": hostile("plain")}
-    async with hosting(home, servers) as host:
+    """Call a server that misbehaves as `attack` says for each case, and then behaves, which it is told by False; its
+    answer is `fine`."""
+    async with hosting(home, {"s": {**server, "timeout": 60_000}, "good": hostile("plain")}) as host:
         scope, context = ToolScope(workspace), tool_context(workspace)
-        for chance in cases("mcp messages of a program", SHARE, least=5):
-            frames.write_bytes(b"".join(frame(chance) for _ in range(chance.randrange(1, 30))))
+        await host.tools(scope)  # what it imports is no part of the time for the cases
+        for chance in cases(name, SHARE, least=5):
+            attack(chance, True)
             tools = (await host.tools(scope)).tools
             with contextlib.suppress(ToolFailure):  # what came may have been its answer
                 async with asyncio.timeout(CALL_SECONDS):
                     await items_of(tools["ok"], context)
-            frames.write_bytes(b"")
+            attack(chance, False)
             async with asyncio.timeout(CALL_SECONDS):
                 assert said(await success_of(tools["good__ok"], context, x="1")) == "ok 1"
-                assert said(await success_of(tools["ok"], context)) == "fine"
+                assert said(await success_of(tools["ok"], context)) == fine
             told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
             assert told == []
+
+
+@pytest.fixture
+def own_home(tmp_path: Path) -> Path:
+    home = tmp_path / "person"
+    home.mkdir()
+    return home
+
+
+@pytest.mark.anyio
+async def test_generated_messages_of_a_program_break_nothing_else(
+    own_home: Path, tmp_path: Path, workspace: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    frames = tmp_path / "frames"
+    frames.write_bytes(b"")
+    command = ["-S", str(HOSTILE.with_name("fuzzing_mcp_server.py")), str(frames)]
+
+    def attack(chance: random.Random, is_on: bool) -> None:
+        frames.write_bytes(b"".join(frame(chance) for _ in range(chance.randrange(1, 30) if is_on else 0)))
+
+    server = {"command": sys.executable, "args": command}
+    await hold("mcp messages of a program", server, attack, "fine", own_home, workspace, caplog)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ["/mcp", "/sse"])
+async def test_generated_events_and_bodies_over_http_break_nothing_else(
+    path: str, own_home: Path, workspace: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They come in chunks of any size, cut at any byte."""
+    with fuzzing_http() as (origin, handler):
+
+        def attack(chance: random.Random, is_on: bool) -> None:
+            handler.plan = Plan.of(chance) if is_on else Plan.good(chance)
+
+        server = {"url": f"{origin}{path}", "type": "sse"} if path == "/sse" else {"httpUrl": f"{origin}{path}"}
+        await hold(f"mcp messages over {path}", server, attack, TEXT, own_home, workspace, caplog)
+
+
+_FOR_A_SERVER = (*METHODS, *("tools/list", "tools/call", "tools/call", "prompts/list", "notifications/initialized"))
+_TOOL = Tool("ok", "Works.", {"type": "object"})
+
+
+def message_to_a_server(chance: random.Random) -> bytes:
+    """A frame; often one that comes close to a call, or to the end of one."""
+    if chance.random() < 0.5:
+        return frame(chance, _FOR_A_SERVER).replace(b"@ID@", b"1")
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": chance.choice([0, 1, "1", 1.0, True, None, "\ud83d"])}
+    match chance.randrange(4):
+        case 0:
+            message |= {"method": "initialize", "params": {"protocolVersion": chance.choice(["2025-06-18", "x", 1])}}
+        case 1:
+            number = value(chance) if chance.random() < 0.3 else message["id"]
+            message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+        case _:
+            message |= {"method": "tools/call", "params": {"name": "ok"}}
+            if chance.random() < 0.3:
+                message["params"]["arguments"] = value(chance)
+    return json.dumps(message).encode()
+
+
+def test_generated_messages_to_the_companion_have_one_answer_each_that_can_be_sent() -> None:
+    """Every call that is handed out is one of a known tool, with an id that no other running call has, and is answered
+    once, or not at all when it was cancelled."""
+    for chance in cases("mcp messages to the companion", SHARE / 2, least=50):
+        peer = McpPeer("server", "0.1", (_TOOL,))
+        running: list[int | str] = []
+        is_initialized = False
+        for _ in range(chance.randrange(1, 60)):
+            match peer.receive(message_to_a_server(chance)):
+                case Reply(answer):
+                    text = json.loads(encode(answer))
+                    assert text["jsonrpc"] == "2.0"
+                    assert ("result" in text) != ("error" in text)
+                    is_initialized = is_initialized or "protocolVersion" in text.get("result", ())
+                case CallTool(number, name, arguments):
+                    assert is_initialized
+                    assert (type(number) in (int, str), name, isinstance(arguments, dict)) == (True, "ok", True)
+                    assert number not in running
+                    running.append(number)
+                case CancelCall(number):
+                    assert type(number) in (int, str)
+                    running.remove(number)
+                    assert peer.finish(number, ToolResult.text("late")) is None
+                case Notified(method, params):
+                    assert isinstance(method, str)
+                    assert isinstance(params, dict)
+                case Ignored():
+                    pass
+            if running and chance.random() < 0.3:
+                number = running.pop(chance.randrange(len(running)))
+                answer = peer.finish(number, ToolResult.text("fine"))
+                assert answer is not None
+                assert json.loads(encode(answer))["id"] == number
+                assert peer.finish(number, ToolResult.text("fine")) is None
+        ping = peer.receive(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+        assert ping == Reply({"jsonrpc": "2.0", "id": "last", "result": {}})

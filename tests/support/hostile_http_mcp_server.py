@@ -163,6 +163,13 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
             case "accepted":
                 self.answer(202, b"")
+            case "cut" if type(self).calls == 1:
+                self.send_response(500)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", "1000")
+                self.end_headers()
+                self.wfile.write(b'{"jsonrpc": "2.0"')
+                self.close_connection = True
             case "error-500":
                 self.answer(500, b"<html>oops</html>", {"content-type": "text/html"})
             case _:

@@ -391,8 +391,8 @@ class ServerConnection:
         self._wishes.note_listed()
 
     def _note_loss(self, reason: str) -> None:
-        self._session = None
-        self.state, self.problem = ServerState.DISCONNECTED, self.hidden(reason)
+        self._settled.clear()
+        self._session, self.state, self.problem = None, ServerState.DISCONNECTED, self.hidden(reason)
 
 
 def _import() -> None:

@@ -201,8 +201,8 @@ class McpPeer:
 
     def _notified(self, method: str, params: JsonObject) -> Received:
         if method == "notifications/cancelled":
-            request_id = params.get("requestId")
-            if isinstance(request_id, (int, str)) and request_id in self._running:
+            request_id = request_id_of({"id": params.get("requestId")})
+            if request_id is not None and request_id in self._running:
                 self._running.discard(request_id)
                 return CancelCall(request_id)
             return Ignored()
