@@ -69,6 +69,22 @@ async def once(home: Path, scope: ToolScope, cache: Path, servers: dict[str, Any
         return names
 
 
+async def test_tools_that_are_known_stay_when_a_start_ended_before_their_slow_server_was_connected(
+    home: Path, scope: ToolScope, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.mcp_host.connection.HANGING_SECONDS", 0.0)
+    listed = Listed(tmp_path)
+    servers = {"s": listed.settings()}
+    assert await once(home, scope, cache, servers) == ["ok"]
+    listed.hold.touch()
+    for _ in range(2):
+        begun = listed.started
+        async with hosting(home, servers, cache=cache, patience=1000) as host:
+            assert await names_of(host, scope) == ["ok"]
+            await eventually_async(lambda begun=begun: listed.started > begun)
+        assert held_of(cache) == [False]
+
+
 @pytest.mark.requirement("MCP-077", "MCP-125", "MCP-126")
 async def test_tools_are_there_at_once_at_the_next_start_and_a_call_waits_for_the_connection(
     home: Path, scope: ToolScope, cache: Path, tmp_path: Path

@@ -53,7 +53,7 @@ STABLE_SECONDS = 30.0
 CLOSE_SECONDS = 1.8
 BREATH_SECONDS = 0.1
 HANGING_SECONDS = 4.0
-"""A server that could not be connected to for so long when the agent ends is remembered as one that cannot be used."""
+"""An unknown server that could not be connected to for so long when the agent ends is kept as an unusable one."""
 
 
 class ServerConnection:
@@ -180,7 +180,7 @@ class ServerConnection:
         owner, is_new = self._owner, self.connect_took is None and self.state is ServerState.CONNECTING
         if owner is None:
             return
-        if is_new and time.monotonic() - self.began >= HANGING_SECONDS:
+        if is_new and not self.known.is_recalled and time.monotonic() - self.began >= HANGING_SECONDS:
             await self.known.hold(time.monotonic() - self.began)
         done, _ = await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
         if not done:
