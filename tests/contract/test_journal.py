@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -310,7 +311,7 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 3\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 4\)"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 
@@ -374,3 +375,33 @@ async def test_a_message_is_looked_for_without_reading_the_others(
         (1, Prompt("m1", "Fix it"))
     ]
     assert len(read) == 3
+
+
+async def test_what_a_message_left_is_found_at_the_same_cost_however_long_the_task_is(
+    journal: Journal, path: Path
+) -> None:
+    taken = await new_task(journal)
+
+    async def grow(count: int) -> None:
+        texts = [TextContent("t", "word ") for _ in range(20)]
+        for number in range(count):
+            await journal.append(taken.lease, [Prompt(f"p{count}-{number}", "Go on"), *texts])
+
+    def cost() -> int:
+        """The steps that SQLite takes to find the last message."""
+        steps: list[None] = []
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.set_progress_handler(lambda: steps.append(None), 1)
+            assert len(connection.execute(statements.BY_MESSAGE, ("t1", 0, "last")).fetchall()) == 1
+        return len(steps)
+
+    await journal.append(taken.lease, [Prompt("last", "Find me")])
+    short = cost()
+    await grow(100)
+    assert cost() <= short * 2
+    (found,) = await journal.of_message("t1", "last")
+    assert found.event == Prompt("last", "Find me")
+    await journal.finish(taken.lease, [StateChange(TaskState.COMPLETED)], ())
+    await journal.removal.mark(["t1"])
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (0,)

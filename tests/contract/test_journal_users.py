@@ -1,3 +1,4 @@
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -60,7 +61,12 @@ async def test_a_journal_of_version_1_keeps_everything_and_is_the_local_persons(
         assert [row[-3] for row in after] == ["", "", "", "alice"]
         kept = connection.execute("SELECT task, seq, at, type, body FROM events ORDER BY task, seq").fetchall()
         assert set(bodies) <= set(kept)
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
+        assert connection.execute("SELECT task, message, seq FROM messages ORDER BY task, seq").fetchall() == [
+            (task, message, seq)
+            for task, seq, _, kind, body in sorted(kept)
+            if kind in ("Prompt", "ConfirmationAccepted") and (message := json.loads(body).get("message_id"))
+        ]
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
 

@@ -1,6 +1,7 @@
 """Opening the journal's SQLite file: its identity, its version, and clear errors that leave the file alone."""
 
 import contextlib
+import json
 import logging
 import os
 import sqlite3
@@ -9,11 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from isthmus.journal.base import JournalError
+from isthmus.json_shapes import as_object
 
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 3
+VERSION = 4
 BUSY_SECONDS = 5.0
 LOG_BYTES = 16 * 1024 * 1024
 """How large the log beside the file may stay once it was written into the file."""
@@ -77,6 +79,15 @@ CREATE TABLE pushes (
 ) WITHOUT ROWID;
 CREATE INDEX pushes_by_state ON pushes (state, next_attempt);
 """
+_MESSAGES = """
+CREATE TABLE messages (
+    task INTEGER NOT NULL,
+    message TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (task, message, seq)
+) WITHOUT ROWID;
+"""
+"""The events that a client's message left, by its id."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
@@ -89,6 +100,7 @@ ALTER TABLE tasks ADD COLUMN message TEXT NOT NULL DEFAULT '';
 ALTER TABLE tasks ADD COLUMN digest TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
 """,
+    3: _MESSAGES,
 }
 """From each older version, what makes the tables those of the next one; rows stay."""
 
@@ -243,16 +255,27 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         # Another process may have done it between the look and the lock.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            _run(connection, _TABLES + _PUSHES)
+            _run(connection, _TABLES + _PUSHES + _MESSAGES)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         else:
             for older in range(version, VERSION):
                 _run(connection, _UPGRADES[older])
+                if older == 3:
+                    _note_messages(connection)
         connection.execute(f"PRAGMA user_version={VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def _note_messages(connection: sqlite3.Connection) -> None:
+    """Fill the table of messages from the events that there are."""
+    rows = connection.execute("SELECT task, seq, body FROM events WHERE type IN ('Prompt', 'ConfirmationAccepted')")
+    for task, seq, body in rows:
+        message_id = as_object(json.loads(body)).get("message_id")
+        if isinstance(message_id, str) and message_id:
+            connection.execute("INSERT INTO messages (task, message, seq) VALUES (?, ?, ?)", (task, message_id, seq))
 
 
 def _run(connection: sqlite3.Connection, statements: str) -> None:

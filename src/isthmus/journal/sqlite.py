@@ -346,10 +346,9 @@ class SqliteJournal:
 
     async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
         """See :meth:`isthmus.journal.base.Journal.of_message`."""
-        message = JSON(message_id)
         # In this order: an event leaves the inbox when it is among the events.
-        waiting = await self._read(INBOX_BY_MESSAGE, (task_id, message), delivery_of)
-        taken = await self._read(BY_MESSAGE, (task_id, 0, message), delivery_of)
+        waiting = await self._read(INBOX_BY_MESSAGE, (task_id, JSON(message_id)), delivery_of)
+        taken = await self._read(BY_MESSAGE, (task_id, 0, message_id), delivery_of)
         return [*taken, *waiting]
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:

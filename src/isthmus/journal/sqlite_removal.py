@@ -59,6 +59,7 @@ class SqliteRemoval:
                 if found is not None:
                     connection.execute("DELETE FROM inbox WHERE task = ?", found)
                     connection.execute("DELETE FROM pushes WHERE task = ?", found)
+                    connection.execute("DELETE FROM messages WHERE task = ?", found)
                     marked.append(task_id)
             return marked
 

@@ -40,15 +40,16 @@ COLUMNS = (
 )
 INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
 BY_MESSAGE = (
-    "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
-    " AND type IN ('Prompt', 'ConfirmationAccepted') AND instr(body, ?) ORDER BY seq"
+    "SELECT events.seq, events.at, events.body FROM messages JOIN events USING (task, seq)"
+    " WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND message = ? ORDER BY seq"
 )
+"""The events that a message left, by its id."""
 INBOX_BY_MESSAGE = (
     "SELECT NULL, 0, body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND instr(body, ?)"
     " ORDER BY number"
 )
-"""The events that may carry a message's id (as JSON), without a look into all the others: those have a task's whole
-history, and an inbox holds megabytes. Who asks compares the ids themselves."""
+"""What waits and may carry a message's id (as JSON), without the others: an inbox holds megabytes. Who asks compares
+the ids themselves."""
 BEGUN_BY = (
     "SELECT id, digest FROM tasks WHERE message = ? AND user = ? AND message <> '' AND state NOT IN (?, ?)"
     " AND NOT EXISTS (SELECT 1 FROM events WHERE task = tasks.key AND seq > 1 AND type = 'Prompt') ORDER BY key DESC"
@@ -121,6 +122,13 @@ def insert_events(
             values += (key, item.seq, now, type(item.event).__name__, body)
         rows = ", ".join(["(?, ?, ?, ?, ?)"] * (len(values) // 5))
         connection.execute(f"INSERT INTO events (task, seq, at, type, body) VALUES {rows}", values)
+    messages = [
+        (key, item.event.message_id, item.seq)
+        for item in deliveries
+        if isinstance(item.event, Prompt | ConfirmationAccepted) and item.event.message_id
+    ]
+    if messages:
+        connection.executemany("INSERT INTO messages (task, message, seq) VALUES (?, ?, ?)", messages)
     return deliveries
 
 
@@ -176,9 +184,8 @@ def check_not_posted(connection: sqlite3.Connection, row: TaskRow, events: Seque
     for prompt in events:
         if not isinstance(prompt, Prompt):
             continue
-        message = JSON(prompt.message_id)
-        taken = connection.execute(BY_MESSAGE, (row.task_id, row.seq, message)).fetchall()
-        waiting = connection.execute(INBOX_BY_MESSAGE, (row.task_id, message)).fetchall()
+        taken = connection.execute(BY_MESSAGE, (row.task_id, row.seq, prompt.message_id)).fetchall()
+        waiting = connection.execute(INBOX_BY_MESSAGE, (row.task_id, JSON(prompt.message_id))).fetchall()
         if any(delivery_of(values).event == prompt for values in (*taken, *waiting)):
             raise RepeatedMessage(row.task_id)
 
