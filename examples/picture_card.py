@@ -17,11 +17,11 @@ def pictures_of(message: Prompt | None) -> Sequence[str]:
     ]
 
 
-def picture_card(text: str, picture: str) -> ArtifactUpdate:
+def picture_card(text: str, picture: str, artifact_id: str = "card") -> ArtifactUpdate:
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="400" height="340">'
         f'<image href="{escape(picture)}" width="400" height="300"/>'
         f'<text x="200" y="325" text-anchor="middle">{escape(text)}</text></svg>\n'
     )
     data = base64.b64encode(svg.encode()).decode()
-    return ArtifactUpdate("card", (ArtifactPart(raw=data, media_type="image/svg+xml", filename="card.svg"),))
+    return ArtifactUpdate(artifact_id, (ArtifactPart(raw=data, media_type="image/svg+xml", filename="card.svg"),))

@@ -35,7 +35,7 @@ from picture_card import picture_card, pictures_of
 
 @dataclass
 class Desk:
-    """What the tools work with; the artifacts that they make are sent after each call."""
+    """What the tools work with; the artifacts that they make are sent with each call."""
 
     folder: Path
     pictures: Sequence[str]
@@ -56,7 +56,8 @@ def save_note(context: RunContext[Desk], text: str) -> str:
     """Add a line to the person's notes; with a picture in the message, they get a card of both, too."""
     with (context.deps.folder / "notes.txt").open("a", encoding="utf-8") as notes:
         notes.write(text + "\n")
-    context.deps.made += [picture_card(text, picture) for picture in context.deps.pictures]
+    for number, picture in enumerate(context.deps.pictures):
+        context.deps.made.append(picture_card(text, picture, f"{context.tool_call_id}-{number}"))
     return "saved"
 
 
@@ -76,7 +77,10 @@ class NotesAgent:
         for question in questions:
             item = session.calls[question["id"]]
             answer, call = decision(session, question["id"]), item.call
-            if call is None or item.result is not None:
+            if call is not None and call.output is not None:
+                # It has run, and the process ended before the model was told.
+                results.calls[question["id"]] = call.output.text
+            elif call is None or item.result is not None:
                 # Interrupted by a crash, or the person wrote something else instead of an answer.
                 results.approvals[question["id"]] = ToolDenied("It did not run to its end. Ask before you try again.")
             elif answer is not None and is_allowed(answer):
@@ -106,9 +110,9 @@ class NotesAgent:
                     case FunctionToolResultEvent(part=part) if part.tool_call_id in running:
                         output = ToolOutput(text=str(part.content))
                         call = replace(running.pop(part.tool_call_id), status=ToolCallStatus.SUCCEEDED, output=output)
-                        yield ToolCallUpdate(call)
                         while desk.made:
                             yield desk.made.pop(0)
+                        yield ToolCallUpdate(call)  # at last: what has succeeded is complete
                     case AgentRunResultEvent(result=result):
                         asked = [to_question(part) for part in waiting_calls(result.output)]
                         messages = ModelMessagesTypeAdapter.dump_python(result.all_messages(), mode="json")

@@ -1,13 +1,14 @@
 """LangGraph and pydantic-ai agents below paths of an application with users of its own; images, and kill -9 between."""
 
+import asyncio
 import base64
 import json
 import uuid
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -15,15 +16,15 @@ from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types import FilePart, FileWithBytes, Message, Part, Role, Task, TaskStatusUpdateEvent, TextPart
 
 from isthmus.a2a import RemoteAgent
-from isthmus.client import PromptMessage
-from isthmus.development_tool import ToolCallConfirmation
-from isthmus.events import ArtifactUpdate, TaskState
+from isthmus.client import Delivery, PromptMessage
+from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
+from isthmus.events import ArtifactUpdate, TaskState, ToolCallUpdate
 from support.mounted_program import MountedProgram, mounted_program
 from support.openai_wire import OpenAIWire
 from support.remote_agents import remote_agent
 from support.scripted_wire import Call, Reply, Say
 from support.surroundings import own_surroundings
-from support.turns import events_of
+from support.turns import SECONDS, events_of
 from support.wire_server import Hold, WireRequest
 
 pytestmark = pytest.mark.anyio
@@ -32,22 +33,29 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 DATA_URL = f"data:image/png;base64,{PNG}"
 GRAPH, NOTES = "/agents/graph", "/agents/pydantic"
 SLOW = "Take your time."
+ONCE = "Remember this, too."
 
 
 class Provider:
-    """The model of both agents; the first answer to ``SLOW`` is held in its middle, for ever."""
+    """The model of both agents; one answer to ``SLOW`` and one to a call of ``ONCE`` never come to their end."""
 
     def __init__(self) -> None:
         self.hold = Hold()
-        self._is_held = False
+        self._held: set[str] = set()
+
+    def _holds(self, text: str, request: WireRequest) -> bool:
+        """Whether this is the first request with the text."""
+        is_first = text in request.body.decode() and text not in self._held
+        self._held |= {text} if is_first else set()
+        return is_first
 
     def __call__(self, request: WireRequest) -> Reply:
         if request.json.get("tools"):
             if request.json["messages"][-1]["role"] == "tool":
-                return Reply.of(Say("Noted."))
-            return Reply.of(Call("save_note", {"text": "buy <milk>"}, id="call_1"))
-        if SLOW in request.body.decode() and not self._is_held:
-            self._is_held = True
+                return Reply.of(Say("Noted."), **({"hold": self.hold} if self._holds(ONCE, request) else {}))
+            text = "call ann" if ONCE in request.body.decode() else "buy <milk>"
+            return Reply.of(Call("save_note", {"text": text}, id="call_1"))
+        if self._holds(SLOW, request):
             return Reply.of(Say("A Re", "d Dot"), hold=self.hold, hold_after=2)
         return Reply.of(Say("A Red", " Dot"))
 
@@ -62,6 +70,11 @@ class AfterKill:
     titled: str
     cut_off: str
     noted: str
+    saved: str
+
+    def saved_notes(self) -> list[str]:
+        """The lines of all notes."""
+        return (self.data / "notes" / "notes.txt").read_text(encoding="utf-8").splitlines()
 
     def asked_of_model(self, text: str) -> Sequence[Any]:
         """The model's requests that have this text in a message of the user."""
@@ -96,6 +109,21 @@ async def sent(client: Client, message: Message, until: str = "nothing") -> Task
     return task
 
 
+async def saves(agent: RemoteAgent, task_id: str) -> None:
+    """Allow the call that waits, and read until it has come to its end."""
+    (call,) = (await agent.get(task_id)).pending
+    answer = [ToolCallConfirmation(call.tool_call_id, "proceed_once")]
+    turn = await agent.answer(task_id, answer, answered_by="test")
+    async with aclosing(cast("AsyncGenerator[Delivery]", turn.deliveries)) as deliveries, asyncio.timeout(SECONDS):
+        async for delivery in deliveries:
+            match delivery.event:
+                case ToolCallUpdate(call) if call.status is ToolCallStatus.SUCCEEDED:
+                    return
+                case _:
+                    pass
+    raise AssertionError("the call did not come to its end")
+
+
 @pytest.fixture(scope="module")
 async def after_kill(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[AfterKill]:
     folder, provider = tmp_path_factory.mktemp("mounted"), Provider()
@@ -108,10 +136,13 @@ async def after_kill(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator
             graph, notes = await official(http, GRAPH), await official(http, NOTES)
             titled = await sent(graph, picture("For the wall."), "input-required")
             noted = await sent(notes, picture("Remember this."), "input-required")
+            saved = await sent(notes, picture(ONCE), "input-required")
+            async with remote_agent(program.url + NOTES, http.cookies["session"]) as agent:
+                await saves(agent, saved.id)
             cut_off = await sent(graph, picture(SLOW), "A Re")
             await program.kill()
         program = await stack.enter_async_context(mounted_program(folder, environment))
-        yield AfterKill(program, wire, folder / "data", titled.id, cut_off.id, noted.id)
+        yield AfterKill(program, wire, folder / "data", titled.id, cut_off.id, noted.id, saved.id)
 
 
 @pytest.fixture
@@ -166,12 +197,25 @@ async def test_pydantic_ai_runs_the_allowed_tool_once_and_the_note_comes_back_as
         task = await agent.get(after_kill.noted)
     assert task.state is TaskState.COMPLETED
     assert "Noted." in [message.text for message in task.history]
-    assert (after_kill.data / "notes" / "notes.txt").read_text(encoding="utf-8") == "buy <milk>\n"
+    assert after_kill.saved_notes().count("buy <milk>") == 1
     assert "buy &lt;milk&gt;</text>" in svg_of(task.artifacts)
     first, second = after_kill.asked_of_model("Remember this.")
     for body in (first, second):
         images = [part for part in body["messages"][1]["content"] if part["type"] == "image_url"]
         assert [image["image_url"]["url"] for image in images] == [DATA_URL]
+
+
+async def test_pydantic_ai_that_was_killed_after_a_call_tells_the_model_its_result_and_never_runs_it_again(
+    after_kill: AfterKill, http: httpx.AsyncClient
+) -> None:
+    async with another_client(after_kill, http, NOTES) as agent:
+        await events_of(await agent.follow(after_kill.saved, 0))
+        task = await agent.get(after_kill.saved)
+    assert task.state is TaskState.COMPLETED
+    assert after_kill.saved_notes().count("call ann") == 1
+    assert "call ann</text>" in svg_of(task.artifacts)
+    last = after_kill.asked_of_model(ONCE)[-1]["messages"][-1]
+    assert (last["role"], last["tool_call_id"], last["content"]) == ("tool", "call_1", "saved")
 
 
 async def test_langgraph_that_was_killed_in_a_node_goes_on_by_itself_with_that_node(
