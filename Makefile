@@ -53,7 +53,7 @@ demo: $(VENV)/.installed ## run the main job, with what goes over the wire betwe
 	$(BIN)/isthmus demo
 
 test: setup peers check ## all gates, then all tests
-	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 coverage: ## the same with branch coverage: half as long again
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"
