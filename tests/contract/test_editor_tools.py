@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from isthmus.ide.claude.tools import TOOLS, offered_tools
+from isthmus.ide.consent import Consent
 from isthmus.ide.editor import Capability, Position, Range
 from support.claude_tools import ToolUser, tool_user
 from support.editor_person import PERSONS, Person
@@ -207,7 +208,7 @@ async def _execute_code(user: ToolUser, person: Person, file: Path) -> None:
     await person.open(notebook)
     for code, printed in (("x = 6", ""), ("print(x * 7)", "42\n")):
         answer = user.start("executeCode", code=code)
-        assert user.companion.asking.answer((await user.question()).id, yes=True)
+        assert user.companion.asking.answer((await user.question()).id, Consent.YES)
         result = await answer
         if isinstance(person, RemotePerson) and result.is_error:  # passed on, and the editor behind it has no notebooks
             assert result.content[0]["text"].startswith("not available in ")

@@ -5,6 +5,7 @@ It is thus what ``isthmus ide`` runs below here: an agent that answers itself, w
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.claude_cli import CallError, ClaudeCli, claude_cli
-from support.isthmus_program import CompanionProgram, companion_program, isthmus, person
+from support.isthmus_program import ISTHMUS, CompanionProgram, companion_program, isthmus, person
 from support.jupyter import RunningJupyter, shared_jupyter
+from support.pty_program import pty_program
 from support.waiting import eventually_async
 
 if TYPE_CHECKING:
@@ -80,6 +82,53 @@ async def test_the_person_sees_the_code_and_answers_once(jupyter: RunningJupyter
         again = await _run("answer", question["id"], "no", folder=workspace)
         assert again.returncode == 1
         assert f"no question {question['id']} waits for an answer; those that wait: none" in again.stderr
+
+
+async def test_a_yes_for_the_session_counts_until_the_agent_leaves(jupyter: RunningJupyter, workspace: Path) -> None:
+    async with _companion(jupyter, workspace, "--allow-agent-accept"):
+        async with claude_cli(workspace) as cli:
+            call, question = await _asked(cli, workspace, "print(6 * 7)")
+            answered = await _run("answer", question["id"], "session", folder=workspace)
+            assert answered.stdout == f"answered session: {question['title']}\n"
+            await asyncio.wait_for(call, 60)
+            content = await asyncio.wait_for(cli.call("executeCode", {"code": "print(6 * 9)"}), 60)
+            assert "54\n" in "".join(item["text"] for item in content)
+            status = (await _run("status", folder=workspace)).stdout
+            assert f"Allowed until the agent leaves: {question['title']}\n" in status
+        async with claude_cli(workspace) as cli:
+            call, question = await _asked(cli, workspace, "print(1)")
+            await person("answer", question["id"], "no", folder=workspace)
+            with pytest.raises(CallError, match="did not allow"):
+                await asyncio.wait_for(call, 60)
+
+
+async def test_the_terminal_of_the_companion_has_a_link_and_a_file_has_none(
+    jupyter: RunningJupyter, workspace: Path, tmp_path: Path
+) -> None:
+    link = r"Answer it in the browser: http://127\.0\.0\.1:\d+/open/"
+    command = [*ISTHMUS, *COMMAND, "--address", jupyter.file, "--workspace", str(workspace)]
+    with pty_program(command, folder=workspace, environment=dict(os.environ), columns=200) as terminal:
+        await asyncio.to_thread(terminal.wait_for, "Companion ready")
+        async with claude_cli(workspace) as cli:
+            call, _ = await _asked(cli, workspace, "print(1)")
+            await asyncio.to_thread(terminal.wait_for, link)
+            assert "/open/" not in (await _run("status", folder=workspace)).stdout
+            call.cancel()
+        terminal.press("\x03")
+        await asyncio.to_thread(terminal.wait_for_exit)
+    errors = tmp_path / "errors"
+    with errors.open("wb") as file:
+        companion = await asyncio.create_subprocess_exec(*command, cwd=workspace, stdout=file, stderr=file)
+    try:
+        await eventually_async(lambda: b"Companion ready" in errors.read_bytes(), what="the companion")
+        async with claude_cli(workspace) as cli:
+            call, question = await _asked(cli, workspace, "print(1)")
+            await eventually_async(lambda: question["title"].encode() in errors.read_bytes(), what="the message")
+            assert b"/open/" not in errors.read_bytes()
+            call.cancel()
+    finally:
+        companion.terminate()
+        await companion.wait()
 
 
 async def test_a_no_runs_nothing(jupyter: RunningJupyter, workspace: Path) -> None:

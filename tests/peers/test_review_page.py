@@ -13,6 +13,7 @@ from isthmus.editors.event_queue import EventQueue
 from isthmus.editors.review_board import ReviewBoard
 from isthmus.editors.review_page_html import MAXIMUM_EDITABLE_CHARACTERS
 from isthmus.editors.review_page_server import ReviewPageServer
+from isthmus.ide.consent import Consent
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.reviews.review import DiffReview
 from support.review_page import Visitor, browser, visiting
@@ -169,20 +170,20 @@ async def test_an_answer_that_comes_second_changes_nothing_and_is_told(
     assert desk.told == [DiffRejected(review.id)]
 
 
-async def test_a_question_is_answered_on_the_page(desk: Desk, visitor: Visitor) -> None:
+@pytest.mark.parametrize(
+    ("button", "consent"), [("yes", Consent.YES), ("no", Consent.NO), ("session", Consent.SESSION)]
+)
+async def test_a_question_is_answered_on_the_page(desk: Desk, visitor: Visitor, button: str, consent: Consent) -> None:
     asked = asyncio.create_task(desk.board.ask("Run <code>?", "print(1) & more"))
     await eventually_async(lambda: desk.board.questions, what="the question")
     page = await visitor.overview()
     assert "Run &lt;code&gt;?" in page.text
     assert "print(1) &amp; more" in page.text
+    assert f'value="{button}"' in page.text
     desk.now += 1.0
-    await visitor.submit(page.forms[0], "yes")
-    assert await asyncio.wait_for(asked, 30) is True
+    await visitor.submit(page.forms[0], button)
+    assert await asyncio.wait_for(asked, 30) is consent
     assert (await visitor.overview()).forms == []
-    asked = asyncio.create_task(desk.board.ask("Again?", ""))
-    await eventually_async(lambda: desk.board.questions, what="the question")
-    await visitor.submit((await visitor.overview()).forms[0], "no")
-    assert await asyncio.wait_for(asked, 30) is False
 
 
 async def test_a_click_that_was_meant_for_another_question_allows_nothing(desk: Desk, visitor: Visitor) -> None:
@@ -190,16 +191,16 @@ async def test_a_click_that_was_meant_for_another_question_allows_nothing(desk: 
     await eventually_async(lambda: len(desk.board.questions) == 2, what="the questions")
     await visitor.overview()
     desk.now += 60.0
-    desk.board.answer(desk.board.questions[0].id, False)
+    desk.board.answer(desk.board.questions[0].id, Consent.NO)
     await asyncio.wait_for(first, 30)
     page = await visitor.overview()  # the second question stands where the first one did
     desk.now += 0.9
-    said = await visitor.submit(page.forms[0], "yes")
+    said = await visitor.submit(page.forms[0], "session")
     assert "The questions had just changed, so this yes was not taken." in said.text
     assert not second.done()
     desk.now += 0.1
     await visitor.submit(page.forms[0], "yes")
-    assert await asyncio.wait_for(second, 30) is True
+    assert await asyncio.wait_for(second, 30) is Consent.YES
 
 
 async def test_nothing_in_a_page_can_run_or_load_and_no_text_is_markup(
@@ -232,7 +233,7 @@ async def test_what_is_hidden_in_a_proposal_is_seen_and_stays_in_the_text_to_acc
     await visitor.submit(page.forms[0], "accept")
     assert desk.told == [DiffAccepted(review.id, proposed)]
     desk.board.clear()
-    assert await asking is False
+    assert await asking is Consent.NO
 
 
 async def test_what_is_hidden_in_what_else_changes_of_a_cell_is_seen(
@@ -289,4 +290,4 @@ async def test_when_the_editor_ends_open_questions_are_answered_by_no() -> None:
     asked = asyncio.create_task(board.ask("Run it?", ""))
     await eventually_async(lambda: board.questions, what="the question")
     board.clear()
-    assert await asyncio.wait_for(asked, 30) is False
+    assert await asyncio.wait_for(asked, 30) is Consent.NO

@@ -113,6 +113,7 @@ def status(person: Person) -> None:
         *(f"Diff waits for an answer: {_heading(review)}" for review in result["diffs"]),
         *_kept_lines(result["kept"]),
         *(f"Question waits for an answer: {question['id']}: {question['title']}" for question in result["questions"]),
+        *(f"Allowed until the agent leaves: {title}" for title in result.get("allowed", ())),
         *(f"Message: {text}" for text in result["messages"]),
         "",
         *doctor.describe(examination),
@@ -290,11 +291,15 @@ def questions(person: Person, wait: float | None) -> None:
 
 @command.command("answer")
 @click.argument("question", metavar="ID")
-@click.argument("decision", metavar="yes|no", type=click.Choice(["yes", "no"]))
+@click.argument("decision", metavar="yes|no|session", type=click.Choice(["yes", "no", "session"]))
 @_person
 def answer(person: Person, question: str, decision: str) -> None:
-    """Answer a question of `isthmus ide questions` by yes or no. Who does not answer within 10 minutes says no."""
-    result = person.ask("answer", id=question, yes=decision == "yes")
+    """Answer a question of `isthmus ide questions` by yes or no. Who does not answer within 10 minutes says no.
+
+    "session" is a yes to all such questions of this agent, until it leaves: of running code in a notebook, to any code
+    there.
+    """
+    result = person.ask("answer", id=question, yes=decision != "no", session=decision == "session")
     person.show(result, f"answered {decision}: {result['title']}")
 
 

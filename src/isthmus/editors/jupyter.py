@@ -22,6 +22,7 @@ from isthmus.editors.jupyter_server import EXTENSION, JupyterServer, ServerAddre
 from isthmus.editors.jupyter_server_kernel import server_kernel
 from isthmus.editors.review_board import ReviewBoard
 from isthmus.editors.review_page_server import ReviewPageServer
+from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -211,8 +212,15 @@ class JupyterEditor:
 
     async def confirm(self, title: str, text: str) -> bool:
         """Ask on our page."""
-        self._require_present()
+        return (await self.consent(title, text)).is_yes
+
+    async def consent(self, title: str, text: str) -> Consent:
+        """Ask on our page; in a terminal that we were started in stands a link to it."""
         await self.show_message(f"{title}? Answer with `isthmus ide answer`, or on the page of `isthmus ide diffs`")
+        with suppress(OSError, ValueError):
+            # A file that takes our standard error can be read by agents, which are given no link.
+            if sys.stderr.isatty():
+                print(f"Answer it in the browser: {self.review_page()}", file=sys.stderr, flush=True)
         return await self._board.ask(title, text)
 
     async def execute_code(self, code: str) -> Execution:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
+from isthmus.ide.consent import Consent
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.reviews.review import DiffReview
 
@@ -31,7 +32,7 @@ class Question:
     id: str
     title: str
     text: str
-    answer: "asyncio.Future[bool]"
+    answer: "asyncio.Future[Consent]"
 
 
 class ReviewBoard:
@@ -94,7 +95,7 @@ class ReviewBoard:
         self._tell(DiffRejected(review_id))
         return True
 
-    async def ask(self, title: str, text: str) -> bool:
+    async def ask(self, title: str, text: str) -> Consent:
         """Ask, and wait for the answer; cancelling takes the question away."""
         question = Question(uuid4().hex, title, text, asyncio.get_running_loop().create_future())
         self._questions[question.id] = question
@@ -103,7 +104,7 @@ class ReviewBoard:
         finally:
             self._questions.pop(question.id, None)
 
-    def answer(self, question_id: str, answer: bool) -> bool:
+    def answer(self, question_id: str, answer: Consent) -> bool:
         """Answer a question; False when it is not open any more."""
         question = self._questions.get(question_id)
         if question is None or question.answer.done():
@@ -121,4 +122,4 @@ class ReviewBoard:
         self._views.clear()
         for question in self._questions.values():
             if not question.answer.done():
-                question.answer.set_result(False)
+                question.answer.set_result(Consent.NO)

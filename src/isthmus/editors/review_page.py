@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl
 
 from isthmus.editors import review_page_html as html
 from isthmus.editors.review_board import ReviewBoard, View
+from isthmus.ide.consent import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.notebook_changes import NotebookChanges
 from isthmus.notebook_view import changes_between
@@ -188,9 +189,11 @@ class ReviewPage:
     def _question(self, visit: _Visit, question_id: str, fields: Mapping[str, str]) -> PageResponse:
         asked, since = self._asked.get(visit.id, ((), self._clock()))
         is_unread = question_id not in asked or self._clock() - since < READING_SECONDS
-        if is_unread and fields.get("action") == "yes":
+        action = fields.get("action")
+        consent = next((each for each in Consent if each.value == action), Consent.NO)
+        if is_unread and consent.is_yes:
             return self._back(visit, _UNREAD)
-        answered = self._board.answer(question_id, fields.get("action") == "yes")
+        answered = self._board.answer(question_id, consent)
         return self._back(visit, "" if answered else _ANSWERED)
 
     async def _review(self, visit: _Visit, review_id: str, fields: Mapping[str, str]) -> PageResponse:

@@ -61,6 +61,7 @@ def overview(views: Sequence[View], questions: Sequence[Question], messages: Seq
             f'<form method="post" action="{form.base}/question/{question.id}"><fieldset>{_hidden(form)}'
             f"<h2>{_shown(question.title)}</h2><pre>{_shown(question.text)}</pre>"
             '<button name="action" value="yes">Yes</button><button name="action" value="no">No</button>'
+            '<button name="action" value="session">Yes, until this agent leaves</button>'
             "</fieldset></form>"
         )
     if views:

@@ -134,6 +134,7 @@ class Companion:
     async def detach(self, client_id: str) -> None:
         """Forget a client and close its views; nobody is told a decision. What the person typed is kept."""
         self._clients.pop(client_id, None)
+        self.asking.forget(client_id)
         await self.close_reviews(client_id)
 
     # What clients may know.
@@ -271,8 +272,8 @@ class Companion:
         """Reject as the person; None when it is decided already. Raises as :meth:`accept`."""
         return await self._desk.reject(review_id)
 
-    async def confirm(self, client_title: str, title: str, text: str) -> bool:
-        """Whether the person allows what a client wants; asked in the editor and in their terminals, first answer wins.
+    async def confirm(self, client: Client, title: str, text: str) -> bool:
+        """Whether the user allows what a client wants; asked in the editor and in their terminals, first answer wins.
 
         ``title`` is one line, ``text`` what it is about. No answer within 10 minutes is a no; cancelling takes the
         question back.
@@ -280,7 +281,7 @@ class Companion:
         Raises:
             TooManyQuestionsError: too many questions wait already.
         """
-        return await self.asking.ask(client_title, title, text)
+        return await self.asking.ask(client.title, title, text, client.id)
 
     async def wait_for_reviews(self, timeout: float) -> tuple[DiffReview, ...]:
         """The open reviews as soon as there is one, or after ``timeout`` seconds."""

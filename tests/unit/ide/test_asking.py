@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.consent import Consent
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.person.asking import Asking
 from isthmus.ide.person.questions import Question
@@ -60,7 +61,7 @@ async def test_an_answer_in_the_editor_counts_and_takes_the_question_from_the_te
     editor.answers.put_nowait(yes)
     assert await asyncio.wait_for(answer, 30) is yes
     assert editor.shown == [("May I?", "print(1)")]
-    assert asking.answer(question.id, not yes) is None
+    assert asking.answer(question.id, Consent.of(yes=not yes)) is None
     assert asking.open_questions == ()
 
 
@@ -70,10 +71,10 @@ async def test_an_answer_in_the_terminal_counts_and_closes_the_dialog(editor: As
     answer = asyncio.create_task(asking.ask("An agent", "May I?", "print(1)"))
     question = await _asked(asking)
     await eventually_async(lambda: editor.shown, what="the dialog")
-    assert asking.answer(question.id, yes) is not None
+    assert asking.answer(question.id, Consent.of(yes=yes)) is not None
     assert await asyncio.wait_for(answer, 30) is yes
     await eventually_async(lambda: editor.closed == ["May I?"], what="the dialog is closed")
-    assert asking.answer(question.id, True) is None
+    assert asking.answer(question.id, Consent.YES) is None
 
 
 async def test_a_client_that_cancels_closes_the_dialog_and_leaves_no_question(editor: AskingEditor) -> None:
@@ -86,7 +87,7 @@ async def test_a_client_that_cancels_closes_the_dialog_and_leaves_no_question(ed
     assert answer.cancelled()
     await eventually_async(lambda: editor.closed == ["May I?"], what="the dialog is closed")
     assert asking.open_questions == ()
-    assert asking.answer(question.id, True) is None
+    assert asking.answer(question.id, Consent.YES) is None
 
 
 async def test_a_dialog_that_fails_is_no_answer_and_the_terminal_still_has_the_question(editor: AskingEditor) -> None:
@@ -96,7 +97,7 @@ async def test_a_dialog_that_fails_is_no_answer_and_the_terminal_still_has_the_q
     editor.answers.put_nowait(EditorError("the editor is busy"))
     await eventually_async(lambda: editor.messages, what="where to answer")
     assert f"isthmus ide answer {question.id}" in editor.messages[0]
-    asking.answer(question.id, True)
+    asking.answer(question.id, Consent.YES)
     assert await asyncio.wait_for(answer, 30) is True
 
 
@@ -107,7 +108,7 @@ async def test_an_editor_without_dialogs_says_where_the_answer_is_given(workspac
     question = await _asked(asking)
     await eventually_async(lambda: editor.messages, what="where to answer")
     assert editor.messages == (f"May I?: isthmus ide answer {question.id} yes|no",)
-    asking.answer(question.id, False)
+    asking.answer(question.id, Consent.NO)
     assert await asyncio.wait_for(answer, 30) is False
 
 
@@ -134,7 +135,7 @@ async def test_a_title_is_one_line_whatever_a_client_calls_itself(editor: Asking
     answer = asyncio.create_task(asking.ask("x", "Evil\n\x1b[2J agent wants\tthis", "a\nb"))
     question = await _asked(asking)
     assert (question.title, question.text) == ("Evil agent wants this", "a\nb")
-    asking.answer(question.id, False)
+    asking.answer(question.id, Consent.NO)
     await asyncio.wait_for(answer, 30)
 
 
@@ -146,5 +147,37 @@ async def test_the_dialog_shows_what_is_hidden_in_the_text_and_reorders_nothing(
     await eventually_async(lambda: editor.shown, what="the dialog")
     assert editor.shown == [("\\u202eAn agent", "run()  # \\u202e)(esrever \u241b[8m\nnext\t\\U000e0041")]
     assert question.text == code
-    asking.answer(question.id, False)
+    asking.answer(question.id, Consent.NO)
     await asyncio.wait_for(answer, 30)
+
+
+async def test_a_yes_for_the_session_counts_for_this_agent_and_this_title_until_it_leaves(editor: AskingEditor) -> None:
+    asking = Asking(editor)
+
+    async def is_allowed(client_id: str, title: str, consent: Consent | None = None) -> bool:
+        """Ask; without a consent nobody is to be asked."""
+        answer = asyncio.create_task(asking.ask("An agent", title, "print(1)", client_id))
+        if consent is not None:
+            asking.answer((await _asked(asking)).id, consent)
+        return await asyncio.wait_for(answer, 30)
+
+    assert await is_allowed("one", "Run code in a.ipynb?", Consent.SESSION)
+    assert asking.allowed == ("Run code in a.ipynb?",)
+    assert await is_allowed("one", "Run code in a.ipynb?")
+    assert not await is_allowed("one", "Run code in b.ipynb?", Consent.NO)
+    assert not await is_allowed("two", "Run code in a.ipynb?", Consent.NO)
+    assert await is_allowed("two", "Run code in a.ipynb?", Consent.YES)
+    assert not await is_allowed("two", "Run code in a.ipynb?", Consent.NO)
+    asking.forget("one")
+    assert asking.allowed == ()
+    assert not await is_allowed("one", "Run code in a.ipynb?", Consent.NO)
+
+
+async def test_an_editor_can_take_a_yes_for_the_session(workspace: Path) -> None:
+    class Page(AskingEditor):
+        async def consent(self, title: str, text: str) -> Consent:
+            return Consent.SESSION
+
+    asking = Asking(Page(workspace))
+    assert await asyncio.wait_for(asking.ask("x", "May I?", "", "one"), 30)
+    assert asking.allowed == ("May I?",)

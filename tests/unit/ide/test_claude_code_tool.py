@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
     EditorError,
@@ -69,7 +70,7 @@ async def notebook_user(notebook_editor: NotebookEditor) -> AsyncGenerator[ToolU
 
 
 async def _allow(user: ToolUser, yes: bool = True) -> None:
-    assert user.companion.asking.answer((await user.question()).id, yes) is not None
+    assert user.companion.asking.answer((await user.question()).id, Consent.of(yes=yes)) is not None
 
 
 async def test_code_runs_when_the_person_allows_it_and_its_outputs_come_in_order(

@@ -7,6 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from isthmus.ide.consent import Consent
 from isthmus.ide.person.questions import (
     MAXIMUM_QUESTIONS,
     PATIENCE_SECONDS,
@@ -49,11 +50,11 @@ class QuestionsAreAnsweredOnce(RuleBasedStateMachine):
 
     @rule(question_id=asked, yes=st.booleans())
     def answer(self, question_id: str, yes: bool) -> None:
-        ended = self.table.answer(question_id, yes)
+        ended = self.table.answer(question_id, Consent.of(yes=yes))
         was_open = self.open.pop(question_id, None)
         assert (ended is None) == (was_open is None)
         if ended is not None:
-            assert ended.state == Answered(yes)
+            assert ended.state == Answered(Consent.of(yes=yes))
             assert ended.is_allowed is yes
 
     @rule(question_id=asked)

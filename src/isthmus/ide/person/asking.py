@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from isthmus.ide.consent import Consent, ConsentTaker
 from isthmus.ide.editor import Capability, Editor, EditorError
-from isthmus.ide.person.questions import Question, QuestionTable
+from isthmus.ide.person.questions import Answered, Question, QuestionTable
 from isthmus.text import without_control_characters
 from isthmus.visible_text import visible
 
@@ -27,6 +28,7 @@ class Asking:
         self._ended: dict[str, asyncio.Future[Question]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._allowed: dict[tuple[str, str], None] = {}
         self._is_stopped = False
 
     @property
@@ -34,8 +36,21 @@ class Asking:
         """Those that wait, oldest first."""
         return self._table.all()
 
-    async def ask(self, client: str, title: str, text: str) -> bool:
-        """Whether the person allows it. No answer within 10 minutes is a no. Cancelling takes the question back.
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """What is allowed for a session, as the titles of the questions."""
+        return tuple(title for _, title in self._allowed)
+
+    def forget(self, client_id: str) -> None:
+        """A client has left: what it was allowed for its session, it is no longer."""
+        for key in [key for key in self._allowed if key[0] == client_id]:
+            del self._allowed[key]
+
+    async def ask(self, client: str, title: str, text: str, client_id: str = "") -> bool:
+        """Whether the user allows it. No answer within 10 minutes is a no. Cancelling takes the question back.
+
+        A yes for the session counts for every later question of ``client_id`` with the same title, until
+        :meth:`forget`.
 
         Raises:
             TooManyQuestionsError: so many wait that this one is not asked.
@@ -43,6 +58,8 @@ class Asking:
         if self._is_stopped:
             return False
         one_line = visible(" ".join(without_control_characters(title).split()))  # clients' names may say anything
+        if (client_id, one_line) in self._allowed:
+            return True
         question = self._table.ask(client, one_line, text, self._clock())
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
         in_editor = asyncio.create_task(self._ask_in_editor(question))
@@ -51,7 +68,10 @@ class Asking:
         try:
             await self._announce()
             async with asyncio.timeout(max(question.deadline - self._clock(), 0)):
-                return (await ended).is_allowed
+                answered = await ended
+                if answered.state == Answered(Consent.SESSION) and client_id:
+                    self._allowed[client_id, one_line] = None
+                return answered.is_allowed
         except TimeoutError:
             self._table.expire(self._clock())
             return False
@@ -60,9 +80,9 @@ class Asking:
             del self._ended[question.id]
             in_editor.cancel()  # not waited for: an editor that is slow to close it holds no answer up
 
-    def answer(self, question_id: str, yes: bool) -> Question | None:
-        """Answer as the person; None: there is no such question (any more)."""
-        return self._settle(self._table.answer(question_id, yes))
+    def answer(self, question_id: str, consent: Consent) -> Question | None:
+        """Answer as the user; None: there is no such question (any more)."""
+        return self._settle(self._table.answer(question_id, consent))
 
     def stop(self) -> None:
         """Answer every question by no: the companion ends. Questions that come after it are a no as well."""
@@ -85,13 +105,19 @@ class Asking:
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
                 # What the person reads has to be what they allow: editors obey marks that reorder text.
-                yes = await self._editor.confirm(question.title, visible(question.text))
-                self._settle(self._table.answer(question.id, yes))
+                self._settle(
+                    self._table.answer(question.id, await self._consent(question.title, visible(question.text)))
+                )
                 return
         except EditorError:
             pass  # a busy editor is no answer: the person still has the terminal
         with suppress(EditorError):
             await self._editor.show_message(f"{question.title}: isthmus ide answer {question.id} yes|no")
+
+    async def _consent(self, title: str, text: str) -> Consent:
+        if isinstance(self._editor, ConsentTaker):
+            return await self._editor.consent(title, text)
+        return Consent.of(yes=await self._editor.confirm(title, text))
 
     def _settle(self, question: Question | None) -> Question | None:
         if question is not None and not (ended := self._ended[question.id]).done():

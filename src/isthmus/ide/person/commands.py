@@ -15,6 +15,7 @@ from isthmus.errors import IsthmusError
 from isthmus.ide import context
 from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
+from isthmus.ide.consent import Consent
 from isthmus.ide.editor import Capability, Diagnostic, NotAvailableError, Position, Range, Severity
 from isthmus.ide.person.questions import Question
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_based, ordered
@@ -70,6 +71,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         "agents": [await _agent(client) for client in companion.clients],
         "diffs": [_review(companion, review) for review in companion.reviews.all()],
         "questions": [_question(question) for question in companion.asking.open_questions],
+        "allowed": list(companion.asking.allowed),
         "context": context.to_json(context.ide_context(await companion.context())),
         "kept": companion.kept_paths(),
         "messages": list(editor.messages) if isinstance(editor, Teller) else [],
@@ -197,11 +199,12 @@ async def questions(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def answer(companion: Companion, request: JsonObject) -> JsonObject:
-    """Answer a question."""
-    question_id, yes = request.get("id"), request.get("yes")
-    if not isinstance(question_id, str) or not isinstance(yes, bool):
-        raise CommandError("expected the id of a question, and yes as true or false")
-    answered = companion.asking.answer(question_id, yes)
+    """Answer a question: ``yes``, and ``session`` for a yes that lasts until the agent leaves."""
+    question_id, yes, is_lasting = request.get("id"), request.get("yes"), request.get("session", False)
+    if not isinstance(question_id, str) or not isinstance(yes, bool) or not isinstance(is_lasting, bool):
+        raise CommandError("expected the id of a question, yes as true or false, and session, if it is there, as well")
+    consent = Consent.SESSION if yes and is_lasting else Consent.of(yes=yes)
+    answered = companion.asking.answer(question_id, consent)
     if answered is None:
         waiting = ", ".join(question.id for question in companion.asking.open_questions) or "none"
         raise CommandError(f"no question {question_id} waits for an answer; those that wait: {waiting}")

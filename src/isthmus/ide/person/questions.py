@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from isthmus.errors import IsthmusError
+from isthmus.ide.consent import Consent
 
 MAXIMUM_QUESTIONS = 20
 PATIENCE_SECONDS = 600.0
@@ -28,9 +29,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The person said yes, or no; closing the question is a no."""
+    """The user said yes, or no; closing the question is a no."""
 
-    yes: bool
+    consent: Consent
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ class Question:
     def is_allowed(self) -> bool:
         """Whether the person said yes; everything else is a no."""
         match self.state:
-            case Answered(yes):
-                return yes
+            case Answered(consent):
+                return consent.is_yes
             case Waiting() | Cancelled() | Expired():
                 return False
             case _:
@@ -115,9 +116,9 @@ class QuestionTable:
         self._open[question.id] = question
         return question
 
-    def answer(self, question_id: str, yes: bool) -> Question | None:
-        """The person's answer."""
-        return self._end(question_id, Answered(yes))
+    def answer(self, question_id: str, consent: Consent) -> Question | None:
+        """The user's answer."""
+        return self._end(question_id, Answered(consent))
 
     def cancel(self, question_id: str) -> Question | None:
         """Nobody waits for the answer any more."""

@@ -55,7 +55,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     if isinstance(editor, KernelKnower):
         await editor.require_kernel()
     title = f"{client.title} wants to run code in {await _where(companion)}"
-    if not await companion.confirm(client.title, title, code):
+    if not await companion.confirm(client, title, code):
         return ToolResult.error("executeCode: the user did not allow it; no code was run")
     try:
         async with asyncio.timeout(EXECUTE_SECONDS):
