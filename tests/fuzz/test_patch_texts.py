@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from isthmus.development_tool import FileDiff
+from isthmus.line_changes import line_opcodes
 from isthmus.notebook import NotebookError, parse
 from isthmus.notebook_changes import compare
 from isthmus.notebook_view import changes_between, describe
@@ -17,7 +18,6 @@ from isthmus.text import (
     BinaryContentError,
     UnencodableTextError,
     decode_text,
-    line_opcodes,
     split_lines,
     unified_diff,
     with_newlines_of,

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isthmus.line_changes import line_opcodes
 from isthmus.text import (
     BinaryContentError,
     Newlines,
     UnencodableTextError,
     decode_text,
-    line_opcodes,
     newlines_of,
     offset_from_utf16,
     split_lines,

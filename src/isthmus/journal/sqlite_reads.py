@@ -1,0 +1,175 @@
+"""What is read from the embedded journal: the SQL of its queries, on a connection and a thread of their own.
+
+What each query is for is said in :mod:`isthmus.journal.base`.
+"""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from isthmus.client import Delivery, TaskQuery
+from isthmus.events import (
+    AgentEvent,
+    AgentMessage,
+    Command,
+    ModelReply,
+    Prompt,
+    RetryNotice,
+    TaskState,
+    TextContent,
+    Thought,
+    event_from_json,
+)
+from isthmus.journal.base import JournalError, TaskRow
+from isthmus.journal.schema import open_reader
+from isthmus.journal.statements import (
+    BEGUN_BY,
+    BY_MESSAGE,
+    COLUMNS,
+    DELETED,
+    INBOX,
+    INBOX_BY_MESSAGE,
+    JSON,
+    after_condition,
+    delivery_of,
+    row_from,
+    task_conditions,
+)
+
+T = TypeVar("T")
+
+_LAST = 2**63 - 1
+"""More than any event's number."""
+_NOT_IN_SESSION = tuple(kind.__name__ for kind in (TextContent, Thought, RetryNotice))
+_MESSAGES = tuple(kind.__name__ for kind in (Prompt, Command, ModelReply, AgentMessage))
+
+
+class SqliteReads:
+    """The queries of a :class:`~isthmus.journal.base.Journal` in the file at ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = open_reader(path)
+        self._reading = ThreadPoolExecutor(max_workers=1, thread_name_prefix="isthmus-journal-read")
+
+    async def task(self, task_id: str) -> TaskRow | None:
+        """See :meth:`isthmus.journal.base.Journal.task`."""
+        rows = await self.read(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,), row_from)
+        return rows[0] if rows else None
+
+    async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
+        """See :meth:`isthmus.journal.base.Journal.find`."""
+        return await self.read(
+            f"SELECT {COLUMNS} FROM tasks WHERE substr(id, 1, ?) = ? AND state <> ? ORDER BY key LIMIT ?",
+            (len(beginning), beginning, DELETED, limit),
+            row_from,
+        )
+
+    async def tasks(self, limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> Sequence[TaskRow]:
+        """See :meth:`isthmus.journal.base.Journal.tasks`."""
+        wanted = states or tuple(TaskState)
+        marks = ", ".join("?" * len(wanted))
+        # The plus keeps an index out of it: most tasks fit, and by their changes the first are found at once.
+        whose, values = ("", ()) if user is None else (f"{'' if states else '+'}user = ? AND ", (user,))
+        return await self.read(
+            f"SELECT {COLUMNS} FROM tasks WHERE {whose}{'' if states else '+'}state IN ({marks})"
+            " ORDER BY updated DESC, key DESC LIMIT ?",
+            (*values, *wanted, limit),
+            row_from,
+        )
+
+    async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
+        """See :meth:`isthmus.journal.base.Journal.list_tasks`."""
+        fits, values = task_conditions(query, user, roots)
+        after, place = after_condition(query)
+        found = await self.read(
+            f"SELECT {COLUMNS} FROM tasks WHERE {fits}{after} ORDER BY updated DESC, id LIMIT ?",
+            (*values, *place, query.limit),
+            row_from,
+        )
+        (total,) = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
+        return found, total
+
+    async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
+        """See :meth:`isthmus.journal.base.Journal.inbox`."""
+        return await self.read(INBOX, (task_id,), lambda values: event_from_json(json.loads(values[0])))
+
+    async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
+        """See :meth:`isthmus.journal.base.Journal.of_message`."""
+        # In this order: an event leaves the inbox when it is among the events.
+        waiting = await self.read(INBOX_BY_MESSAGE, (task_id, JSON(message_id)), delivery_of)
+        taken = await self.read(BY_MESSAGE, (task_id, 0, message_id), delivery_of)
+        return [*taken, *waiting]
+
+    async def workspace_of(self, context_id: str, user: str = "") -> str | None:
+        """See :meth:`isthmus.journal.base.Journal.workspace_of`."""
+        query = "SELECT workspace FROM tasks WHERE context = ? AND user = ? ORDER BY key LIMIT 1"
+        found = await self.read(query, (context_id, user), lambda values: str(values[0]))
+        return found[0] if found else None
+
+    async def begun_by(self, user: str, message_id: str) -> Sequence[tuple[str, str]]:
+        """See :meth:`isthmus.journal.base.Journal.begun_by`."""
+        return await self.read(
+            BEGUN_BY, (message_id, user, DELETED, TaskState.CANCELED), lambda values: (values[0], values[1])
+        )
+
+    async def events(self, task_id: str, after: int, limit: int) -> Sequence[Delivery]:
+        """See :meth:`isthmus.journal.base.Journal.events`."""
+        return await self.read(
+            "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
+            " ORDER BY seq LIMIT ?",
+            (task_id, after, limit),
+            delivery_of,
+        )
+
+    async def messages(self, task_id: str, limit: int, before: int | None = None) -> Sequence[Delivery]:
+        """See :meth:`isthmus.journal.base.Journal.messages`."""
+        newest_first = await self.read(
+            "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?)"
+            " AND type IN (?, ?, ?, ?) AND seq < ? ORDER BY seq DESC LIMIT ?",
+            (task_id, *_MESSAGES, _LAST if before is None else before, limit),
+            delivery_of,
+        )
+        return newest_first[::-1]
+
+    async def artifacts(self, task_id: str) -> Sequence[Delivery]:
+        """See :meth:`isthmus.journal.base.Journal.artifacts`."""
+        return await self.read(
+            "SELECT seq, at, body FROM events INDEXED BY artifact_events"
+            " WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = 'ArtifactUpdate' ORDER BY seq",
+            (task_id,),
+            delivery_of,
+        )
+
+    async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
+        """See :meth:`isthmus.journal.base.Journal.session`."""
+        return await self.read(
+            "SELECT events.seq, events.at, events.body, tasks.id FROM tasks JOIN events ON events.task = tasks.key"
+            " WHERE tasks.context = ? AND tasks.user = ? AND events.type NOT IN (?, ?, ?)"
+            " ORDER BY tasks.key, events.seq",
+            (context_id, user, *_NOT_IN_SESSION),
+            lambda values: (values[3], delivery_of(values)),
+        )
+
+    async def close_reader(self) -> None:
+        """Finish what is being read; nothing is afterwards."""
+        await asyncio.to_thread(self._reading.shutdown)
+        self._reader.close()
+
+    async def read(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
+        """Return the decoded rows.
+
+        Raises:
+            JournalError: they cannot be read.
+        """
+
+        def work() -> list[T]:
+            return [decode(found) for found in self._reader.execute(query, values)]
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reading, work)
+        except (sqlite3.Error, RuntimeError) as error:
+            raise JournalError(f"the journal could not be read ({error})") from error
