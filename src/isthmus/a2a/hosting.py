@@ -194,7 +194,7 @@ class HostedApplication:
         await receive()
         try:
             await self.open()
-        except Exception as error:
+        except Exception as error:  # ASGI has a message for it, and servers end by that
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})

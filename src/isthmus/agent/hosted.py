@@ -135,7 +135,7 @@ async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[Agen
                 yield event
     except IsthmusError as error:
         raise AgentFailedError(str(error)) from error
-    except Exception as error:
+    except Exception as error:  # the agent is anybody's code
         number = secrets.token_hex(4)
         raise AgentFailedError(f"The agent failed. Its log has the details, under error {number}.") from error
 

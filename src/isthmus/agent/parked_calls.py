@@ -145,7 +145,7 @@ async def _close(parked: ParkedCall) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await parked.running.items.aclose()
-    except Exception:
+    except Exception:  # of a tool, whose call is over
         log.exception("the call %s did not end well", parked.running.call.tool_call_id)
     finally:
         # Not before: whoever asked must hear of the end of the call, not of an answer.

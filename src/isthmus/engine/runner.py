@@ -239,7 +239,7 @@ class Runner:
             log.warning("%s", error)
             if self._parking is not None:
                 self._parking.ended(row.task_id)
-        except Exception as error:
+        except Exception as error:  # of one task, which nobody awaits
             log.exception("task %s cannot go on", row.task_id)
             self._broken[row.task_id] = str(error) if isinstance(error, IsthmusError) else "internal error, see the log"
             self._breaks[row.task_id] += 1
@@ -300,7 +300,7 @@ class Runner:
                 if self._parking is not None:
                     await self._parking.look()
                 await self._sweep()
-            except Exception:
+            except Exception:  # whatever it is: leases that nobody renews are lost, of all tasks
                 log.exception("leases could not be looked after")
 
     async def _look_after_size(self) -> None:
@@ -308,7 +308,7 @@ class Runner:
             try:
                 await self.retention.finish()
                 await self.retention.hold_size()
-            except Exception:
+            except Exception:  # looked after again, as above
                 log.exception("the size of the journal could not be looked after")
             await asyncio.sleep(self.options.lease_seconds / 4)
 

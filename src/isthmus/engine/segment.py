@@ -175,7 +175,7 @@ class Segment:
             end = _failure_of(error)
         except JournalError:
             raise
-        except Exception as error:
+        except Exception as error:  # of any agent: its task fails, and no other
             if not self._cancelled:
                 log.exception("the agent failed on task %s", self.lease.task_id)
             end = _failure_of(error)

@@ -137,7 +137,7 @@ class PushDelivery:
                     await self._release_gone()
                     released = time.monotonic()
                 seconds = await self._begin()
-            except Exception:
+            except Exception:  # whatever it is, the watch goes on for the tasks of all users
                 log.exception("push notifications could not be looked after; tried again")
             await self._wait_for_news(seconds)
 
@@ -222,7 +222,7 @@ class PushDelivery:
             log.warning("a push notification of task %s could not be looked after: %s", row.task_id, error)
             await asyncio.sleep(FIRST_WAIT)
             self._since = 0  # It is still ours, and to be looked at whenever its task changed.
-        except Exception:
+        except Exception:  # the task of one delivery: what nobody awaits would be lost, and tried again without end
             log.exception("a push notification of task %s failed because of a bug", row.task_id)
             await self._pushes.failed(row, self._owner, "internal error; the server's log has the details", None)
 

@@ -306,7 +306,7 @@ class Answering:
                 yield otherwise
         except IsthmusError as error:
             yield self.framing.error_item(self.wire.error(error))
-        except Exception:
+        except Exception:  # the client is told of an error, and nothing of what it says
             _LOG.exception("a stream failed because of a bug")
             yield self.framing.error_item(self.wire.error(bug()))
         finally:

@@ -124,7 +124,7 @@ class Endpoint:
             return await answering.respond(operation)
         except IsthmusError as error:
             failure = speaker.error(error)
-        except Exception:
+        except Exception:  # the client is told of an error, and nothing of what it says
             _LOG.exception("a request failed because of a bug")
             failure = speaker.error(bug())
         note.error = failure.code

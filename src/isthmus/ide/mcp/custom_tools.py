@@ -104,7 +104,7 @@ class CustomTool:
         except TimeoutError:
             still = "" if inspect.iscoroutinefunction(self.function) else "; it goes on, and its result is dropped"
             return ToolResult.error(f"{self.name}: not done after {self.timeout:g} s{still}")
-        except Exception as error:
+        except Exception as error:  # the tool is the user's code
             _log.warning("The custom tool %s failed", self.name, exc_info=True)
             text = f"{self.name}: {type(error).__name__}: {error}"
             return ToolResult.error(with_ellipsis(text, MAXIMUM_ERROR_CHARACTERS))
@@ -134,7 +134,7 @@ class CustomTool:
 
         try:
             hints = get_type_hints(self.function, include_extras=True)
-        except Exception as error:
+        except Exception as error:  # hints may be any expression of the user's
             raise self._error(f"its type hints cannot be read: {error}") from error
         fields: dict[str, Any] = {}
         for index, parameter in enumerate(inspect.signature(self.function).parameters.values()):
