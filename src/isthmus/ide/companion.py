@@ -272,16 +272,16 @@ class Companion:
         """Reject as the person; None when it is decided already. Raises as :meth:`accept`."""
         return await self._desk.reject(review_id)
 
-    async def confirm(self, client: Client, title: str, text: str) -> bool:
+    async def confirm(self, client: Client, title: str, text: str, about: str = "") -> bool:
         """Whether the user allows what a client wants; asked in the editor and in their terminals, first answer wins.
 
-        ``title`` is one line, ``text`` what it is about. No answer within 10 minutes is a no; cancelling takes the
-        question back.
+        ``title``, ``text`` and ``about`` are as :meth:`Asking.ask` has them. No answer within 10 minutes is a no;
+        cancelling takes the question back.
 
         Raises:
             TooManyQuestionsError: too many questions wait already.
         """
-        return await self.asking.ask(client.title, title, text, client.id)
+        return await self.asking.ask(client.title, title, text, client.id, about)
 
     async def wait_for_reviews(self, timeout: float) -> tuple[DiffReview, ...]:
         """The open reviews as soon as there is one, or after ``timeout`` seconds."""

@@ -151,26 +151,30 @@ async def test_the_dialog_shows_what_is_hidden_in_the_text_and_reorders_nothing(
     await asyncio.wait_for(answer, 30)
 
 
-async def test_a_yes_for_the_session_counts_for_this_agent_and_this_title_until_it_leaves(editor: AskingEditor) -> None:
+async def test_a_yes_for_the_session_is_for_one_agent_and_one_notebook_until_it_leaves(
+    editor: AskingEditor,
+) -> None:
     asking = Asking(editor)
 
-    async def is_allowed(client_id: str, title: str, consent: Consent | None = None) -> bool:
+    async def is_allowed(client_id: str, about: str, consent: Consent | None = None) -> bool:
         """Ask; without a consent nobody is to be asked."""
-        answer = asyncio.create_task(asking.ask("An agent", title, "print(1)", client_id))
+        title = f"Run code in {about.rpartition('/')[2]}?"
+        answer = asyncio.create_task(asking.ask("An agent", title, "print(1)", client_id, about))
         if consent is not None:
             asking.answer((await _asked(asking)).id, consent)
         return await asyncio.wait_for(answer, 30)
 
-    assert await is_allowed("one", "Run code in a.ipynb?", Consent.SESSION)
+    assert await is_allowed("one", "/w/a.ipynb", Consent.SESSION)
     assert asking.allowed == ("Run code in a.ipynb?",)
-    assert await is_allowed("one", "Run code in a.ipynb?")
-    assert not await is_allowed("one", "Run code in b.ipynb?", Consent.NO)
-    assert not await is_allowed("two", "Run code in a.ipynb?", Consent.NO)
-    assert await is_allowed("two", "Run code in a.ipynb?", Consent.YES)
-    assert not await is_allowed("two", "Run code in a.ipynb?", Consent.NO)
+    assert await is_allowed("one", "/w/a.ipynb")
+    assert not await is_allowed("one", "/w/b.ipynb", Consent.NO)
+    assert not await is_allowed("one", "/other/a.ipynb", Consent.NO)
+    assert not await is_allowed("two", "/w/a.ipynb", Consent.NO)
+    assert await is_allowed("two", "/w/a.ipynb", Consent.YES)
+    assert not await is_allowed("two", "/w/a.ipynb", Consent.NO)
     asking.forget("one")
     assert asking.allowed == ()
-    assert not await is_allowed("one", "Run code in a.ipynb?", Consent.NO)
+    assert not await is_allowed("one", "/w/a.ipynb", Consent.NO)
 
 
 async def test_an_editor_can_take_a_yes_for_the_session(workspace: Path) -> None:
@@ -179,5 +183,5 @@ async def test_an_editor_can_take_a_yes_for_the_session(workspace: Path) -> None
             return Consent.SESSION
 
     asking = Asking(Page(workspace))
-    assert await asyncio.wait_for(asking.ask("x", "May I?", "", "one"), 30)
+    assert await asyncio.wait_for(asking.ask("x", "May I?", "", "one", "/w/a.ipynb"), 30)
     assert asking.allowed == ("May I?",)

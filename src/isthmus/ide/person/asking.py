@@ -28,7 +28,7 @@ class Asking:
         self._ended: dict[str, asyncio.Future[Question]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._allowed: dict[tuple[str, str], None] = {}
+        self._allowed: dict[tuple[str, str], str] = {}
         self._is_stopped = False
 
     @property
@@ -39,18 +39,18 @@ class Asking:
     @property
     def allowed(self) -> tuple[str, ...]:
         """What is allowed for a session, as the titles of the questions."""
-        return tuple(title for _, title in self._allowed)
+        return tuple(self._allowed.values())
 
     def forget(self, client_id: str) -> None:
         """A client has left: what it was allowed for its session, it is no longer."""
         for key in [key for key in self._allowed if key[0] == client_id]:
             del self._allowed[key]
 
-    async def ask(self, client: str, title: str, text: str, client_id: str = "") -> bool:
+    async def ask(self, client: str, title: str, text: str, client_id: str = "", about: str = "") -> bool:
         """Whether the user allows it. No answer within 10 minutes is a no. Cancelling takes the question back.
 
-        A yes for the session counts for every later question of ``client_id`` with the same title, until
-        :meth:`forget`.
+        A yes for the session counts for every later question of ``client_id`` about the same (``about``, such as the
+        path of a notebook; empty: it counts once), until :meth:`forget`.
 
         Raises:
             TooManyQuestionsError: so many wait that this one is not asked.
@@ -58,7 +58,7 @@ class Asking:
         if self._is_stopped:
             return False
         one_line = visible(" ".join(without_control_characters(title).split()))  # clients' names may say anything
-        if (client_id, one_line) in self._allowed:
+        if (client_id, about) in self._allowed:
             return True
         question = self._table.ask(client, one_line, text, self._clock())
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
@@ -69,8 +69,8 @@ class Asking:
             await self._announce()
             async with asyncio.timeout(max(question.deadline - self._clock(), 0)):
                 answered = await ended
-                if answered.state == Answered(Consent.SESSION) and client_id:
-                    self._allowed[client_id, one_line] = None
+                if answered.state == Answered(Consent.SESSION) and about:
+                    self._allowed[client_id, about] = one_line
                 return answered.is_allowed
         except TimeoutError:
             self._table.expire(self._clock())

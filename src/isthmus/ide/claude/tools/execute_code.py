@@ -54,8 +54,10 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
         raise NotAvailableError(editor.identity, reason)
     if isinstance(editor, KernelKnower):
         await editor.require_kernel()
-    title = f"{client.title} wants to run code in {await _where(companion)}"
-    if not await companion.confirm(client, title, code):
+    notebook = await _notebook(companion)
+    where = PurePath(notebook).name if notebook is not None else editor.identity.display_name
+    title = f"{client.title} wants to run code in {where}"
+    if not await companion.confirm(client, title, code, notebook or where):
         return ToolResult.error("executeCode: the user did not allow it; no code was run")
     try:
         async with asyncio.timeout(EXECUTE_SECONDS):
@@ -64,13 +66,11 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
         return ToolResult.error(f"executeCode: the code was interrupted, it was not done after {EXECUTE_SECONDS:.0f} s")
 
 
-async def _where(companion: Companion) -> str:
-    """For the person, so also when it is hidden from agents: the notebook that had the focus last."""
+async def _notebook(companion: Companion) -> str | None:
+    """For the user, so also when it is hidden from agents: the path of the notebook that had the focus last."""
     notebooks = [file for file in await companion.editor.open_files() if file.path.endswith(".ipynb")]
-    if not notebooks:
-        return companion.editor.identity.display_name
-    latest = max(notebooks, key=lambda file: (file.is_active, file.focused_at))
-    return PurePath(latest.path).name
+    latest = max(notebooks, key=lambda file: (file.is_active, file.focused_at), default=None)
+    return latest.path if latest is not None else None
 
 
 def _encoded(execution: Execution) -> ToolResult:
