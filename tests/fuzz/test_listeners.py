@@ -29,8 +29,8 @@ pytestmark = pytest.mark.timeout(TIMEOUT)
 SHARE = 0.2 / 3
 """Of the whole run, for each of the three."""
 BATCH = 48
-DOCUMENTED = (503,)
-"""5xx that a server may answer on purpose: too many of something."""
+DOCUMENTED = (503, 505)
+"""5xx that a server may answer on purpose: too many of something, and HTTP/1.0 where a WebSocket is to begin."""
 SILENCE_SECONDS = 0.01
 """How long the next bytes of an answer are waited for, once all requests are out; what is half a request has none."""
 

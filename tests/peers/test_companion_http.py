@@ -54,6 +54,21 @@ async def test_the_body_of_an_unauthorized_request_is_not_waited_for(workspace: 
         assert (await _raw(companion, head)).startswith(b"HTTP/1.1 401 ")
 
 
+@pytest.mark.parametrize("begins", [False, True])
+async def test_a_body_that_cannot_be_read_is_refused_once_and_leaves_no_traceback(
+    workspace: Path, caplog: pytest.LogCaptureFixture, begins: bool
+) -> None:
+    async with running_companion(workspace) as companion:
+        head = f"POST /mcp HTTP/1.1\nHost: 127.0.0.1:{companion.ready.port}\nTransfer-Encoding: chunked\n\n"
+        broken = (b"1\r\nx\r\n" if begins else b"") + b"no size\r\n"
+        answer = await _raw(companion, head, broken)
+        assert answer.startswith(b"HTTP/1.1 4")
+        assert answer.count(b"HTTP/1.1 ") == 1
+    assert "Exception" not in caplog.text
+    assert "Traceback" not in caplog.text
+    assert "Fatal error" not in caplog.text
+
+
 @pytest.mark.requirement("GEM-021", "GEM-027")
 async def test_two_authorization_headers_are_refused(workspace: Path) -> None:
     async with running_companion(workspace) as companion:
