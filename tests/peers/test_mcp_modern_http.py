@@ -75,7 +75,7 @@ async def test_servers_of_older_revisions_are_used_whatever_they_do_with_the_que
     scope, cache = ToolScope(workspace), tmp_path / "cache"
     with contextlib.ExitStack() as stack:
         found = {way: stack.enter_context(hostile_http(way)) for way in QUESTIONS}
-        servers = {way: {"httpUrl": url, "timeout": 4000} for way, (url, _) in found.items()}
+        servers = {way: {"httpUrl": url, "timeout": 60_000} for way, (url, _) in found.items()}
 
         async def openings(host: McpHost) -> dict[str, list[str]]:
             """How each of the servers was spoken to first, since the last time."""

@@ -31,6 +31,11 @@ QUESTIONS: dict[str, Any] = {
         "message": "Unsupported protocol version",
         "data": {"supported": ["2025-06-18", "2027-01-01"], "requested": "2026-07-28"},
     },
+    "discover-of-all-revisions": {
+        "code": -32022,
+        "message": "Unsupported protocol version",
+        "data": {"supported": ["2025-11-25", "2026-07-28"], "requested": "2026-07-28"},
+    },
     "discover-names-older-revisions": {
         "supportedVersions": ["2025-11-25"],
         "capabilities": {},
