@@ -220,6 +220,9 @@ async def test_code_runs_in_the_notebook_that_was_active_last(notebook: Notebook
     assert _texts(await notebook.editor.execute_code("name")) == ["'other'"]
     await notebook.server.run(notebook.kernel_id, "name = 'analysis'")
     assert _texts(await notebook.editor.execute_code("name")) == ["'analysis'"]
+    assert _texts(await notebook.editor.execute_code("name", str(other))) == ["'other'"]
+    with pytest.raises(EditorError, match=r"closed\.ipynb is not open in Jupyter any more"):
+        await notebook.editor.execute_code("name", str(workspace / "closed.ipynb"))
 
 
 async def test_without_a_notebook_the_error_says_what_to_do(server: RunningJupyter, workspace: Path) -> None:

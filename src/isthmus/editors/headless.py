@@ -188,7 +188,7 @@ class HeadlessEditor:
         """Never: the person answers with ``isthmus ide`` instead."""
         raise self._not_available(Capability.CONFIRM)
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
         """Never."""
         raise self._not_available(Capability.EXECUTE)
 

@@ -223,12 +223,17 @@ class JupyterEditor:
                 print(f"Answer it in the browser: {self.review_page()}", file=sys.stderr, flush=True)
         return await self._board.ask(title, text)
 
-    async def execute_code(self, code: str) -> Execution:
-        """See the port. The kernel is that of the notebook in the workspace which was active last."""
+    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+        """See the port."""
         self._require_present()
         if isinstance(self._address, KernelAddress):
             return await self._kernel(self._address.connection_file).execute(code)
-        return await self._kernel(max(await self._notebooks(), key=_focus).kernel_id).execute(code)
+        sessions = await self._notebooks()
+        if notebook is not None:
+            sessions = [session for session in sessions if self._path(session) == notebook]
+        if not sessions:
+            raise EditorError(f"{notebook} is not open in Jupyter any more, or has no kernel; no code was run")
+        return await self._kernel(max(sessions, key=_focus).kernel_id).execute(code)
 
     async def require_kernel(self) -> None:
         """Return when :meth:`execute_code` would find a kernel. Raises as it does."""

@@ -259,7 +259,7 @@ class NeovimEditor:
             if not answer.done() or answer.cancelled():
                 self._take_back("close_question", question_id)
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
         """Never: it has no notebooks."""
         raise NotAvailableError(self.identity, _UNAVAILABLE[Capability.EXECUTE])
 

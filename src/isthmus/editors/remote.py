@@ -179,8 +179,8 @@ class RemoteEditor:
         """Never: no protocol of IDE extensions has questions."""
         raise self._not_available(Capability.CONFIRM)
 
-    async def execute_code(self, code: str) -> Execution:
-        """See the port. The IDE asks the person besides."""
+    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+        """See the port. The IDE chooses the notebook, and asks the user besides."""
         self._require(Capability.EXECUTE)
         return await self._ask(self._client.execute_code(code))
 

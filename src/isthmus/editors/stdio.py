@@ -265,10 +265,12 @@ class StdioEditor:
             return editor_wire.decode_answer(answer)
         return False
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
         """See the port."""
         self._require(Capability.EXECUTE)
-        answer = await self._ask("code", "editor/executeCode", {"code": code}, seconds=EXECUTE_SECONDS)
+        answer = await self._ask(
+            "code", "editor/executeCode", {"code": code, "notebook": notebook}, seconds=EXECUTE_SECONDS
+        )
         return self._decoded(editor_wire.decode_execution, answer)
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:

@@ -343,13 +343,15 @@ class Editor(Protocol):
         """
         ...
 
-    async def execute_code(self, code: str) -> Execution:
-        """Run code in the kernel of the open notebook that has, or had last, the focus; its state lasts.
+    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
+        """Run code in the kernel of a notebook; its state lasts.
 
-        Does not ask the person: the caller has. Cancelling interrupts the kernel and leaves its state.
+        ``notebook`` is the absolute path of the one that the user allowed it in: another one may have the focus by now.
+        None is the open notebook that has, or had last, the focus. Does not ask the user: the caller has. Cancelling
+        interrupts the kernel and leaves its state.
 
         Raises:
-            EditorError: no notebook is open, or its kernel does not run or died.
+            EditorError: no notebook is open, or not that one, or its kernel does not run or died.
         """
         ...
 

@@ -38,6 +38,7 @@ class NotebookEditor(HeadlessEditor):
     def __init__(self, folder: Path) -> None:
         super().__init__((str(folder),))
         self.ran: list[str] = []
+        self.notebooks: list[str | None] = []
         self.interrupted = False
         self.answer: Execution | EditorError | None = Execution()
 
@@ -45,8 +46,9 @@ class NotebookEditor(HeadlessEditor):
     def unavailable(self) -> Mapping[Capability, str]:
         return {Capability.CONFIRM: "it has no screen"}
 
-    async def execute_code(self, code: str) -> Execution:
+    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
         self.ran.append(code)
+        self.notebooks.append(notebook)
         if self.answer is None:
             try:
                 await asyncio.Event().wait()
@@ -93,6 +95,20 @@ async def test_code_runs_when_the_person_allows_it_and_its_outputs_come_in_order
         {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
     ]
     assert notebook_editor.ran == ["print(1)"]
+
+
+async def test_code_runs_in_the_notebook_that_the_user_allowed_it_in(
+    notebook_user: ToolUser, notebook_editor: NotebookEditor, workspace: Path
+) -> None:
+    for name in ("allowed.ipynb", "other.ipynb"):
+        (workspace / name).write_text("{}", encoding="utf-8")
+    await notebook_editor.open_file(str(workspace / "allowed.ipynb"))
+    answer = notebook_user.start("executeCode", code="print(1)")
+    assert (await notebook_user.question()).title == "agent wants to run code in allowed.ipynb"
+    await notebook_editor.open_file(str(workspace / "other.ipynb"))
+    await _allow(notebook_user)
+    assert not (await answer).is_error
+    assert notebook_editor.notebooks == [str(workspace / "allowed.ipynb")]
 
 
 async def test_code_that_is_not_allowed_does_not_run(notebook_user: ToolUser, notebook_editor: NotebookEditor) -> None:

@@ -61,7 +61,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
         return ToolResult.error("executeCode: the user did not allow it; no code was run")
     try:
         async with asyncio.timeout(EXECUTE_SECONDS):
-            return _encoded(await editor.execute_code(code))
+            return _encoded(await editor.execute_code(code, notebook))
     except TimeoutError:
         return ToolResult.error(f"executeCode: the code was interrupted, it was not done after {EXECUTE_SECONDS:.0f} s")
 
