@@ -115,6 +115,22 @@ async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
 
 
 @pytest.mark.usefixtures("quick_memory")
+async def test_a_server_that_hung_begins_after_the_tools_of_the_others_are_there(
+    home: Path, scope: ToolScope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To import the SDK for it, and to start it, takes processor time from the turn that does not wait for it."""
+    pids, cache = tmp_path / "pids", tmp_path / "cache"
+    servers = {"s": hostile("hangs", str(pids))}
+    async with hosting(home, servers, cache=cache, patience=1) as host:
+        await host.tools(scope)
+    begun = pids.read_text()
+    monkeypatch.setattr("isthmus.mcp_host.connection.BREATH_SECONDS", 1000.0)
+    async with hosting(home, {**servers, "new": hostile("plain")}, cache=cache, patience=1000) as host:
+        assert list((await host.tools(scope)).tools) == ["ok"]
+        assert pids.read_text() == begun
+
+
+@pytest.mark.usefixtures("quick_memory")
 async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_step(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:

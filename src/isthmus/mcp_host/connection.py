@@ -273,7 +273,7 @@ class ServerConnection:
 
     async def _own(self) -> None:
         attempts = 0
-        if self.known.is_recalled:
+        if self.known.is_recalled or self.known.is_late:
             # Whoever waits for the tools gets them before the programs start, which costs the event loop some time.
             await self._wishes.rung(BREATH_SECONDS)
         while not self._wishes.is_closing:
