@@ -1,5 +1,6 @@
 """Requests of careless, old and foreign clients: what is let pass, and what is refused in which words."""
 
+import asyncio
 import gzip
 import json
 from collections.abc import AsyncGenerator
@@ -7,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from isthmus.a2a.extension import URI
@@ -207,3 +209,23 @@ async def test_a_card_that_a_client_has_is_not_sent_again(serve: Serve) -> None:
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
         other = await raw.http.get(path, headers={"If-None-Match": '"other"'})
         assert (other.status_code, other.json()) == (200, first.json())
+
+
+@pytest.mark.parametrize("begins", [False, True])
+@pytest.mark.parametrize("head", ["", f"Authorization: Bearer {TOKEN}\r\n"])
+async def test_a_body_that_cannot_be_read_is_refused_once_and_leaves_no_traceback(
+    serve: Serve, caplog: pytest.LogCaptureFixture, begins: bool, head: str
+) -> None:
+    async with serve() as raw:
+        url = httpx2.URL(raw.url)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        writer.write(f"POST / HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n{head}".encode())
+        writer.write(b"Transfer-Encoding: chunked\r\n\r\n" + (b"1\r\n{\r\n" if begins else b"") + b"no size\r\n")
+        async with asyncio.timeout(30):
+            answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert "Exception" not in caplog.text
+    assert "Traceback" not in caplog.text

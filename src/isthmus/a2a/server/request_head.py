@@ -8,12 +8,13 @@ import asyncio
 
 from isthmus.a2a.server.gathering import GatheringProtocol
 from isthmus.listeners.guest import GuestProtocol
+from isthmus.listeners.refusal import RefusingOnceProtocol
 
 HEAD_SECONDS = 30.0
 """How long the head of a request may take, from the connection or its first byte on."""
 
 
-class HeadDeadlineProtocol(GuestProtocol, GatheringProtocol):
+class HeadDeadlineProtocol(GuestProtocol, RefusingOnceProtocol, GatheringProtocol):
     """uvicorn's HTTP protocol with that deadline; also for what a client still sends after its answer."""
 
     _connection: asyncio.BaseTransport

@@ -39,20 +39,6 @@ class CloseDelimitedProtocol(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         self.conn = CloseDelimitedConnection(h11.SERVER)
 
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what cannot be read, unless an answer has begun; what the application answers is not sent any more.
-
-        uvicorn would have it fail, with a traceback in the log for whoever sends a broken body.
-        """
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            super().send_400_response(msg)
-        else:
-            self.transport.close()
-        cycle = getattr(self, "cycle", None)  # uvicorn's request under way; None before the first
-        if cycle is not None:
-            cycle.disconnected = True
-            cycle.message_event.set()
-
 
 def _is_event_stream(response: h11.Response) -> bool:
     return any(name == b"content-type" and value.startswith(EVENT_STREAM) for name, value in response.headers)

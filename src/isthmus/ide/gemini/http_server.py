@@ -17,6 +17,7 @@ from isthmus.ide.gemini.close_delimited import CloseDelimitedProtocol
 from isthmus.listeners import http
 from isthmus.listeners.guest import GuestProtocol
 from isthmus.listeners.listener import MAXIMUM_UNPROVEN, Listener
+from isthmus.listeners.refusal import RefusingOnceProtocol
 from isthmus.server_end import end_connections
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Endpoint(Protocol):
         ...
 
 
-class HttpProtocol(GuestProtocol, CloseDelimitedProtocol):
+class HttpProtocol(GuestProtocol, RefusingOnceProtocol, CloseDelimitedProtocol):
     """uvicorn's HTTP protocol for the companion."""
 
 
