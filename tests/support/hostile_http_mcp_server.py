@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode())
             case "accepted":
                 self.answer(202, b"")
-            case "cut" if type(self).calls == 1:
+            case "cut" if type(self).calls % 2:
                 self.send_response(500)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", "1000")

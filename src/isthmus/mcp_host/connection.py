@@ -49,7 +49,7 @@ RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 AGAIN_SECONDS = 30.0
 """How long a URL that could not be connected to is left alone before somebody's wish for its tools tries it again."""
 STABLE_SECONDS = 30.0
-"""A connection that held so long makes the next loss the first one again."""
+"""A connection that held so long, or over which something was answered, makes the next loss the first one again."""
 CLOSE_SECONDS = 1.8
 BREATH_SECONDS = 0.1
 HANGING_SECONDS = 4.0
@@ -73,6 +73,8 @@ class ServerConnection:
         self._owner: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._calls = 0
+        self._has_answered = False
+        """Something was asked over the connection as it is now, and answered."""
         self._given_up_at = 0.0
         self._wishes = Wishes()
         self._pace = ChangePace()
@@ -234,7 +236,9 @@ class ServerConnection:
 
         self._calls += 1
         try:
-            return await perform(session)
+            answer = await perform(session)
+            self._has_answered = True
+            return answer
         except MCPError as error:
             raise self._explained(error, session) from error
         finally:
@@ -283,7 +287,7 @@ class ServerConnection:
             if self._wishes.is_unwanted:
                 attempts = 0
                 continue
-            if was_connected and time.monotonic() - began >= STABLE_SECONDS:
+            if was_connected and (self._has_answered or time.monotonic() - began >= STABLE_SECONDS):
                 attempts = 0
             if self.offer.is_empty or self.known.is_recalled or attempts >= len(RETRY_SECONDS):
                 self.known.drop()
@@ -306,7 +310,7 @@ class ServerConnection:
         """Connect and stay as long as it goes; False when it never came to a listing."""
         self.state = ServerState.CONNECTING
         self.problem = None
-        was_connected = False
+        self._has_answered = was_connected = False
         try:
             await asyncio.to_thread(_import)
             was_connected = await self._ways.first_that_works(self._connect_by)
