@@ -2,12 +2,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from referencing import Registry
 
+from isthmus.json_schema import draft_2020_12
 from isthmus.mcp_host.listing import ListedTool
 from isthmus.mcp_host.offer import usable_tools
 from isthmus.mcp_host.schema import (
@@ -254,7 +254,7 @@ def test_in_full_a_loop_that_never_reaches_a_part_of_the_value_is_cut(definition
 def _terminates(schema: dict[str, Any]) -> None:
     """A validator that follows every reference comes to an end, and meets none that leads out of the schema."""
     value: dict[str, Any] = {name: {"p": {"x": [1]}, "x": {}} for name in ("p", "q", "x", "type", "items", "$ref")}
-    cast("Any", jsonschema).Draft202012Validator(schema, registry=cast("Any", Registry)()).is_valid(value)
+    draft_2020_12()(schema, registry=cast("Any", Registry)()).is_valid(value)
 
 
 def test_in_full_what_multiplies_is_left_out_and_its_form_for_every_provider_is_refused_as_before() -> None:
@@ -365,7 +365,7 @@ def test_any_json_is_made_usable_or_refused(schema: Any) -> None:
         assert found["type"] == "object"
         assert isinstance(found["properties"], dict)
         assert usable_schema(found) == found
-        jsonschema.Draft202012Validator.check_schema(found)
+        draft_2020_12().check_schema(found)
         _hold_in_full(schema)
     assert json.dumps(schema) == before
 
@@ -377,7 +377,7 @@ def _hold_in_full(schema: Any) -> None:
         return
     assert found["type"] == "object"
     assert full_schema(found) == found
-    jsonschema.Draft202012Validator.check_schema(found)
+    draft_2020_12().check_schema(found)
     for reference in _references(found):
         name = reference.removeprefix("#/$defs/")
         assert reference == "#" or name in found["$defs"], reference
