@@ -52,6 +52,8 @@ STABLE_SECONDS = 30.0
 """A connection that held so long, or over which something was answered, makes the next loss the first one again."""
 CLOSE_SECONDS = 1.8
 BREATH_SECONDS = 0.1
+TURN_SECONDS = 0.01
+"""How often a call looks whether a server is there that connects while it is known how the last attempt came out."""
 HANGING_SECONDS = 4.0
 """An unknown server that could not be connected to for so long when the agent ends is kept as an unusable one."""
 
@@ -263,10 +265,12 @@ class ServerConnection:
         deadline = time.monotonic() + self.config.connect_seconds
         while self._session is None or self._wishes.is_lost:
             seconds = deadline - time.monotonic()
-            if seconds <= 0 or not await self.settled(seconds) or self.state is not ServerState.CONNECTED:
+            # Unsettled before the deadline: it was connected, and lost again before this task had its turn.
+            is_over = await self.settled(seconds) and self.state not in (ServerState.CONNECTED, ServerState.CONNECTING)
+            if seconds <= 0 or is_over:
                 reason = self.problem or f"no connection within {self.config.connect_seconds:g} s"
                 raise ServerLostError(f"the MCP server {self.config.name!r} is not connected: {reason}")
-            await asyncio.sleep(0)
+            await asyncio.sleep(0 if self.state is ServerState.CONNECTED else TURN_SECONDS)
         return self._session
 
     def hidden(self, text: str) -> str:

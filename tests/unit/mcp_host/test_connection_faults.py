@@ -1,5 +1,7 @@
+import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,3 +24,27 @@ async def test_a_fault_of_ours_is_told_and_nobody_waits_for_the_server(
     assert connection.problem is not None
     assert "a fault of isthmus: ModuleNotFoundError" in connection.problem
     await connection.aclose()
+
+
+@pytest.mark.anyio
+async def test_a_call_goes_on_waiting_when_the_connection_came_and_went_before_its_turn(workspace: Path) -> None:
+    config = ServerConfig("one", Origin.USER, StdioEndpoint("x", (), {}, workspace))
+    connection: Any = ServerConnection(config, Surroundings({}, workspace))
+    connection._owner = asyncio.create_task(asyncio.Event().wait())
+    connection.state = ServerState.CONNECTING
+
+    async def answered(session: object) -> object:
+        return session
+
+    call = asyncio.create_task(connection.request(answered))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    connection._settled.set()
+    connection._settled.clear()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not call.done()
+    connection._session, connection.state = "session", ServerState.CONNECTED
+    connection._settled.set()
+    assert await call == "session"
+    connection._owner.cancel()
