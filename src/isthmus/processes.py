@@ -58,6 +58,7 @@ async def end_process(process: Process) -> None:
             if (pipe := transport.get_pipe_transport(number)) is not None:
                 pipe.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), END_SECONDS)
+            async with asyncio.timeout(END_SECONDS):
+                await process.wait()
     finally:
         transport.close()

@@ -39,4 +39,5 @@ async def in_thread(function: Callable[[], T], seconds: float) -> T:
             settle(outcome.set_result, result)
 
     threading.Thread(target=run, name="isthmus-blocking", daemon=True).start()
-    return await asyncio.wait_for(outcome, seconds)
+    async with asyncio.timeout(seconds):
+        return await outcome

@@ -138,7 +138,8 @@ class ServerConnection:
     async def settled(self, seconds: float) -> bool:
         """Wait until it is settled; False when it is not after `seconds`."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._settled.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._settled.wait()
         return self.is_settled
 
     async def listed(self, seconds: float) -> None:

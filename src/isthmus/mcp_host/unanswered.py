@@ -40,7 +40,8 @@ class Unanswered:
         if len(self._ids) >= MAXIMUM_REQUESTS:
             self._answered.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._answered.wait(), PATIENCE_SECONDS)
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await self._answered.wait()
             if len(self._ids) >= MAXIMUM_REQUESTS:
                 self._tell()
                 return False

@@ -71,7 +71,8 @@ class Wishes:
         if self._listed.is_set() or self._is_late:
             return
         try:
-            await asyncio.wait_for(self._listed.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._listed.wait()
         except TimeoutError:
             self._is_late = True
 
@@ -92,7 +93,8 @@ class Wishes:
     async def rung(self, seconds: float | None = None) -> None:
         """Wait for the bell, and no longer than so many seconds."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._bell.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._bell.wait()
         self._bell.clear()
 
     async def unless_urgent(self, seconds: float) -> None:

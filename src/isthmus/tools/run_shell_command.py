@@ -176,7 +176,8 @@ async def _settle(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
         while not group.has_output_ended and time.monotonic() < deadline:
             group.changed.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(group.changed.wait(), deadline - time.monotonic())
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    await group.changed.wait()
         # A sandbox ends by itself what is left in it, so that nobody can be named.
         left = group.members() if group.is_alive() and not group.spares_leader else ()
     await group.terminate(also_strays=not ending.done())

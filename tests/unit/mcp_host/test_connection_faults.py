@@ -48,3 +48,16 @@ async def test_a_call_goes_on_waiting_when_the_connection_came_and_went_before_i
     connection._settled.set()
     assert await call == "session"
     connection._owner.cancel()
+
+
+@pytest.mark.anyio
+async def test_who_is_cancelled_when_the_server_is_just_connected_does_not_go_on(workspace: Path) -> None:
+    config = ServerConfig("one", Origin.USER, StdioEndpoint("x", (), {}, workspace))
+    connection: Any = ServerConnection(config, Surroundings({}, workspace))
+    waiting = asyncio.create_task(connection.settled(60))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    connection._settled.set()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting

@@ -182,7 +182,8 @@ class Server(uvicorn.Server):
             self._application.look_after()
             self._renew_certificate()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), 1)
+                async with asyncio.timeout(1):
+                    await self._stopping.wait()
 
     def _renew_certificate(self) -> None:
         """Take a certificate that was renewed for the connections to come; one that cannot be used is not taken."""

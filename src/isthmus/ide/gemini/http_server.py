@@ -110,7 +110,8 @@ class Server(uvicorn.Server):
         while not await self.on_tick(tick):
             tick += 1
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), TICK_SECONDS)
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._stopping.wait()
 
     async def on_tick(self, counter: int) -> bool:
         """Close the connections that only take up room, besides what uvicorn does."""

@@ -124,7 +124,10 @@ class CustomTool:
 
         is_coroutine = inspect.iscoroutinefunction(self.function)
         result = called() if is_coroutine else await in_thread(called, self.timeout)
-        return await asyncio.wait_for(awaited(result), self.timeout) if inspect.isawaitable(result) else result
+        if not inspect.isawaitable(result):
+            return result
+        async with asyncio.timeout(self.timeout):
+            return await awaited(result)
 
     @cached_property
     def _arguments(self) -> "type[BaseModel]":
