@@ -182,7 +182,11 @@ async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(e
         first, *_, exceptions = await eventually_async(has_it, 120, what="a terminal has the port")
         assert first == "own"
         assert "127.0.0.1" in exceptions.split(",")
-    assert await _says(extended, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
+
+    async def has_none() -> bool:
+        return await _says(extended, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
+
+    await eventually_async(has_none, 120, what="a terminal without the port")
 
 
 async def test_variables_that_are_taken_away_show_again_what_the_server_has(extended: RunningJupyter) -> None:
