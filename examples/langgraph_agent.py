@@ -1,7 +1,7 @@
 """An agent written with LangGraph: it finds a title for a picture, asks about it in words, and makes a card of both.
 
-LangGraph keeps how far each task came in checkpoints of its own, in a file. While the agent waits for the answer there
-is no process that must live: kill it, start it again, answer from another client.
+LangGraph keeps how far each task came in checkpoints of its own, in a file. While the agent waits for the answer
+no process has to run: kill it, start it again, answer from another client.
 
 Run it:      pip install isthmus langgraph langgraph-checkpoint-sqlite
              OPENAI_API_KEY=... python examples/langgraph_agent.py
@@ -30,7 +30,7 @@ from picture_card import picture_card, pictures_of
 
 
 class Card(TypedDict):
-    """What LangGraph keeps of a task; ``message_id`` is the last message that the graph has taken."""
+    """State of a task that LangGraph keeps; ``message_id`` is that of the last message that the graph has taken."""
 
     message_id: str
     wish: str

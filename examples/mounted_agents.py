@@ -65,7 +65,7 @@ async def home(request: Request) -> PlainTextResponse:
 
 
 async def authenticate(head: RequestHead) -> str | None:
-    """Who asks an agent; None: the application knows nobody, and the request is refused."""
+    """Return the user who asks an agent; None: the application knows none, and the request is refused."""
     user = head.scope["user"]
     return user.username if user.is_authenticated else None
 

@@ -1,4 +1,4 @@
-"""What the agents of these examples answer with: a picture and a line of text below it, as an SVG file."""
+"""An answer of the agents in these examples: a picture and a line of text below it, as an SVG file."""
 
 import base64
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ from picture_card import picture_card, pictures_of
 
 @dataclass
 class Desk:
-    """What the tools work with; the artifacts that they make are sent with each call."""
+    """Dependencies of the tools; the artifacts that they make are sent with each call."""
 
     folder: Path
     pictures: Sequence[str]
@@ -53,7 +53,7 @@ model = Agent(
 
 @model.tool(requires_approval=True)
 def save_note(context: RunContext[Desk], text: str) -> str:
-    """Add a line to the person's notes; with a picture in the message, they get a card of both, too."""
+    """Add a line to the user's notes; with a picture in the message, the user gets a card of both, too."""
     with (context.deps.folder / "notes.txt").open("a", encoding="utf-8") as notes:
         notes.write(text + "\n")
     for number, picture in enumerate(context.deps.pictures):

@@ -1,4 +1,4 @@
-"""What the companion asks of Sublime Text, and what it is told."""
+"""Sublime Text as an editor of the companion: its answers to requests, and its notifications."""
 
 import os
 import time
@@ -30,7 +30,7 @@ FAILED, UNKNOWN = -32803, -32601
 
 
 class Failure(Exception):
-    """What the agent is told."""
+    """A failed request; the agent gets its text."""
 
 
 class Editor:
@@ -200,7 +200,7 @@ class Editor:
             set_variable(*self.former.popitem())
 
     def ask(self, number, message, actions, type=3):
-        """Ask in a quick panel, which does not block; the answer comes when the person chooses."""
+        """Ask in a quick panel, which does not block; the answer comes when the user chooses."""
         companion, (question, _, details) = self.companion, message.partition("\n\n")
         titles = [action["title"] for action in actions]
 
@@ -237,7 +237,7 @@ class Editor:
             self.companion.send(id=id, result=None)
             window.run_command("hide_overlay")  # which chooses nothing
 
-    # What the person does.
+    # Actions of the user.
 
     def activated(self, view):
         path = view.file_name()

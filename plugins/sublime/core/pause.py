@@ -9,7 +9,7 @@ READING = 2.0
 
 
 class Pause:
-    """The user's last key or command. `is_filling`: text of our own goes into a view, which is no input."""
+    """The user's last key or command. `is_filling`: text of our own goes into a view, which is not input."""
 
     def __init__(self):
         self.last_input = 0.0

@@ -143,7 +143,7 @@ class Reviews:
             view.close()
 
     def typed(self, view):
-        """Tell the text of a review soon: if Sublime Text crashes, the companion keeps it for the person."""
+        """Tell the text of a review soon: if Sublime Text crashes, the companion keeps it for the user."""
         review = view.settings().get(REVIEW)
         if review and review not in self.typing:
             self.typing.add(review)

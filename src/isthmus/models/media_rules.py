@@ -1,4 +1,4 @@
-"""What each provider takes of what is no text: kinds and sizes. The kind is that of the bytes, not what somebody says.
+"""Kinds and sizes of media that each provider takes. The kind is that of the bytes, not what somebody says.
 
 Nothing heavy is imported here: a message is held against these rules before its model is opened. Deliberately not here:
 what is sent of a whole conversation (:mod:`isthmus.models.attachments`).

@@ -42,7 +42,7 @@ class Asking:
         return tuple(self._allowed.values())
 
     def forget(self, client_id: str) -> None:
-        """A client has left: what it was allowed for its session, it is no longer."""
+        """Take back all that a client was allowed for its session: it has left."""
         for key in [key for key in self._allowed if key[0] == client_id]:
             del self._allowed[key]
 
