@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from support.emacs import lisp_string, running_emacs
 from support.hostile_clone import OTHERS, SETTINGS, STAND_INS, HostileClone, folder_of_stand_ins, hostile_clone
 from support.neovim import neovim_with_plugin
 from support.pty_program import pty_program
@@ -183,6 +184,24 @@ async def test_neovim_with_the_plugin_opens_a_hostile_clone(clone: HostileClone)
         await eventually_async(neovim.jobs, what="a companion")
         await neovim.quit()
     await asyncio.to_thread(lambda: None)
+    assert clone.traces() == []
+
+
+@pytest.mark.anyio
+async def test_emacs_with_the_plugin_opens_a_hostile_clone(clone: HostileClone) -> None:
+    # What Emacs's own version control does with a repository is not the plugin's.
+    configuration = f"(setq vc-handled-backends nil isthmus-program {lisp_string(PROGRAM)}) (isthmus-mode 1)"
+    async with running_emacs(clone.folder, configuration) as emacs:
+        await emacs.shows("agents can find this Emacs")
+        emacs.terminal.press("\x18\x06GEMINI.md\r")  # C-x C-f
+        await emacs.shows("contains values that may not be safe")
+        emacs.terminal.press("n")
+
+        async def is_open() -> bool:
+            return await emacs.evaluate("(buffer-file-name)") == str(clone.folder / "GEMINI.md")
+
+        await eventually_async(is_open, what="the file is open")
+        await emacs.quit()
     assert clone.traces() == []
 
 
