@@ -26,7 +26,7 @@ from isthmus.events import (
     TextContent,
     event_from_json,
 )
-from isthmus.journal import statements
+from isthmus.journal import sqlite, statements
 from isthmus.journal.base import (
     INBOX_MESSAGES,
     Journal,
@@ -311,7 +311,7 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 4\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 5\)"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 
@@ -405,3 +405,62 @@ async def test_what_a_message_left_is_found_at_the_same_cost_however_long_the_ta
     await journal.removal.mark(["t1"])
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (0,)
+
+
+async def test_answers_and_cancellations_are_looked_for_at_the_same_cost_however_much_waits(
+    journal: Journal, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = await new_task(journal)
+    row = await row_of(journal)
+    first, other = (
+        ConfirmationAccepted(ToolCallConfirmation(call, "proceed_once"), f"a{call}") for call in ("call-1", "call-2")
+    )
+    read: list[str] = []
+
+    def counted(values: Any) -> AgentEvent:
+        read.append(str(values))
+        return event_from_json(values)
+
+    def cost(statement: str, *values: Any) -> int:
+        """The steps that SQLite takes for a statement."""
+        steps: list[None] = []
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.set_progress_handler(lambda: steps.append(None), 1)
+            connection.execute(statement, values).fetchall()
+        return len(steps)
+
+    def costs() -> list[int]:
+        return [cost(statements.ANSWERS, "t1", row.seq, "t1"), cost(statements.CANCELLATION, "t1", 1)]
+
+    await journal.post(row, [first])
+    short = costs()
+    for number in range(INBOX_MESSAGES - 1):
+        await journal.post(row, [Prompt(f"w{number}", '"type":"StateChange"')])
+    assert all(long <= before * 2 for long, before in zip(costs(), short, strict=True))
+    monkeypatch.setattr(statements, "event_from_json", counted)
+    monkeypatch.setattr(sqlite, "event_from_json", counted, raising=False)
+    await journal.post(row, [other])
+    with pytest.raises(StaleLease, match="another answer"):
+        await journal.post(row, [first])
+    assert len(read) == 3  # The answers that waited, each time.
+    assert list(await journal.cancelled([taken.lease])) == []
+    await journal.post(row, [StateChange(TaskState.CANCELED)])
+    assert list(await journal.cancelled([taken.lease])) == ["t1"]
+    assert len(read) == 3
+
+
+async def test_what_waited_before_an_upgrade_is_found_by_its_type(journal: Journal, path: Path) -> None:
+    taken = await new_task(journal)
+    await journal.post(await row_of(journal), [StateChange(TaskState.CANCELED)])
+    await journal.aclose()
+    with contextlib.closing(sqlite3.connect(path)) as connection:  # As version 4 had it.
+        connection.executescript(
+            "DROP INDEX IF EXISTS inbox_by_type; CREATE TABLE was (number INTEGER PRIMARY KEY, task INTEGER NOT NULL,"
+            " body TEXT NOT NULL); INSERT INTO was SELECT number, task, body FROM inbox; DROP TABLE inbox;"
+            " ALTER TABLE was RENAME TO inbox; PRAGMA user_version=4"
+        )
+    opened = await SqliteJournal.open(path)
+    try:
+        assert list(await opened.cancelled([taken.lease])) == ["t1"]
+    finally:
+        await opened.aclose()

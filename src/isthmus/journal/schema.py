@@ -15,7 +15,7 @@ from isthmus.json_shapes import as_object
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 4
+VERSION = 5
 BUSY_SECONDS = 5.0
 LOG_BYTES = 16 * 1024 * 1024
 """How large the log beside the file may stay once it was written into the file."""
@@ -88,6 +88,11 @@ CREATE TABLE messages (
 ) WITHOUT ROWID;
 """
 """The events that a client's message left, by its id."""
+_INBOX_TYPES = """
+ALTER TABLE inbox ADD COLUMN type TEXT AS (json_extract(body, '$.type'));
+CREATE INDEX inbox_by_type ON inbox (task, type);
+"""
+"""What waits, by its type: read from the body, so that also a process of an older version writes it."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
@@ -101,6 +106,7 @@ ALTER TABLE tasks ADD COLUMN digest TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
 """,
     3: _MESSAGES,
+    4: _INBOX_TYPES,
 }
 """From each older version, what makes the tables those of the next one; rows stay."""
 
@@ -255,7 +261,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         # Another process may have done it between the look and the lock.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            _run(connection, _TABLES + _PUSHES + _MESSAGES)
+            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         else:
             for older in range(version, VERSION):

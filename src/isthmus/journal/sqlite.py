@@ -4,7 +4,6 @@ What each statement is for is said in :mod:`isthmus.journal.base`; this module i
 """
 
 import asyncio
-import json
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,9 +16,7 @@ from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
     Prompt,
-    StateChange,
     TaskState,
-    event_from_json,
 )
 from isthmus.journal.base import (
     INBOX_CHARACTERS,
@@ -38,6 +35,7 @@ from isthmus.journal.sqlite_pushes import SqlitePushes
 from isthmus.journal.sqlite_reads import SqliteReads
 from isthmus.journal.sqlite_removal import SqliteRemoval
 from isthmus.journal.statements import (
+    CANCELLATION,
     JSON,
     answered_calls,
     append_events,
@@ -265,13 +263,8 @@ class SqliteJournal(SqliteReads):
         """See :meth:`isthmus.journal.base.Journal.cancelled`."""
 
         def work(connection: sqlite3.Connection) -> Sequence[str]:
-            found: list[str] = []
-            for lease in leases:
-                query = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ? AND epoch = ?)"
-                bodies = connection.execute(query, (lease.task_id, lease.epoch)).fetchall()
-                if any(isinstance(event_from_json(json.loads(body)), StateChange) for (body,) in bodies):
-                    found.append(lease.task_id)
-            return found
+            waits = (connection.execute(CANCELLATION, (lease.task_id, lease.epoch)).fetchone() for lease in leases)
+            return [lease.task_id for lease, found in zip(leases, waits, strict=True) if found]
 
         return self._writer.submit(work)
 

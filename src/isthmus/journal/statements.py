@@ -50,6 +50,17 @@ INBOX_BY_MESSAGE = (
 )
 """What waits and may carry a message's id (as JSON), without the others: an inbox holds megabytes. Who asks compares
 the ids themselves."""
+ANSWERS = (
+    "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
+    " AND type = 'ConfirmationAccepted' UNION ALL"
+    " SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = 'ConfirmationAccepted'"
+)
+"""The answers to calls among a task's events after a number, and those that wait."""
+CANCELLATION = (
+    "SELECT 1 FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ? AND epoch = ?) AND type = 'StateChange'"
+    " LIMIT 1"
+)
+"""Whether a task's cancellation waits: the only change of state that others leave for its owner."""
 BEGUN_BY = (
     "SELECT id, digest FROM tasks WHERE message = ? AND user = ? AND message <> '' AND state NOT IN (?, ?)"
     " AND NOT EXISTS (SELECT 1 FROM events WHERE task = tasks.key AND seq > 1 AND type = 'Prompt') ORDER BY key DESC"
@@ -148,11 +159,8 @@ def remove_from_inbox(connection: sqlite3.Connection, task_id: str, count: int) 
 
 def answered_calls(connection: sqlite3.Connection, row: TaskRow) -> set[str]:
     """The calls that were answered since the row was read, or whose answers wait in the inbox."""
-    bodies = connection.execute(
-        "SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND type = ?",
-        (row.task_id, row.seq, ConfirmationAccepted.__name__),
-    )
-    events = [*(event_from_json(json.loads(body)) for (body,) in bodies), *inbox_of(connection, row.task_id)]
+    bodies = connection.execute(ANSWERS, (row.task_id, row.seq, row.task_id))
+    events = [event_from_json(json.loads(body)) for (body,) in bodies]
     return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
 
