@@ -19,6 +19,8 @@ from support.serve_program import ServeProgram, serve_program
 
 pytestmark = pytest.mark.anyio
 
+HOOKS = {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
+
 
 async def test_agent_settings_that_the_agent_cannot_follow_are_refused_by_the_name_of_the_field(
     tmp_path: Path, workspace: Path
@@ -44,11 +46,10 @@ async def test_agent_settings_that_the_agent_cannot_follow_are_refused_by_the_na
 async def test_what_the_settings_of_a_sessions_own_folder_forbid_holds_for_it_under_yolo_too(
     tmp_path: Path, workspace: Path
 ) -> None:
-    hook = {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
     free, guarded, forbidding = tmp_path / "free", tmp_path / "guarded", tmp_path / "forbidding"
     for folder, said in (
         (free, {}),
-        (guarded, {"hooks": hook}),
+        (guarded, {"hooks": HOOKS}),
         (forbidding, {"security": {"disableYoloMode": True}, "tools": {"exclude": ["glob"]}}),
     ):
         (folder / ".gemini").mkdir(parents=True)
@@ -68,6 +69,45 @@ async def test_what_the_settings_of_a_sessions_own_folder_forbid_holds_for_it_un
             assert not (folder / "greeting.txt").exists()
         assert await ended_as(agent, {"workspace_path": str(free)}) is TaskState.COMPLETED
         assert (free / "greeting.txt").exists()
+
+
+DELETE_SCRIPT = """
+name: practice
+scenarios:
+  - prompt: '.'
+    replies:
+      - call: {name: write_file, arguments: {file_path: '{{workspace}}/greeting.txt', content: "hello\\n"}}
+      - call: {name: run_shell_command, arguments: {command: 'rm -r build'}}
+      - text: It cannot be done.
+"""
+
+
+async def test_clients_are_not_told_where_the_settings_of_the_servers_owner_lie(
+    tmp_path: Path, workspace: Path
+) -> None:
+    file = Path.home() / ".gemini" / "settings.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    forbidden = {"exclude": ["write_file", "run_shell_command(rm)"]}
+    file.write_text(json.dumps({"hooks": HOOKS, "tools": forbidden}), encoding="utf-8")
+    told: list[str] = []
+    async with serve_program(tmp_path, workspace, script=DELETE_SCRIPT) as server, server.client() as agent:
+        settings = {"workspace_path": str(workspace)}
+        with pytest.raises(InvalidRequest, match="hooks in the settings of the server's owner") as refused:
+            await agent.prompt(PromptMessage("go", settings={**settings, "approval_mode": "yolo"}))
+        told.append(str(refused.value))
+        for text in ('"greeting"', "{"):
+            turn = await agent.prompt(PromptMessage(f"go {text}", settings=settings))
+            told += [repr(delivery.event) async for delivery in turn.deliveries]
+            file.write_text("{", encoding="utf-8")
+    log = (tmp_path / "serve.log").read_text(encoding="utf-8")
+    whole = "\n".join(told)
+    assert "'write_file' in tools.exclude of the settings of the server's owner excludes it" in whole
+    assert "is forbidden by 'run_shell_command(rm)' in tools.exclude of the settings of the server's owner" in whole
+    assert "the settings that count for this folder cannot be used; the server's log says why" in whole
+    assert str(Path.home()) not in whole
+    assert f"tools.exclude of {file}" in log
+    assert f"hooks in {file}" in log
+    assert f"{file}, line 1" in log
 
 
 async def ended_as(agent: RemoteAgent, settings: Mapping[str, Any]) -> TaskState:

@@ -43,7 +43,7 @@ async def test_each_folder_has_its_own_rules_and_those_of_the_start_folder_hold_
     assert start.yolo_refusal is not None
     assert (below.tools, below.keeps_answers) == (start.tools, False)
     assert other == FolderRules(other.tools)
-    assert [rule.path.parent.parent.name for rule in other.tools.excluded] == ["other"]
+    assert [Path(rule.where).parent.parent.name for rule in other.tools.excluded] == ["other"]
     assert met == []
 
 

@@ -111,7 +111,7 @@ def restrict(tools: ToolSet, rules: ToolRules) -> ToolSet:
         kept[name] = tool if commands == CommandRules() else RestrictedShell(tool, commands)
         for rule in rules.confirmed:
             if any(entry.name in spellings.all for entry in rule.entries):
-                asked[name] = f"{rule.key} in {rule.path} has it asked about each time"
+                asked[name] = f"{rule.key} in {rule.where} has it asked about each time"
     left = tuple(replace(one, tools=tuple(name for name in one.tools if name in kept)) for one in tools.servers)
     return replace(tools, tools=kept, servers=left, refusals=refusals, always_asked=asked)
 
@@ -127,13 +127,13 @@ class CommandRules:
     def of(cls, rules: ToolRules) -> "CommandRules":
         """Return what the rules say of commands; a list that names the whole shell limits none."""
         excluded = tuple(
-            (entry.words, f"{entry.text!r} in {rule.key} of {rule.path}")
+            (entry.words, f"{entry.text!r} in {rule.key} of {rule.where}")
             for rule in rules.excluded
             for entry in rule.entries
             if entry.words and entry.name in SHELL_NAMES
         )
         core = tuple(
-            (tuple(words), f"{rule.key} of {rule.path}")
+            (tuple(words), f"{rule.key} of {rule.where}")
             for rule in rules.core
             if (words := _words_of_shell(rule)) is not None
         )
@@ -220,10 +220,10 @@ def _refusal(spellings: _Spellings, rules: ToolRules) -> str | None:
             # Some commands of a shell are the shell's matter; other tools have no parts.
             is_part = bool(entry.words) and entry.name in SHELL_NAMES
             if not is_part and entry.name in spellings.all | spellings.loose:
-                return f"{entry.text!r} in {rule.key} of {rule.path} excludes it"
+                return f"{entry.text!r} in {rule.key} of {rule.where} excludes it"
     for rule in rules.core:
         if not any(entry.name in spellings.all for entry in rule.entries):
-            return f"{rule.key} of {rule.path} does not name it"
+            return f"{rule.key} of {rule.where} does not name it"
     return None
 
 

@@ -4,12 +4,18 @@ A project's guards count in a trusted folder; its editor is asked about that whe
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from isthmus.mcp_host.trust import FolderTrust
-from isthmus.settings import FolderRules, load_folder_rules
+from isthmus.settings import FolderRules, SettingsError, load_folder_rules
+
+log = logging.getLogger(__name__)
+LOGGED_RULES = 256
+"""Maximum number of rules that are known to stand in the log; after as many they are logged anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,7 @@ class RulesOfFolders:
 
     Those of ``start``, the folder that the program was started in, hold also for sessions in folders below it.
     ``meet`` connects to the editor that has a folder open, so that ``trusts`` has its word.
+    ``names_files``: the texts hold the paths of settings files. Without it, for clients of a server, the log does.
     """
 
     start: Path
@@ -25,6 +32,8 @@ class RulesOfFolders:
     environment: Mapping[str, str]
     trusts: FolderTrust
     meet: Callable[[Path], Awaitable[None]] | None = None
+    names_files: bool = True
+    _logged: set[FolderRules] = field(default_factory=set[FolderRules], init=False, compare=False)
 
     async def of(self, folder: Path) -> FolderRules:
         """Return what is forbidden in a folder.
@@ -32,17 +41,37 @@ class RulesOfFolders:
         Raises:
             SettingsError: a settings file is not JSON, or a value has the wrong type.
         """
-        rules = await self._of_project(folder)
-        return rules | await self._of_project(self.start) if self.start in folder.parents else rules
+        try:
+            rules = await self._of(folder, names_files=True)
+            if self.names_files or rules == FolderRules():
+                return rules
+            self._log(folder, rules)
+            return await self._of(folder, names_files=False)
+        except SettingsError as error:
+            if self.names_files:
+                raise
+            log.warning("the settings for %s cannot be used: %s", folder, error)
+            told = "the settings that count for this folder cannot be used; the server's log says why"
+            raise SettingsError(told) from error
 
-    async def _of_project(self, folder: Path) -> FolderRules:
-        untrusted = await asyncio.to_thread(self._load, folder, is_trusted=False)
-        trusted = await asyncio.to_thread(self._load, folder, is_trusted=True)
+    def _log(self, folder: Path, rules: FolderRules) -> None:
+        if rules in self._logged:
+            return
+        if len(self._logged) >= LOGGED_RULES:
+            self._logged.clear()
+        self._logged.add(rules)
+        log.info("forbidden in %s, or asked about: %s", folder, "; ".join(rules.described()))
+
+    async def _of(self, folder: Path, *, names_files: bool) -> FolderRules:
+        rules = await self._of_project(folder, names_files)
+        return rules | await self._of_project(self.start, names_files) if self.start in folder.parents else rules
+
+    async def _of_project(self, folder: Path, names_files: bool) -> FolderRules:
+        load = partial(load_folder_rules, folder, self.home, self.environment, names_files=names_files)
+        untrusted = await asyncio.to_thread(load, is_trusted=False)
+        trusted = await asyncio.to_thread(load, is_trusted=True)
         if trusted == untrusted:
             return untrusted
         if self.meet is not None:
             await self.meet(folder)
         return trusted if await asyncio.to_thread(self.trusts, folder) else untrusted
-
-    def _load(self, folder: Path, *, is_trusted: bool) -> FolderRules:
-        return load_folder_rules(folder, self.home, self.environment, is_trusted=is_trusted)

@@ -82,12 +82,14 @@ async def local_agent(
     mcp_use: McpUse | None = None,
     settings_rule: SettingsRule | None = None,
     on_shown: OnShown | None = None,
+    names_settings_files: bool = True,
 ) -> AsyncGenerator[Engine]:
     """A running engine; closed at the end, when what works is left to be taken up at the next start.
 
     With ``takes_over`` it goes on by itself with what other processes left when they ended: under its own approval
     mode, so only a server does. An idle one opens no model, no editor and no MCP server. ``on_shown`` is told which
-    questions an editor shows.
+    questions an editor shows. ``names_settings_files``: what the settings forbid is told with the paths of their files,
+    which clients of a server are not told.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -114,7 +116,7 @@ async def local_agent(
     trusts = trust_of(local_editors, Path.home())
     mcp = _mcp_host(setup, use, trusts, local_editors)
     meet = local_editors.meet if local_editors is not None else None
-    rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, meet)
+    rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, meet, names_settings_files)
     editors = SessionEditors(local_editors, use.why_not, settings_of, user_of)
     diagnostics = EditDiagnosticsOfIde(editors.client)
 

@@ -87,7 +87,14 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         settings_rule = SettingsRule(ApprovalMode(settings.max_approval_mode))
         mcp_use = McpUse(UNATTENDED_PATIENCE, None if settings.allow_client_mcp else push_rule.why_not)
         async with (
-            local_agent(setup, rule, takes_over=True, mcp_use=mcp_use, settings_rule=settings_rule) as engine,
+            local_agent(
+                setup,
+                rule,
+                takes_over=True,
+                mcp_use=mcp_use,
+                settings_rule=settings_rule,
+                names_settings_files=False,
+            ) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
         ):
             options = ServerOptions(

@@ -26,6 +26,13 @@ class FolderRules:
             self.keeps_answers and other.keeps_answers,
         )
 
+    def described(self) -> tuple[str, ...]:
+        """Return the parts that forbid something or have it asked about, each with where it stands."""
+        lists = (*self.tools.excluded, *self.tools.core, *self.tools.confirmed)
+        yolo = () if self.yolo_refusal is None else (f"approval mode yolo: {self.yolo_refusal}",)
+        kept = () if self.keeps_answers else ("no answer holds for more than one call",)
+        return (*(f"{rules.key} of {rules.where}" for rules in lists), *yolo, *kept)
+
 
 def _both(first: tuple[ToolList, ...], second: tuple[ToolList, ...]) -> tuple[ToolList, ...]:
     return tuple(dict.fromkeys((*first, *second)))

@@ -11,7 +11,7 @@ from typing import cast
 from isthmus.files import read_regular
 from isthmus.json_shapes import as_list, as_object
 from isthmus.settings.keys import KEYS, OLD_NAMES
-from isthmus.settings.sources import Owner, Source, Sources, system_folder
+from isthmus.settings.sources import OF_OWNER, Owner, Source, Sources, system_folder
 
 MAXIMUM_POLICY_BYTES = 1024 * 1024
 """Maximum size of a policy file; a larger one counts as one that forbids something."""
@@ -47,9 +47,10 @@ def unbuilt_guards(files: Sources, home: Path, environment: Mapping[str, str]) -
     for file in files.files:
         if file.owner is Owner.PROJECT and not files.is_trusted:
             continue
-        found += [f"{key} in {file.path}" for key in GUARDS if _guards(file, key)]
+        found += [f"{key} in {files.where(file)}" for key in GUARDS if _guards(file, key)]
     for folder in (system_folder() / "policies", home / ".gemini" / "policies"):
-        found += [f"policy {path}" for path in _policy_files(folder) if _forbids(path)]
+        forbidding = [path for path in _policy_files(folder) if _forbids(path)]
+        found += [f"policy {path}" if files.names_files else f"policy files in {OF_OWNER}" for path in forbidding]
     return tuple(dict.fromkeys(found))
 
 

@@ -6,7 +6,7 @@ defaults of the programs that use them.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from isthmus.sandbox.settings import CommandSandbox
@@ -106,13 +106,16 @@ def load_settings(
     )
 
 
-def load_folder_rules(project: Path, home: Path, environment: Mapping[str, str], *, is_trusted: bool) -> FolderRules:
-    """Return what all settings files together forbid in a folder.
+def load_folder_rules(
+    project: Path, home: Path, environment: Mapping[str, str], *, is_trusted: bool, names_files: bool = True
+) -> FolderRules:
+    """Return what all settings files together forbid in a folder; ``names_files``: its texts hold their paths.
 
     Raises:
         SettingsError: as in :func:`load_settings`.
     """
-    return _folder_rules(read_sources(project, home, environment, is_trusted=is_trusted), home, environment)
+    files = read_sources(project, home, environment, is_trusted=is_trusted)
+    return _folder_rules(replace(files, names_files=names_files), home, environment)
 
 
 def _folder_rules(files: Sources, home: Path, environment: Mapping[str, str]) -> FolderRules:
@@ -157,11 +160,11 @@ def _ignored(files: Sources, project: Path) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _first_on(files: Sources, *keys: str) -> tuple[str, Path] | None:
-    """Return the first of some switches that is on, with its file."""
+def _first_on(files: Sources, *keys: str) -> tuple[str, str] | None:
+    """Return the first of some switches that is on, and where it stands."""
     for key in keys:
         if (source := values.is_set_anywhere(files.of(key), key)) is not None:
-            return key, source.path
+            return key, files.where(source)
     return None
 
 

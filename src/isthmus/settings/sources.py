@@ -20,6 +20,8 @@ from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
 
 MAXIMUM_BYTES = 4 * 1024 * 1024
 """Maximum size of a settings file."""
+OF_OWNER = "the settings of the server's owner"
+"""What clients of a server are told in place of a path."""
 _SYSTEM_FOLDERS = {"darwin": "/Library/Application Support/GeminiCli"}
 
 
@@ -63,12 +65,22 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The settings files that there are, in the order in which they count."""
+    """The settings files that there are, in the order in which they count.
+
+    ``names_files``: texts about them hold their paths. Clients of a server get none, since paths name its owner.
+    """
 
     files: tuple[Source, ...]
     is_trusted: bool = False
     problems: tuple[str, ...] = ()
     """Files that were passed over, with the reason."""
+    names_files: bool = True
+
+    def where(self, source: Source) -> str:
+        """Return what a file is called in texts."""
+        if self.names_files:
+            return str(source.path)
+        return "the project's .gemini/settings.json" if source.owner is Owner.PROJECT else OF_OWNER
 
     def of(self, key: str) -> Sequence[Source]:
         """The files that may set a key. A key that is not in the table is a mistake of ours (KeyError)."""

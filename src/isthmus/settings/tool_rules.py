@@ -5,7 +5,6 @@ forbid more. Pure. Deliberately not here: which tools an entry means, and what a
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from isthmus.settings import values
 from isthmus.settings.sources import Sources
@@ -22,10 +21,10 @@ class ToolEntry:
 
 @dataclass(frozen=True, slots=True)
 class ToolList:
-    """The entries of one file, and what they are called there."""
+    """The entries of one file, and what they are called there; ``where`` is the file, as texts call it."""
 
     key: str
-    path: Path
+    where: str
     entries: tuple[ToolEntry, ...]
 
 
@@ -47,7 +46,7 @@ def tool_rules(files: Sources) -> ToolRules:
 
     def read(key: str) -> tuple[ToolList, ...]:
         found = values.lists(files.of(key), key)
-        return tuple(ToolList(key, source.path, tuple(map(parse_entry, entries))) for source, entries in found)
+        return tuple(ToolList(key, files.where(source), tuple(map(parse_entry, entries))) for source, entries in found)
 
     return ToolRules(
         tuple(rules for rules in read("tools.exclude") if rules.entries),

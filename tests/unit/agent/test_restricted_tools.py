@@ -26,7 +26,7 @@ from isthmus.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 
-FILE = Path("/p/.gemini/settings.json")
+FILE = "/p/.gemini/settings.json"
 
 
 def rule(key: str, *entries: str) -> ToolList:
