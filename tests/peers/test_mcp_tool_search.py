@@ -26,7 +26,7 @@ COUNT = 300
 
 def many(count: int = COUNT, **settings: Any) -> dict[str, Any]:
     # Required: waited for, however long it takes to start on a busy machine.
-    return {"command": sys.executable, "args": [str(MANY), str(count)], "required": True, **settings}
+    return {"command": sys.executable, "args": ["-S", str(MANY), str(count)], "required": True, **settings}
 
 
 def lists_hints(folder: Path) -> dict[str, Any]:
@@ -69,7 +69,6 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
         assert (first.returncode, first.stdout.strip()) == (0, "Kept."), first.stderr
         again = isthmus("-m", model, "--resume", "latest", "-p", "and?", folder=workspace)
         assert again.stdout.strip() == "Still here.", again.stderr
-        listed = isthmus("-m", model, "--resume", "latest", "-p", "/mcp", folder=workspace).stdout
         bodies = [request.json for request in wire.model_requests]
     before, found, called, resumed = (declared(provider, body) for body in bodies)
     own = before[: before.index(SEARCH_TOOL)]
@@ -82,10 +81,12 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     assert called == resumed == found
     assert f"- many: {COUNT + 2} tools" in str(bodies[0])
     assert "record 4: spiny" in str(bodies[2])
-    shown = re.findall(r" (many|few) .*\n(?:.+\n)*?  Tokens: ~([\d,]+)", listed)
-    tokens = {name: int(number.replace(",", "")) for name, number in shown}
-    assert tokens["many"] > 12_800 > tokens["few"]
-    assert f"Tools on demand: the model finds them with {SEARCH_TOOL}; it has 2 of them now\n" in listed
+    if provider is GEMINI:  # it does not depend on the provider
+        listed = isthmus("-m", model, "--resume", "latest", "-p", "/mcp", folder=workspace).stdout
+        shown = re.findall(r" (many|few) .*\n(?:.+\n)*?  Tokens: ~([\d,]+)", listed)
+        tokens = {name: int(number.replace(",", "")) for name, number in shown}
+        assert tokens["many"] > 12_800 > tokens["few"]
+        assert f"Tools on demand: the model finds them with {SEARCH_TOOL}; it has 2 of them now\n" in listed
 
 
 def test_a_setting_sends_all_tools_or_always_searches(
