@@ -51,6 +51,8 @@ class PtyProgram:
         self._screen = _Screen(columns, rows)
         self._stream = pyte.Stream(self._screen)
         self._received = bytearray()
+        self._shown: str | None = None
+        """Text of the screen; None: to be made when somebody looks, as pyte takes long to put its cells together."""
         self._lock = threading.Lock()
         self._stopped, self._stop = os.pipe()
         self._is_hung_up = False
@@ -61,7 +63,9 @@ class PtyProgram:
     def screen(self) -> str:
         """What stands on the screen now, without blanks at the ends of lines and empty lines at its end."""
         with self._lock:
-            return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+            if self._shown is None:
+                self._shown = "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+            return self._shown
 
     @property
     def received(self) -> bytes:
@@ -120,6 +124,7 @@ class PtyProgram:
         """Give the window another size; the program is told as by a terminal."""
         with self._lock:
             self._screen.resize(rows, columns)
+            self._shown = None
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         return self.signal(signal.SIGWINCH)
 
@@ -165,6 +170,7 @@ class PtyProgram:
                 with self._lock:
                     self._received += data
                     self._stream.feed(decoder.decode(data))
+                    self._shown = None
 
 
 @contextmanager
