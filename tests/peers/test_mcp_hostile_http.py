@@ -57,9 +57,40 @@ async def test_an_answer_that_cannot_be_taken_fails_the_call_and_says_why(
             assert handler.sent < 64 * 1024**2
 
 
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        ("a number", "expected a JSON-RPC answer, received 7"),
+        ("null", "expected a JSON-RPC answer, received null"),
+        ("an array", r"expected a JSON-RPC answer, received \[\{.jsonrpc.:"),
+        ("no jsonrpc", r"expected a JSON-RPC answer, received \{.id.:"),
+        ("another id", r"expected the answer to the request \d+, received one to 4711"),
+        ("no id", r"expected the answer to the request \d+, received one to null"),
+        ("an error of another", r"expected the answer to the request \d+, received one to 4711"),
+        ("an error of none", r"error -32000: the quota is used up"),
+        ("a request", "expected a JSON-RPC answer, received 'ping'"),
+        ("a notification", "expected a JSON-RPC answer, received 'notifications/message'"),
+    ],
+)
+async def test_a_json_body_that_answers_no_call_fails_it_at_once_and_says_what_came(
+    home: Path, workspace: Path, way: str, message: str
+) -> None:
+    with hostile_http(way) as (url, _):
+        async with hosting(home, {"s": {"httpUrl": url, "timeout": 4_000}}) as host:
+            with pytest.raises(ToolFailure, match=message):
+                await items_of(await tool_of(host, workspace), tool_context(workspace))
+
+
 async def test_no_compressed_answer_is_asked_for(home: Path, workspace: Path) -> None:
     with hostile_http("plain") as (url, _):
         async with hosting(home, {"s": {"httpUrl": url}}) as host:
+            result = await success_of(await tool_of(host, workspace), tool_context(workspace))
+            assert said(result) == "fine"
+
+
+async def test_an_answer_whose_id_is_a_number_in_a_string_is_taken(home: Path, workspace: Path) -> None:
+    with hostile_http("id-as-text") as (url, _):
+        async with hosting(home, {"s": {"httpUrl": url, "timeout": 4_000}}) as host:
             result = await success_of(await tool_of(host, workspace), tool_context(workspace))
             assert said(result) == "fine"
 

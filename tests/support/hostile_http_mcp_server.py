@@ -50,6 +50,20 @@ QUESTIONS: dict[str, Any] = {
 }
 """Ways to take ``server/discover`` of a server that is used with the handshake: a status, an error or a result."""
 
+NO_ANSWERS: dict[str, Any] = {
+    "a number": 7,
+    "null": None,
+    "an array": [{"jsonrpc": "2.0", "id": 0, "result": {"content": []}}],
+    "no jsonrpc": {"id": "{id}", "result": {"content": []}},
+    "another id": {"jsonrpc": "2.0", "id": 4711, "result": {"content": []}},
+    "no id": {"jsonrpc": "2.0", "result": {"content": []}},
+    "an error of another": {"jsonrpc": "2.0", "id": 4711, "error": {"code": -32000, "message": "no"}},
+    "an error of none": {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "the quota is used up"}},
+    "a request": {"jsonrpc": "2.0", "id": "{id}", "method": "ping"},
+    "a notification": {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "hi"}},
+}
+"""Bodies in JSON that answer no call; ``{id}`` is the call's id."""
+
 NOTE = {"level": "info", "data": "[{note}]"}
 
 
@@ -133,6 +147,11 @@ class Handler(BaseHTTPRequestHandler):
             case "compressed":
                 body = gzip.compress(json.dumps(answer).encode())
                 self.answer(200, body, {"content-encoding": "gzip"})
+            case "id-as-text":
+                self.answer(200, json.dumps({**answer, "id": str(message["id"])}).encode())
+            case name if name in NO_ANSWERS:
+                body = json.dumps(NO_ANSWERS[name]).replace('"{id}"', json.dumps(message["id"]))
+                self.answer(200, body.encode())
             case "not-json":
                 self.answer(200, b"<html>\xff oops</html>")
             case "html":

@@ -18,6 +18,7 @@ from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpo
 from isthmus.mcp_host.oauth.bearer import LoginProblem
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
+from isthmus.mcp_host.transports.http_answers import check_answer
 from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, Bounds, ReopeningPace, cap
 from isthmus.mcp_host.transports.leaving import BoundedLeaving
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES
@@ -120,6 +121,8 @@ def _http_client(
         elif response.status_code < 400 and (watch.status == 401 or watch.is_connecting):
             watch.status, watch.wants_login = None, False  # logged in since, or the server does not know a request
         cap(response, Bounds(MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES))
+        if kind is not HttpKind.SSE:
+            check_answer(response)
 
     pace = ReopeningPace()
 
