@@ -1,6 +1,6 @@
 """Seeds and time limits of the fuzz tests in tests/fuzz.
 
-Together they take FUZZ_SECONDS (30 by default, an hour in ``make fuzz``); each names its share of that. FUZZ_SEED
+Together they take FUZZ_SECONDS (12 by default, an hour in ``make fuzz``); each names its share of that. FUZZ_SEED
 repeats a run: one seed makes the same cases in the same order, only their number depends on the machine.
 """
 
@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Iterator
 
-SECONDS = float(os.environ.get("FUZZ_SECONDS", "30"))
+SECONDS = float(os.environ.get("FUZZ_SECONDS", "12"))
 """Seconds that all fuzz tests take together, one after the other."""
 SEED = int(os.environ.get("FUZZ_SEED", str(random.SystemRandom().randrange(10**6))))
 """Seed of the whole run."""
