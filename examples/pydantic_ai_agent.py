@@ -68,20 +68,21 @@ class NotesAgent:
         record = session.record or {}
         questions: Sequence[Mapping[str, Any]] = record.get("questions", [])
         for question in questions:
-            if question["id"] not in session.calls:
+            # Those of an earlier task that nobody answered are not asked again in this one.
+            if record.get("task") == session.task_id and question["id"] not in session.calls:
                 yield ask(question["id"], question["tool"], question["arguments"], GenericDetails(question["text"]))
         if session.waiting:
             return  # the model goes on when all are answered
         results = DeferredToolResults()
         running: dict[str, ToolCall] = {}
         for question in questions:
-            item = session.calls[question["id"]]
-            answer, call = decision(session, question["id"]), item.call
+            item = session.calls.get(question["id"])
+            answer, call = decision(session, question["id"]), item.call if item is not None else None
             if call is not None and call.output is not None:
                 # It has run, and the process ended before the model was told.
                 results.calls[question["id"]] = call.output.text
-            elif call is None or item.result is not None:
-                # Interrupted by a crash, or the person wrote something else instead of an answer.
+            elif item is None or call is None or item.result is not None:
+                # Interrupted by a crash, or something else was written instead of an answer, here or in a new task.
                 results.approvals[question["id"]] = ToolDenied("It did not run to its end. Ask before you try again.")
             elif answer is not None and is_allowed(answer):
                 call = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None)
@@ -116,7 +117,7 @@ class NotesAgent:
                     case AgentRunResultEvent(result=result):
                         asked = [to_question(part) for part in waiting_calls(result.output)]
                         messages = ModelMessagesTypeAdapter.dump_python(result.all_messages(), mode="json")
-                        yield AgentRecord({"messages": messages, "questions": asked})
+                        yield AgentRecord({"messages": messages, "questions": asked, "task": session.task_id})
                         for question in asked:
                             details = GenericDetails(question["text"])
                             yield ask(question["id"], question["tool"], question["arguments"], details)

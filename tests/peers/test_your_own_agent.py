@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,4 +163,22 @@ async def test_a_message_instead_of_an_answer_reaches_the_pydantic_ai_agent(note
     assert text_of(seen) == "Oat milk, then."
     assert (await notes.agent.get(task_id)).state is TaskState.COMPLETED
     assert "no, oat milk" in notes.conversation()
+    assert not (workspace / "notes.txt").exists()
+
+
+async def test_the_pydantic_ai_agent_does_not_ask_a_question_of_an_earlier_task_again(
+    notes: Notes, workspace: Path
+) -> None:
+    notes.wire.add(Reply.of(Call("save_note", {"text": "buy milk"}, id="call_1")), Reply.of(Say("It is sunny.")))
+    task_id, _ = await asked(notes.agent, "remember to buy milk", workspace)
+    context_id = (await notes.agent.get(task_id)).context_id
+    later = replace(first("how is the weather?", workspace), context_id=context_id)
+    turn = await notes.agent.prompt(later)
+    seen = await all_of(turn)
+    assert turn.task_id != task_id
+    assert statuses(seen) == []
+    assert text_of(seen) == "It is sunny."
+    assert seen[-1].event == StateChange(TaskState.COMPLETED)
+    assert "how is the weather?" in notes.conversation()
+    assert "It did not run to its end." in notes.conversation()
     assert not (workspace / "notes.txt").exists()
