@@ -1,4 +1,8 @@
-"""``isthmus mcp list``, ``doctor``, ``login`` and ``logout`` as programs, with real servers."""
+"""``isthmus mcp list``, ``doctor``, ``login`` and ``logout`` with real servers.
+
+They are programs where it makes a difference. A program imports the SDK, which takes longer than most of what is shown
+here; the other commands run in this process.
+"""
 
 import asyncio
 import json
@@ -8,13 +12,18 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+import threading
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
+import psutil
 import pytest
 
+from isthmus.cli.main import run
 from support.hostile_http_mcp_server import hostile_http
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.mcp_hosting import HOSTILE, hostile, write_servers
@@ -25,11 +34,25 @@ from support.vscode_companion import vscode_companion
 from support.waiting import eventually, eventually_async
 
 SUPPORT = HOSTILE.parent
+Command = Callable[..., "tuple[int, str, str]"]
 
 
 @pytest.fixture(autouse=True)
 def home() -> Path:
     return Path.home()
+
+
+@pytest.fixture
+def mcp(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command of ``isthmus mcp`` in the workspace, within this process; its exit status, output and errors."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.chdir(workspace)
+        status = run(["mcp", *arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return command
 
 
 @contextmanager
@@ -52,6 +75,24 @@ def http_server() -> Generator[str]:
 
 def pids_in(file: Path) -> list[int]:
     return [int(line) for line in file.read_text("utf-8").split()] if file.exists() else []
+
+
+@contextmanager
+def most_at_once(pids: Path) -> Generator[list[int]]:
+    """Of the processes whose ids are in a file, the most that ran at the same time until now, last in the list."""
+    most, is_over = [0], threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(0.05):
+            most.append(max(most[-1], sum(psutil.pid_exists(pid) for pid in pids_in(pids))))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield most
+    finally:
+        is_over.set()
+        watching.join()
 
 
 @pytest.mark.requirement("MCP-176", "MCP-177", "MCP-178", "MCP-179")
@@ -109,18 +150,20 @@ def test_the_list_says_what_keeps_a_server_from_being_used_and_where_it_is_confi
     assert len(as_json["problems"]) == 1
 
 
-def test_servers_are_tried_at_the_same_time_and_the_slow_ones_are_named(home: Path, workspace: Path) -> None:
-    servers = {f"hangs-{number}": hostile("hangs") for number in range(8)}
+def test_servers_are_tried_at_the_same_time_and_the_slow_ones_are_named(
+    home: Path, workspace: Path, mcp: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.cli.mcp_list.PATIENCE_SECONDS", 0.2)
+    pids = workspace / "pids"
+    servers = {f"hangs-{number}": hostile("hangs", str(pids), timeout=1500) for number in range(8)}
     write_servers(home, {**servers, "works": hostile("plain")})
-    with subprocess.Popen(
-        [*ISTHMUS, "mcp", "list", "--timeout", "6000", "--json"],
-        cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-    ) as listing:  # fmt: skip
-        # One after the other they would take 48 seconds.
-        out, err = listing.communicate(timeout=40)
+    with most_at_once(pids) as most:
+        status, out, err = mcp("list", "--json")
+    assert status == 0
+    assert most[-1] > 1
     rows = json.loads(out)["servers"]
     assert [row["status"] for row in rows] == ["disconnected"] * 8 + ["connected"]
-    assert rows[0]["details"] == ["no answer to initialize: none came within 6 s"]
+    assert rows[0]["details"] == ["no answer to initialize: none came within 1.5 s"]
     assert rows[8]["tools"] == 1
     assert "Waiting for hangs-0, hangs-1" in err
 
@@ -179,7 +222,9 @@ def test_nothing_is_left_when_the_list_ends_by_itself(home: Path, workspace: Pat
 
 @pytest.mark.requirement("MCP-020", "MCP-023", "MCP-028")
 @pytest.mark.parametrize("scope", ["project", "user"])
-def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(scope: str, home: Path, workspace: Path) -> None:
+def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(
+    scope: str, home: Path, workspace: Path, mcp: Command
+) -> None:
     (workspace / ".gemini").mkdir()
     (workspace / "servers").mkdir()
     program = workspace / "servers" / "serve me"
@@ -191,8 +236,8 @@ def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(scope: str, h
     write_servers(workspace if scope == "project" else home, {"own": entry})
     (home / ".gemini").mkdir(exist_ok=True)
     (home / ".gemini" / "trustedFolders.json").write_text(json.dumps({str(workspace): "TRUST_FOLDER"}), "utf-8")
-    listed = isthmus("mcp", "list", folder=workspace)
-    assert "✓ own: " in listed.stdout, listed.stdout
+    _, listed, _ = mcp("list")
+    assert "✓ own: " in listed
     assert (workspace / "servers" / "here").read_text("utf-8") == f"{workspace}/servers\n"
     assert (workspace / "servers" / "given").read_text("utf-8") == "--port\n8080\ntwo words\n\n"
 
@@ -200,16 +245,11 @@ def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(scope: str, h
 # --- doctor ----------------------------------------------------------------------------------------------------------
 
 
-def doctor(folder: Path, *arguments: str) -> "tuple[int, str]":
-    result = isthmus("mcp", "doctor", *arguments, folder=folder)
-    assert "Traceback" not in result.stderr
-    return result.returncode, result.stdout
-
-
 def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: Path, workspace: Path) -> None:
     write_servers(home, {"good": hostile("bad-entries", env={"API_TOKEN": "hunter22"})})
-    status, said = doctor(workspace, "good")
-    assert status == 0, said
+    result = isthmus("mcp", "doctor", "good", folder=workspace)
+    said = result.stdout
+    assert (result.returncode, result.stderr) == (0, ""), said
     assert re.search(r"Steps\n  start the program +\d+\.\d{3} s\n  initialize +\d+\.\d{3} s\n  tools/list +\d", said)
     assert "Server: bad-entries 1\n  Protocol: 2025-06-18\n  Capabilities: tools (listChanged)\n" in said
     assert re.search(r"Offers: \d+ tools?, 0 prompts, 0 resources\n  Its tools take about [\d,]+ tokens", said)
@@ -234,44 +274,44 @@ def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: 
             ],
         ),
         (
-            hostile("hangs", timeout=3000),
-            ["initialize                     no answer", "It runs and says nothing.", "none came within 3 s"],
+            hostile("hangs", timeout=1000),
+            ["initialize                     no answer", "It runs and says nothing.", "none came within 1 s"],
         ),
-        (hostile("hangs-at-list", timeout=3000), ["tools/list                     no answer", "runs and answers"]),
+        (hostile("hangs-at-list", timeout=2000), ["tools/list                     no answer", "runs and answers"]),
         ({"httpUrl": "http://127.0.0.1:1/mcp"}, ["Connection refused", "Check that something serves MCP"]),
         ({"args": []}, ["Result: it is not used (disconnected)", "expected one of command"]),
     ],
 )
 def test_the_doctor_says_where_a_server_fails_and_what_to_do(
-    server: dict[str, Any], expected: list[str], home: Path, workspace: Path
+    server: dict[str, Any], expected: list[str], home: Path, mcp: Command
 ) -> None:
     write_servers(home, {"bad": server})
-    status, said = doctor(workspace, "bad")
+    status, said, _ = mcp("doctor", "bad")
     assert status == 1
     for text in expected:
         assert text in said
 
 
-def test_the_doctor_says_that_a_url_refuses_both_ways_in_which_mcp_begins(home: Path, workspace: Path) -> None:
+def test_the_doctor_says_that_a_url_refuses_both_ways_in_which_mcp_begins(home: Path, mcp: Command) -> None:
     with hostile_http("refused-hello") as (url, _):
         write_servers(home, {"bad": {"httpUrl": url}})
-        status, said = doctor(workspace, "bad")
+        status, said, _ = mcp("doctor", "bad")
     assert status == 1
     assert "answered initialize with HTTP 400 (this server wants flowers)" in said
     assert "The server answers, and refuses both ways in which MCP begins: initialize, and server/discover" in said
 
 
-def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, workspace: Path) -> None:
+def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, mcp: Command) -> None:
     write_servers(home, {"good": hostile("plain")})
-    assert doctor(workspace) == (
-        0,
-        f"✓ good: command: {sys.executable} -S {HOSTILE} plain (stdio) - Connected\n    1 tool\n",
-    )
+    line = f"✓ good: command: {sys.executable} -S {HOSTILE} plain (stdio) - Connected\n    1 tool\n"
+    assert mcp("doctor") == (0, line, "")
     write_servers(home, {"good": hostile("plain"), "bad": hostile("dies")})
-    status, said = doctor(workspace)
+    status, said, _ = mcp("doctor")
     assert status == 1
     assert "✗ bad: " in said
-    assert doctor(workspace, "god") == (1, "")
+    status, said, problem = mcp("doctor", "god")
+    assert (status, said) == (1, "")
+    assert "no MCP server is named 'god'" in problem
 
 
 # --- login -----------------------------------------------------------------------------------------------------------
@@ -284,48 +324,58 @@ def test_a_login_to_a_server_that_is_not_there_says_what_it_met(home: Path, work
     assert (ended.returncode, ended.stderr) == (1, said)
 
 
+@asynccontextmanager
+async def login_to_notes(workspace: Path, browser: httpx2.AsyncClient) -> AsyncGenerator[tuple[Process, str]]:
+    """``isthmus mcp login notes`` that waits, and the address that its person's browser is sent to in the end."""
+    login = await asyncio.create_subprocess_exec(
+        *ISTHMUS, "mcp", "login", "notes",
+        cwd=workspace, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert login.stdout is not None
+    said = ""
+    async with asyncio.timeout(60):
+        while (page := re.search(r"^http\S+/authorize\?\S+$", said, re.MULTILINE)) is None:
+            line = await login.stdout.readline()
+            assert line, said
+            said += line.decode()
+        answer = await browser.get(page[0])
+        yield login, answer.headers["location"]
+        said = (await login.stdout.read()).decode()
+        assert await login.wait() == 0, said
+    assert "notes is connected" in said
+
+
 @pytest.mark.anyio
-@pytest.mark.parametrize("way", ["redirected", "pasted"])
-async def test_a_person_logs_in_at_a_terminal_and_out_again(way: str, home: Path, workspace: Path) -> None:
+async def test_a_person_logs_in_at_a_terminal_and_out_again(home: Path, workspace: Path) -> None:
+    async def listed() -> str:
+        return (await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)).stdout
+
     async with oauth_mcp_server() as server, plain_client() as browser:
         write_servers(home, {"notes": {"httpUrl": server.url}})
-        listed = await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)
-        assert (
-            f"! notes: {server.url} (http) - Needs login\n    it wants a login: isthmus mcp login notes"
-            in listed.stdout
-        )
-        login = await asyncio.create_subprocess_exec(
-            *ISTHMUS, "mcp", "login", "notes",
-            cwd=workspace, env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        assert login.stdout is not None
-        assert login.stdin is not None
-        said = ""
-        async with asyncio.timeout(60):
-            while (page := re.search(r"^http\S+/authorize\?\S+$", said, re.MULTILINE)) is None:
-                line = await login.stdout.readline()
-                assert line, said
-                said += line.decode()
-            answer = await browser.get(page[0])
-            if way == "redirected":
-                assert (await browser.get(answer.headers["location"])).status_code == 200
-            else:
-                address = answer.headers["location"]
-                login.stdin.write(f"{address.partition('state=')[0]}state=another\n{address}\n".encode())
-            said += (await login.stdout.read()).decode()
-            assert await login.wait() == 0, said
-        assert "notes is connected" in said
-        listed = await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)
-        assert f"✓ notes: {server.url} (http) - Connected" in listed.stdout
+        wanted = f"! notes: {server.url} (http) - Needs login\n    it wants a login: isthmus mcp login notes"
+        assert wanted in await listed()
+        async with login_to_notes(workspace, browser) as (_, address):
+            assert (await browser.get(address)).status_code == 200
+        assert f"✓ notes: {server.url} (http) - Connected" in await listed()
         out = await asyncio.to_thread(isthmus, "mcp", "logout", "notes", folder=workspace)
         assert (out.returncode, out.stdout.startswith("Logged out of notes")) == (0, True), out.stderr
 
         async def asks_again() -> bool:
-            found = await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)
-            return "Needs login" in found.stdout
+            return "Needs login" in await listed()
 
         await eventually_async(asks_again, 60)
+
+
+@pytest.mark.anyio
+async def test_a_person_without_a_browser_here_pastes_the_address_that_theirs_was_sent_to(
+    home: Path, workspace: Path
+) -> None:
+    async with oauth_mcp_server() as server, plain_client() as browser:
+        write_servers(home, {"notes": {"httpUrl": server.url}})
+        async with login_to_notes(workspace, browser) as (login, address):
+            assert login.stdin is not None
+            login.stdin.write(f"{address.partition('state=')[0]}state=another\n{address}\n".encode())
 
 
 def test_a_program_has_no_login_and_that_is_said(home: Path, workspace: Path) -> None:
