@@ -14,8 +14,9 @@ from support.waiting import eventually
 PROMPT = r"(?m)^\u203a ?$"
 QUESTION = r"\? replace  greeting\.py"
 CHOICES = r"1  Allow once"
-LONG_PAUSE = ("--pause", "2")
-"""Seconds within which a key is pressed, also by a busy machine."""
+LONG_PAUSE = ("--pause", "60")
+"""Seconds within which a key is pressed, also by a busy machine; over when the program gets PAUSE_IS_OVER."""
+PAUSE_IS_OVER = signal.SIGVTALRM
 PLAIN = {"TERM": "dumb"}
 """A terminal whose lines cannot be edited."""
 
@@ -38,8 +39,8 @@ def record(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("key", ["1", "y", "2", "11"])
 def test_a_key_that_comes_with_the_question_is_dropped_and_said(record: Path, key: str) -> None:
     with front_terminal("edit", "--record", str(record), *LONG_PAUSE) as terminal:
-        terminal.wait_for(PROMPT).press("do it\r").wait_for(QUESTION).press(key)
-        terminal.wait_for(CHOICES).wait_for(rf"too early for an answer, dropped: {key}")
+        terminal.wait_for(PROMPT).press("do it\r").wait_for(QUESTION).press(key).wait_for(f"not an answer yet: {key}")
+        terminal.signal(PAUSE_IS_OVER).wait_for(CHOICES).wait_for(rf"too early for an answer, dropped: {key}")
         terminal.press("3").wait_for("not run").wait_for(PROMPT)
     assert answers(record) == ["cancel"]
 
@@ -50,7 +51,8 @@ def test_text_that_is_being_typed_when_the_question_comes_is_kept_for_the_next_p
             "not an answer yet: yet 1"
         )
         assert not re.search(CHOICES, terminal.screen)
-        terminal.wait_for(CHOICES).wait_for("too early for an answer, kept for the next prompt: yet 1")
+        terminal.signal(PAUSE_IS_OVER).wait_for(CHOICES)
+        terminal.wait_for("too early for an answer, kept for the next prompt: yet 1")
         terminal.press("3").wait_for("not run").wait_for(r"(?m)^\u203a yet 1$").press(" more\r")
         eventually(lambda: prompts(record) == ["do it", "yet 1 more"], what="the text is part of the next prompt")
     assert answers(record) == ["cancel"]
@@ -69,7 +71,9 @@ def test_what_is_typed_while_the_agent_works_answers_no_question(record: Path, t
 def test_a_pasted_text_is_kept(record: Path) -> None:
     with front_terminal("edit", "--record", str(record), *LONG_PAUSE) as terminal:
         terminal.wait_for(PROMPT).press("do it\r").wait_for(QUESTION).press("\x1b[200~1\n2\x1b[201~")
-        terminal.wait_for(CHOICES).press("3").wait_for("not run").wait_for(r"(?m)^\u203a 1$")
+        terminal.wait_for("not an answer yet: 1").signal(PAUSE_IS_OVER).wait_for(CHOICES).press("3").wait_for(
+            "not run"
+        ).wait_for(r"(?m)^\u203a 1$")
     assert answers(record) == ["cancel"]
 
 
@@ -97,10 +101,11 @@ def test_ctrl_c_and_ctrl_d_need_no_pause(record: Path, key: str) -> None:
 
 
 def test_a_line_that_was_there_before_the_question_does_not_answer_it_on_a_plain_terminal(record: Path) -> None:
-    with front_terminal("late_edit", "--record", str(record), environment=PLAIN) as terminal:
+    with front_terminal("late_edit", "--record", str(record), *LONG_PAUSE, environment=PLAIN) as terminal:
         terminal.wait_for("\u203a").press("do it\r").wait_for("first part").press("1\rtwo\r").wait_for("two")
-        terminal.signal(signal.SIGUSR2).wait_for(r"answer \(1, 2, 3, e\):")
+        terminal.signal(signal.SIGUSR2)
         terminal.wait_for("too early for an answer, dropped: 1").wait_for("kept for the next prompt: two")
+        terminal.signal(PAUSE_IS_OVER).wait_for(r"answer \(1, 2, 3, e\):")
         terminal.press("3\r").wait_for(r"(?m)^\u203a two$")
         eventually(lambda: prompts(record) == ["do it", "two"], what="the kept line is the next prompt")
     assert answers(record) == ["cancel"]

@@ -1,8 +1,10 @@
 """The interactive or the headless front on a scripted agent, as a program: `python -m support.front_program SCENARIO`.
 
 For tests that need a real terminal. SIGUSR1 answers the first open question as another surface ("neovim") would;
-SIGUSR2 lets a scenario that waits go on; SIGALRM is a notice, and SIGPROF an editor that shows edit-1. What the agent
-was asked is appended to --record as JSON lines.
+SIGUSR2 lets a scenario that waits go on; SIGALRM is a notice, and SIGPROF an editor that shows edit-1. SIGVTALRM puts
+the clock of its event loop forward by the pause before a question takes answers: a test that presses keys within the
+pause makes it longer than a busy machine needs, and waits for none of it. What the agent was asked is appended to
+--record as JSON lines.
 """
 
 import argparse
@@ -30,10 +32,11 @@ from isthmus.development_tool import (
 )
 from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from isthmus.terminal.announcements import Announcements, Notice, ShownInEditor
-from isthmus.terminal.early_text import PAUSE_SECONDS
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
 
 WORKSPACE = "/workspace"
+PAUSE_SECONDS = 0.05
+"""The pause before a question takes answers, where a test has no keys within it: shorter than for users."""
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m\u202egpj.exe"
 
 OPTIONS = (
@@ -242,11 +245,28 @@ async def seed(agent: MemoryAgent, text: str) -> None:
         pass
 
 
+class ForwardLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock can be put forward."""
+
+    forward = 0.0
+    """Seconds by which it is ahead."""
+
+    def time(self) -> float:
+        """Return the seconds of the monotonic clock, and those it was put forward by."""
+        return super().time() + self.forward
+
+    def put_forward(self, seconds: float) -> None:
+        """Let all that is due within these seconds be due now."""
+        self.forward += seconds
+
+
 async def run(arguments: argparse.Namespace) -> int:
     """The exit code of the front."""
     scenarios = Scenarios()
     agent = RecordingAgent(scenarios.script(arguments.scenario), arguments.record)
     loop = asyncio.get_running_loop()
+    assert isinstance(loop, ForwardLoop)
+    loop.add_signal_handler(signal.SIGVTALRM, loop.put_forward, arguments.pause)
     answering: list[asyncio.Task[None]] = []
     loop.add_signal_handler(signal.SIGUSR1, lambda: answering.append(asyncio.ensure_future(answer_elsewhere(agent))))
     loop.add_signal_handler(signal.SIGUSR2, scenarios.open_gate)
@@ -299,7 +319,8 @@ def main() -> int:
     parser.add_argument("--modules", action="store_true", help="print to stderr which packages were imported")
     arguments = parser.parse_args()
     began = time.process_time()
-    status = asyncio.run(run(arguments))
+    with asyncio.Runner(loop_factory=ForwardLoop) as runner:
+        status = runner.run(run(arguments))
     if arguments.modules:
         packages = sorted({name.partition(".")[0] for name in sys.modules})
         print(json.dumps({"packages": packages, "cpu": time.process_time() - began}), file=sys.stderr)

@@ -50,6 +50,7 @@ class PtyProgram:
         self.terminal = terminal
         self._screen = _Screen(columns, rows)
         self._stream = pyte.Stream(self._screen)
+        self._shown: str | None = None
         self._received = bytearray()
         self._shown: str | None = None
         """Text of the screen; None: to be made when somebody looks, as pyte takes long to put its cells together."""
@@ -125,6 +126,7 @@ class PtyProgram:
         with self._lock:
             self._screen.resize(rows, columns)
             self._shown = None
+            self._shown = None
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         return self.signal(signal.SIGWINCH)
 
@@ -170,6 +172,7 @@ class PtyProgram:
                 with self._lock:
                     self._received += data
                     self._stream.feed(decoder.decode(data))
+                    self._shown = None
                     self._shown = None
 
 
