@@ -15,6 +15,12 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def soon_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell MCP servers on stdio of this process soon to end: those that hang on purpose do not do it by themselves."""
+    monkeypatch.setattr("isthmus.mcp_host.transports.stdio.CLOSE_SECONDS", (0.1, 0.5))
+
+
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Editors in this process have time to answer."""

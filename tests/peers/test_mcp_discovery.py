@@ -23,7 +23,7 @@ from support.surroundings import Surroundings
 from support.tool_calls import success_of, tool_context
 from support.waiting import eventually, eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
 
 
 @pytest.fixture
@@ -69,7 +69,8 @@ async def test_a_bad_prompt_is_dropped_with_its_reason_and_the_good_one_stays(ho
     assert "of what it lists: prompts/list: prompts[0]: expected an object" in (status.problem or "")
 
 
-async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope) -> None:
+async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.mcp_host.workspace_servers.TELL_SECONDS", 0.1)
     told: list[Sequence[str]] = []
 
     def tell(servers: Sequence[str], seconds: float) -> None:
@@ -152,7 +153,7 @@ async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_s
 async def test_one_that_is_required_is_waited_for_also_when_it_was_late(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
-    servers, cache = {"s": hostile("hangs", timeout=1000, required=True)}, tmp_path / "cache"
+    servers, cache = {"s": hostile("hangs", timeout=300, required=True)}, tmp_path / "cache"
     for _ in range(2):
         async with hosting(home, servers, cache=cache, patience=0.01) as host:
             with pytest.raises(ToolFailure, match="MCP servers are not connected: s: no answer to") as failure:

@@ -59,7 +59,7 @@ from support.surroundings import Surroundings
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
 
 FLOODING = HOSTILE.with_name("flooding_mcp_server.py")
 LONGEST_TURN_SECONDS = 2.0

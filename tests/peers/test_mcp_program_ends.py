@@ -17,7 +17,7 @@ from support.oauth_person import let_end, log_in, shows
 pytestmark = pytest.mark.anyio
 
 STUCK = (sys.executable, str(HOSTILE.parent / "stuck_isthmus_program.py"))
-UNRESOLVED = {"s": {"httpUrl": "https://stuck.example/mcp", "timeout": 2000}}
+UNRESOLVED = {"s": {"httpUrl": "https://stuck.example/mcp", "timeout": 1000}}
 DEADLINE = 80
 """Seconds; what hangs does so for ever."""
 

@@ -21,7 +21,7 @@ from support.programs import require
 from support.tool_calls import items_of, said, success_of, tool_context
 from support.waiting import eventually
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
 
 
 @pytest.mark.requirement("MCP-001", "MCP-013", "MCP-084", "MCP-121")
