@@ -45,13 +45,12 @@ from isthmus.engine.commanding import began, settled, typed, why_not
 from isthmus.engine.repeats import as_it_was, begun_before, digest_of, place_of_answers, place_of_prompt
 from isthmus.engine.runner import Runner
 from isthmus.engine.segment import CommandAgent, CompletingAgent
+from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, Command, ConfirmationAccepted, ModelReply, Prompt, StateChange, TaskState
+from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, StateChange, TaskState
 from isthmus.journal.base import NO_LIMITS, NewTask, RepeatedMessage, StaleLease, TaskRow
 from isthmus.slash_commands import Completion
 
-HISTORY_MESSAGES = 50
-"""Messages of a snapshot when the asker names no number."""
 HISTORY_LIMIT = 1000
 """Messages of a snapshot at the most."""
 CANCEL_SECONDS = 20.0
@@ -79,6 +78,7 @@ class UserTasks:
         self._user = user
         self._limits = limits or NO_LIMITS
         self._workspaces = workspaces or runner.options.workspaces
+        self._snapshots = Snapshots(runner.journal, runner.options.model_name)
 
     # --- AgentClient ---
 
@@ -150,7 +150,7 @@ class UserTasks:
         if after is not None and not 0 <= after <= snapshot.seq:
             raise InvalidRequest(f"event {after} of task {task_id} does not exist; it has events 1 to {snapshot.seq}")
         start = snapshot.seq if after is None else after
-        snapshot = replace(snapshot, model=await self._model_at(task_id, start))
+        snapshot = replace(snapshot, model=await self._snapshots.model_at(task_id, start))
         return Turn(snapshot, self._runner.deliver(task_id, start, snapshot.seq, to_end=to_end))
 
     async def cancel(self, task_id: str) -> TaskSnapshot:
@@ -167,7 +167,7 @@ class UserTasks:
         """See :meth:`isthmus.client.AgentClient.get`."""
         row = await self._row(task_id)
         limit = HISTORY_MESSAGES if history_length is None else min(max(0, history_length), HISTORY_LIMIT)
-        snapshot = self._snapshot(row, await self._history(task_id, limit))
+        snapshot = self._snapshots.of(row, await self._snapshots.history(task_id, limit))
         snapshot = replace(snapshot, artifacts=artifacts_of(await self._journal.artifacts(task_id)))
         if row.state is TaskState.WORKING and (segment := self._runner.segment(task_id)) is not None:
             # While one call runs, the others go on waiting.
@@ -177,12 +177,12 @@ class UserTasks:
     async def tasks(self, limit: int = 100) -> Sequence[TaskSnapshot]:
         """See :meth:`isthmus.client.AgentClient.tasks`."""
         rows = await self._journal.tasks(limit, user=self._user)
-        return [self._snapshot(row) for row in rows if self._workspaces.allows(row.workspace)]
+        return [self._snapshots.of(row) for row in rows if self._workspaces.allows(row.workspace)]
 
     async def list_tasks(self, query: TaskQuery) -> TaskList:
         """See :meth:`isthmus.client.AgentClient.list_tasks`."""
         rows, total = await self._journal.list_tasks(query, self._user, self._workspaces.resolved_roots)
-        return TaskList([self._snapshot(row) for row in rows], total)
+        return TaskList([self._snapshots.of(row) for row in rows], total)
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
         """See :meth:`isthmus.client.AgentClient.commands`."""
@@ -348,7 +348,7 @@ class UserTasks:
 
     async def _went_on(self, row: TaskRow, place: int) -> Turn:
         """What came of a message that is event ``place`` of a task, or waits since then."""
-        turn, model = self._turn(row, place), await self._model_at(row.task_id, place)
+        turn, model = self._turn(row, place), await self._snapshots.model_at(row.task_id, place)
         snapshot = as_it_was(turn.snapshot, TaskState.WORKING, place, row.updated_at)
         return replace(turn, snapshot=replace(snapshot, model=model))
 
@@ -357,31 +357,14 @@ class UserTasks:
     def _turn(
         self, row: TaskRow, after: int, *, is_new: bool = False, history: tuple[HistoryMessage, ...] = ()
     ) -> Turn:
-        return Turn(self._snapshot(row, history), self._runner.deliver(row.task_id, after, after + 1), is_new)
+        return Turn(self._snapshots.of(row, history), self._runner.deliver(row.task_id, after, after + 1), is_new)
 
     async def _next_turn(self, row: TaskRow) -> Turn:
         """What comes now in a task that has begun before."""
         turn = self._turn(row, row.seq)
-        return replace(turn, snapshot=replace(turn.snapshot, model=await self._model_at(row.task_id, row.seq)))
-
-    async def _history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
-        """The last messages; read backwards, since what the model said may be calls alone, and no message then."""
-        messages: tuple[HistoryMessage, ...] = ()
-        rows, before = limit, None
-        while len(messages) < limit:
-            found = await self._journal.messages(task_id, rows, before)
-            messages = (*history_of(found), *messages)
-            if len(found) < rows:
-                break
-            rows, before = HISTORY_MESSAGES, found[0].seq
-        return messages[-limit:] if limit else ()
-
-    async def _model_at(self, task_id: str, seq: int) -> str:
-        """The model that was in use after event ``seq``: who follows from there is told the same as who was there."""
-        for delivery in reversed(await self._journal.messages(task_id, 3, seq + 1)):
-            if isinstance(delivery.event, ModelReply) and delivery.event.model:
-                return delivery.event.model
-        return self._runner.options.model_name()
+        return replace(
+            turn, snapshot=replace(turn.snapshot, model=await self._snapshots.model_at(row.task_id, row.seq))
+        )
 
     async def _row(self, task_id: str, context_id: str | None = None) -> TaskRow:
         row = await self._journal.task(task_id)
@@ -390,20 +373,3 @@ class UserTasks:
         if context_id is not None and context_id != row.context_id:
             raise InvalidRequest(f"task {task_id} belongs to another contextId than {context_id}")
         return row
-
-    def _snapshot(self, row: TaskRow, history: tuple[HistoryMessage, ...] = ()) -> TaskSnapshot:
-        return TaskSnapshot(
-            row.task_id,
-            row.context_id,
-            row.state,
-            row.seq,
-            row.workspace,
-            row.created_at,
-            row.updated_at,
-            title=row.title,
-            model=self._runner.options.model_name(),
-            error=row.error,
-            reason=row.reason,
-            pending=row.pending,
-            history=history,
-        )

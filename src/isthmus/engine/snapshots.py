@@ -1,0 +1,65 @@
+"""Tasks as clients are shown them, read from the journal: their rows, their last messages, their model.
+
+Deliberately not here: whose tasks they are (:mod:`isthmus.engine.user_tasks`).
+"""
+
+from collections.abc import Callable
+
+from isthmus.client import HistoryMessage, TaskSnapshot
+from isthmus.engine.asking import history_of
+from isthmus.events import ModelReply
+from isthmus.journal.base import Journal, TaskRow
+
+HISTORY_MESSAGES = 50
+"""Messages of a snapshot when the asker names no number."""
+
+
+class Snapshots:
+    """Makes snapshots of the tasks in a journal; ``model_name`` is the model of tasks that have used none yet."""
+
+    def __init__(self, journal: Journal, model_name: Callable[[], str]) -> None:
+        self._journal = journal
+        self._model_name = model_name
+
+    def of(self, row: TaskRow, history: tuple[HistoryMessage, ...] = ()) -> TaskSnapshot:
+        """Return a task as its row has it, without artifacts."""
+        return TaskSnapshot(
+            row.task_id,
+            row.context_id,
+            row.state,
+            row.seq,
+            row.workspace,
+            row.created_at,
+            row.updated_at,
+            title=row.title,
+            model=self._model_name(),
+            error=row.error,
+            reason=row.reason,
+            pending=row.pending,
+            history=history,
+        )
+
+    async def history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:
+        """Return the last `limit` messages.
+
+        They are read backwards, since what the model said may be calls alone, and no message then.
+        """
+        messages: tuple[HistoryMessage, ...] = ()
+        rows, before = limit, None
+        while len(messages) < limit:
+            found = await self._journal.messages(task_id, rows, before)
+            messages = (*history_of(found), *messages)
+            if len(found) < rows:
+                break
+            rows, before = HISTORY_MESSAGES, found[0].seq
+        return messages[-limit:] if limit else ()
+
+    async def model_at(self, task_id: str, seq: int) -> str:
+        """Return the model that was in use after event ``seq``.
+
+        Who follows from there is told the same as who was there.
+        """
+        for delivery in reversed(await self._journal.messages(task_id, 3, seq + 1)):
+            if isinstance(delivery.event, ModelReply) and delivery.event.model:
+                return delivery.event.model
+        return self._model_name()
