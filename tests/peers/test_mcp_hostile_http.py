@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from isthmus.mcp_host import connection
+from isthmus.mcp_host import retries
 from isthmus.mcp_host.host import McpHost
 from isthmus.mcp_host.transports.http_caps import FREE_STREAMS, STREAM_SECONDS
 from isthmus.tools.base import Tool, ToolScope
@@ -98,7 +98,7 @@ async def test_an_answer_whose_id_is_a_number_in_a_string_is_taken(home: Path, w
 async def test_a_url_that_nobody_listened_at_is_tried_again_when_its_tools_are_wanted_later(
     home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(retries, "AGAIN_SECONDS", 0.0)
     with hostile_http("plain") as (url, _):
         port = urlsplit(url).port or 0
     async with hosting(home, {"s": {"httpUrl": url}}) as host:

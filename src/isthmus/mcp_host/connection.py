@@ -26,6 +26,7 @@ from isthmus.mcp_host.known_offer import KnownOffer
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.offer import Offer
 from isthmus.mcp_host.pace import ChangePace
+from isthmus.mcp_host.retries import Retries
 from isthmus.mcp_host.secrets import Secrets
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.surroundings import Surroundings
@@ -44,12 +45,6 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 T = TypeVar("T")
 
-RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-"""How long to wait before each attempt to connect again after a loss; then the server is given up."""
-AGAIN_SECONDS = 30.0
-"""How long a URL that could not be connected to is left alone before somebody's wish for its tools tries it again."""
-STABLE_SECONDS = 30.0
-"""A connection that held so long, or over which something was answered, makes the next loss the first one again."""
 CLOSE_SECONDS = 1.8
 BREATH_SECONDS = 0.1
 TURN_SECONDS = 0.01
@@ -77,7 +72,7 @@ class ServerConnection:
         self._calls = 0
         self._has_answered = False
         """Something was asked over the connection as it is now, and answered."""
-        self._given_up_at = 0.0
+        self._retries = Retries()
         self._wishes = Wishes()
         self._pace = ChangePace()
         self._ways = Ways(config.endpoint)
@@ -167,9 +162,8 @@ class ServerConnection:
 
     def try_again(self) -> None:
         """Connect in the background to a URL that was given up a while ago; a program waits for a refresh."""
-        is_due = self._given_up_at and time.monotonic() - self._given_up_at >= AGAIN_SECONDS
-        if is_due and isinstance(self.config.endpoint, HttpEndpoint) and self.state is ServerState.DISCONNECTED:
-            self._given_up_at = 0.0
+        may_try = isinstance(self.config.endpoint, HttpEndpoint) and self.state is ServerState.DISCONNECTED
+        if may_try and self._retries.take_turn(time.monotonic()):
             self._connect_anew()
 
     def _connect_anew(self) -> None:
@@ -281,7 +275,6 @@ class ServerConnection:
     # --- The task that owns the session ------------------------------------------------------------------------------
 
     async def _own(self) -> None:
-        attempts = 0
         if self.known.is_recalled or self.known.is_late:
             # Whoever waits for the tools gets them before the programs start, which costs the event loop some time.
             await self._wishes.rung(BREATH_SECONDS)
@@ -290,26 +283,20 @@ class ServerConnection:
             self.began = began = time.monotonic()
             was_connected = await self._connect_once()
             if self._wishes.is_unwanted:
-                attempts = 0
+                self._retries.reset()
                 continue
-            if was_connected and (self._has_answered or time.monotonic() - began >= STABLE_SECONDS):
-                attempts = 0
-            if self.offer.is_empty or self.known.is_recalled or attempts >= len(RETRY_SECONDS):
+            if was_connected:
+                self._retries.held(time.monotonic() - began, has_answered=self._has_answered)
+            if self.offer.is_empty or self.known.is_recalled or self._retries.are_over:
                 self.known.drop()
-                self._given_up_at = time.monotonic()
+                self._retries.give_up(time.monotonic())
                 self._settled.set()
                 await self.known.hold(time.monotonic() - began)
-                await self._until_wanted()
-                attempts = 0
+                await self._wishes.until_unwanted()
                 continue
             # It was there before: its tools stay, and a call waits for it to come back.
-            await self._wishes.rung(RETRY_SECONDS[attempts])
-            attempts += 1
+            await self._wishes.rung(self._retries.next_seconds())
         self._settled.set()
-
-    async def _until_wanted(self) -> None:
-        while not self._wishes.is_unwanted:
-            await self._wishes.rung()
 
     async def _connect_once(self) -> bool:
         """Connect and stay as long as it goes; False when it never came to a listing."""

@@ -97,6 +97,11 @@ class Wishes:
                 await self._bell.wait()
         self._bell.clear()
 
+    async def until_unwanted(self) -> None:
+        """Wait until the connection as it is now is not wanted."""
+        while not self.is_unwanted:
+            await self.rung()
+
     async def unless_urgent(self, seconds: float) -> None:
         """Wait so long, however often the bell rings; not when the connection has to end, or somebody waits."""
         deadline = time.monotonic() + seconds
