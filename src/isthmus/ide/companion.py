@@ -328,7 +328,7 @@ class Companion:
                 if (reason := self._why_unmentioned(event.path)) is not None:
                     self._desk.say(reason)
                 elif not self._mentions.tell(event):
-                    self._desk.say(self._who_takes_no_mentions(event.path))
+                    self._desk.say(self._mentions.why_untold(event.path))
             case DiagnosticsChanged():
                 pass  # no protocol has a message for it that a real client heeds
             case _:
@@ -342,12 +342,6 @@ class Companion:
         if self._hidden.hides(path):
             return f"{path} is hidden from agents by its name, .geminiignore or .aiexclude; none was told of it"
         return None
-
-    def _who_takes_no_mentions(self, path: str) -> str:
-        titles = sorted({client.title for client in self.clients if client.connected})
-        if not titles:
-            return "no agent is attached; one that connects within ten seconds is told"
-        return f"{', '.join(titles)} cannot be told of a file from here; write @ and its path in the prompt ({path})"
 
     def _is_visible(self, path: str) -> bool:
         return os.path.isfile(path) and not self._hidden.hides(path)  # noqa: PTH113 - often

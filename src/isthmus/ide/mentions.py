@@ -31,6 +31,13 @@ class Mentions:
         latest[1].mentioned(mention)
         return True
 
+    def why_untold(self, path: str) -> str:
+        """Return what the user is told when no agent takes the mention of a file."""
+        titles = sorted({client.title for client in self._clients.values() if client.connected})
+        if not titles:
+            return "no agent is attached; one that connects within ten seconds is told"
+        return f"{', '.join(titles)} cannot be told of a file from here; write @ and its path in the prompt ({path})"
+
     def recent(self, seconds: float) -> tuple[FileMentioned, ...]:
         """Those of the last ``seconds``, oldest first."""
         since = self._clock() - seconds
