@@ -19,6 +19,7 @@ from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.file_stamp import FileStamp, wait_until_written
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected, ReviewTable
+from isthmus.ide.reviews.review_views import ReviewViews
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.ide.workspace_paths import target_of
 
@@ -44,8 +45,7 @@ class ReviewDesk:
         self._editor = editor
         self._clients = clients
         self._kept_texts = kept
-        self._showing: dict[str, asyncio.Event] = {}
-        self._visible: set[str] = set()
+        self._views = ReviewViews(editor, self.reviews)
         self._typed: dict[str, str] = {}
         self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
         """What is in the views of open reviews, by review id, where the editor has told that the user typed there."""
@@ -90,7 +90,7 @@ class ReviewDesk:
         except BaseException:
             # Also when the client cancelled its call: a view that appears all the same is closed.
             self.reviews.close(review.id)
-            self._later(self._close_view(review.id))
+            self._later(self._views.put_away(review.id))
             raise
         finally:
             self._later(self._advance(target))
@@ -183,7 +183,7 @@ class ReviewDesk:
 
     def is_visible(self, review: DiffReview) -> bool:
         """Whether the person can see a review: it is open, it is its turn, and the editor has shown it."""
-        return review.id in self._visible and self.reviews.is_shown(review.id)
+        return self._views.has(review)
 
     async def stop(self) -> None:
         """End all reviews: views are closed, clients told, and what the person typed is kept. No more are taken."""
@@ -207,16 +207,9 @@ class ReviewDesk:
     # Showing.
 
     async def _show(self, review: DiffReview) -> None:
-        self.reviews.show(review.id)
-        shown = self._showing[review.id] = asyncio.Event()
-        try:
-            await self._editor.open_diff(review)
-        finally:
-            del self._showing[review.id]
-            shown.set()
-        self._visible = {visible for visible in self._visible if self.reviews.get(visible) is not None} | {review.id}
+        await self._views.show(review)
         if self.reviews.get(review.id) is None:
-            self._later(self._close_view(review.id))  # it ended meanwhile
+            self._later(self._views.put_away(review.id))  # it ended meanwhile
 
     async def _advance(self, target: str) -> None:
         """Show the next review of a file, if it is its turn; one that cannot be shown gives way to the one after it."""
@@ -228,7 +221,7 @@ class ReviewDesk:
                 await self._show(review)
             except EditorError as error:
                 closed = self.reviews.close(review.id)
-                self._later(self._close_view(review.id))
+                self._later(self._views.put_away(review.id))
                 if closed is not None:
                     self._tell_closed(replace(closed, state=Closed(closed.proposed, str(error))))
                     self.say(f"the review of {review.file_path} could not be shown: {error}")
@@ -275,7 +268,7 @@ class ReviewDesk:
             return None
         if not self.reviews.is_shown(review_id):
             return review.proposed
-        text = await self._close_when_shown(review_id)
+        text = await self._views.close(review_id)
         if text is None and await self._is_decided_soon(review):
             return None  # answered in the editor a moment ago
         return self._typed.get(review_id, review.proposed) if text is None else text
@@ -285,7 +278,7 @@ class ReviewDesk:
         content = self._typed.get(review.id)
         before = FileStamp.of(review.target)
         if self.reviews.is_shown(review.id):
-            shown = await self._close_view(review.id)
+            shown = await self._views.put_away(review.id)
             if shown is None and await self._is_decided_soon(review):
                 return self._ended.get(review.id)
             content = content if shown is None else shown
@@ -314,7 +307,7 @@ class ReviewDesk:
         """Close the view of a review that is out of the table, and keep what was typed into it."""
         text = None
         try:
-            text = await self._close_view(closed.id) if was_shown else None
+            text = await self._views.put_away(closed.id) if was_shown else None
         finally:
             text = self._typed.pop(closed.id, None) if text is None else text
             if text is not None:
@@ -373,18 +366,6 @@ class ReviewDesk:
     def _tell_closed(self, review: DiffReview) -> None:
         if (client := self._clients.get(review.owner)) is not None:
             client.review_closed(review)
-
-    async def _close_view(self, review_id: str) -> str | None:
-        try:
-            return await self._close_when_shown(review_id)
-        except EditorError:
-            return None
-
-    async def _close_when_shown(self, review_id: str) -> str | None:
-        """Close a view; one that the editor is about to show as soon as it is there, else it would stay."""
-        if (shown := self._showing.get(review_id)) is not None:
-            await shown.wait()
-        return await self._editor.close_diff(review_id)
 
     async def _is_decided_soon(self, review: DiffReview) -> bool:
         """The view is gone, so the person has answered and the editor's event is coming."""

@@ -1,0 +1,54 @@
+"""The views of reviews in the editor: shown when it is their turn, and closed, those about to be shown, too."""
+
+import asyncio
+
+from isthmus.ide.editor import Editor, EditorError
+from isthmus.ide.reviews.review import DiffReview, ReviewTable
+
+
+class ReviewViews:
+    """The views of the reviews in a table, which is the desk's own."""
+
+    def __init__(self, editor: Editor, reviews: ReviewTable) -> None:
+        self._editor = editor
+        self._reviews = reviews
+        self._showing: dict[str, asyncio.Event] = {}
+        self._visible: set[str] = set()
+
+    async def show(self, review: DiffReview) -> None:
+        """Show a review; it may have ended when this returns.
+
+        Raises:
+            EditorError: the editor cannot show it.
+        """
+        self._reviews.show(review.id)
+        shown = self._showing[review.id] = asyncio.Event()
+        try:
+            await self._editor.open_diff(review)
+        finally:
+            del self._showing[review.id]
+            shown.set()
+        self._visible = {visible for visible in self._visible if self._reviews.get(visible) is not None} | {review.id}
+
+    def has(self, review: DiffReview) -> bool:
+        """Whether the user can see a review: it is open, it is its turn, and the editor has shown it."""
+        return review.id in self._visible and self._reviews.is_shown(review.id)
+
+    async def close(self, review_id: str) -> str | None:
+        """Close a view and return its text, None where there is no view.
+
+        One that the editor is about to show is closed as soon as it is there, else it would stay.
+
+        Raises:
+            EditorError: the editor does not answer.
+        """
+        if (shown := self._showing.get(review_id)) is not None:
+            await shown.wait()
+        return await self._editor.close_diff(review_id)
+
+    async def put_away(self, review_id: str) -> str | None:
+        """Close a view and return its text, None where there is no view or the editor does not answer."""
+        try:
+            return await self.close(review_id)
+        except EditorError:
+            return None
