@@ -130,7 +130,7 @@ async def test_a_flood_neither_hides_the_result_nor_stops_anything_else(
         result = await success_of(tool, context)
         kept = [file.read_text() for file in context.output_folder.rglob("*") if file.is_file()]
         assert any(shown in text for text in (said(result), *kept))
-        assert said(await success_of(tool, tool_context(workspace)))  # it can still be called
+        assert said(await success_of(tool, tool_context(workspace))) == "after the flood"  # it can still be called
         await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
 
 
@@ -161,7 +161,7 @@ def test_the_logger_that_the_sdk_shares_with_others_stays_theirs(caplog: pytest.
         ("deep", 60_000, "its answer is nested too deeply"),
         ("deepest", 60_000, "nested too deeply|is no JSON-RPC message"),
         ("many-values", 60_000, "more than 500,000 objects and lists"),
-        ("pings-that-nobody-reads", 3_000, "showed no sign of life for 3 s"),
+        ("pings-that-nobody-reads", 2_000, "showed no sign of life for 2 s"),
     ],
 )
 async def test_an_answer_that_would_take_all_memory_or_time_fails_its_call_alone(
@@ -178,10 +178,10 @@ async def test_an_answer_that_would_take_all_memory_or_time_fails_its_call_alone
 async def test_a_server_that_writes_without_end_and_says_nothing_is_given_up_in_time_and_takes_little_of_the_processor(
     home: Path, workspace: Path, way: str
 ) -> None:
-    async with hosting(home, {"s": flooding(way, timeout=1500), "good": hostile("plain")}) as host, bounded():
+    async with hosting(home, {"s": flooding(way, timeout=800), "good": hostile("plain")}) as host, bounded():
         assert "ok" in (await host.tools(ToolScope(workspace))).tools
         status = await status_when(host, ToolScope(workspace), "s", ServerState.DISCONNECTED)
-        assert "no answer to initialize: none came within 1.5 s" in (status.problem or "")
+        assert "no answer to initialize: none came within 0.8 s" in (status.problem or "")
 
 
 @pytest.mark.requirement("MCP-083", "MCP-124")
@@ -200,7 +200,7 @@ async def test_a_server_without_a_handshake_that_does_not_describe_itself_is_giv
 async def test_a_server_that_hangs_at_a_later_listing_keeps_its_tools_and_says_which_one_did_not_come(
     home: Path, workspace: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "OPTIONAL_SECONDS", 1.5)
+    monkeypatch.setattr(session, "OPTIONAL_SECONDS", 1.0)
     async with flooded(home, workspace, f"hangs-at-{method}") as (host, tool):
         assert said(await success_of(tool, tool_context(workspace))) == "after the flood"
         status = await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
@@ -251,7 +251,7 @@ def test_a_turn_goes_on_beside_all_of_them(surroundings: Surroundings, tmp_path:
     floods = ("endless-junk", "endless-error-output", "hangs-at-prompts", "many-tools", "other-tools-each-time")
     servers = {
         "good": hostile("plain", trust=True),
-        **{way: flooding(way, str(tmp_path), timeout=3000) for way in floods},
+        **{way: flooding(way, str(tmp_path), timeout=2000) for way in floods},
     }
     write_servers(surroundings.home, servers)
     script = tmp_path / "script.yaml"

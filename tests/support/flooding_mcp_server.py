@@ -1,6 +1,6 @@
 """An MCP server on stdio that floods its client in one way, named by its first argument; a program, without the SDK.
 
-What each way is, the code says. Most of them begin with a call of its only tool, ``ok``.
+What each way is, the code says. Most of them are what the first call of its only tool, ``ok``, is answered with.
 """
 
 import json
@@ -40,7 +40,8 @@ def call(request: Any) -> None:
     number = b"%d" % request["id"]
     token = request["params"].get("_meta", {}).get("progressToken")
     after = result(request, text("after the flood"))
-    match WAY:
+    Counts.calls += 1
+    match WAY if Counts.calls == 1 else "over":
         case "many-blocks":
             raw(result(request, {"content": [{"type": "text", "text": f"block {index}"} for index in range(10_100)]}))
         case "many-bad-blocks":
@@ -106,6 +107,7 @@ def call(request: Any) -> None:
 
 
 class Counts:
+    calls = 0
     listings = 0
 
 
