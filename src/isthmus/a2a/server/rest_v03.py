@@ -1,34 +1,17 @@
 """A2A 0.3 over HTTP and JSON: its paths below ``/v1``, where the SDKs of 0.3 have them, and its errors.
 
 An error is an object with the ``code`` of JSON-RPC, which clients in JavaScript read, the document's name of it as
-``type``, which those in Python do, ``message`` and ``data``. The document has no HTTP statuses for errors; these are
-those of the Python SDK. Deliberately not here: the JSON of messages and tasks
-(:mod:`isthmus.a2a.v03.proto_json`).
+``type``, which those in Python do, ``message`` and ``data``. Deliberately not here: the statuses and names of errors
+(:mod:`isthmus.a2a.server.rest_errors`), and the JSON of messages and tasks (:mod:`isthmus.a2a.v03.proto_json`).
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from isthmus.a2a.extension_requests import LIST
-from isthmus.a2a.jsonrpc import (
-    CONTENT_TYPE_NOT_SUPPORTED,
-    INTERNAL_ERROR,
-    INVALID_AGENT_RESPONSE,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    LIMIT_REACHED,
-    METHOD_NOT_FOUND,
-    NO_EXTENDED_CARD,
-    PARSE_ERROR,
-    PUSH_NOT_SUPPORTED,
-    TASK_NOT_CANCELABLE,
-    TASK_NOT_FOUND,
-    UNSUPPORTED_OPERATION,
-    VERSION_NOT_SUPPORTED,
-    RpcError,
-)
+from isthmus.a2a.jsonrpc import RpcError
 from isthmus.a2a.server.rest import RestBinding, routes_of
+from isthmus.a2a.server.rest_errors import rest_error
 from isthmus.a2a.v03.operations import SEND, STREAM
 from isthmus.a2a.v03.proto_json import push_params, send_params
 
@@ -53,24 +36,6 @@ _ROUTES = routes_of(
         r"/v1/card": {"GET": "agent/getAuthenticatedExtendedCard"},
     }
 )
-_ERRORS: Mapping[int, tuple[int, str]] = MappingProxyType(
-    {
-        PARSE_ERROR: (400, "JSONParseError"),
-        INVALID_REQUEST: (400, "InvalidRequestError"),
-        METHOD_NOT_FOUND: (404, "MethodNotFoundError"),
-        INVALID_PARAMS: (422, "InvalidParamsError"),
-        INTERNAL_ERROR: (500, "InternalError"),
-        LIMIT_REACHED: (429, "LimitReachedError"),
-        TASK_NOT_FOUND: (404, "TaskNotFoundError"),
-        TASK_NOT_CANCELABLE: (409, "TaskNotCancelableError"),
-        PUSH_NOT_SUPPORTED: (501, "PushNotificationNotSupportedError"),
-        UNSUPPORTED_OPERATION: (501, "UnsupportedOperationError"),
-        CONTENT_TYPE_NOT_SUPPORTED: (415, "ContentTypeNotSupportedError"),
-        INVALID_AGENT_RESPONSE: (502, "InvalidAgentResponseError"),
-        NO_EXTENDED_CARD: (404, "AuthenticatedExtendedCardNotConfiguredError"),
-        VERSION_NOT_SUPPORTED: (400, "VersionNotSupportedError"),
-    }
-)
 
 
 def _params(method: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,11 +49,11 @@ def _params(method: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _error(error: RpcError) -> tuple[int, object]:
-    status, kind = _ERRORS.get(error.code, _ERRORS[INTERNAL_ERROR])
-    content: dict[str, Any] = {"code": error.code, "type": kind, "message": str(error)}
+    found = rest_error(error.code)
+    content: dict[str, Any] = {"code": error.code, "type": found.v03_type, "message": str(error)}
     if error.data is not None:
         content["data"] = error.data
-    return status, content
+    return found.v03_status, content
 
 
 def _refusal(status: int, message: str) -> object:

@@ -4,24 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from isthmus.a2a.jsonrpc import (
-    CONTENT_TYPE_NOT_SUPPORTED,
-    EXTENSION_REQUIRED,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    LIMIT_REACHED,
-    METHOD_NOT_FOUND,
-    NO_EXTENDED_CARD,
-    PARSE_ERROR,
-    PUSH_NOT_SUPPORTED,
-    TASK_NOT_CANCELABLE,
-    TASK_NOT_FOUND,
-    UNSUPPORTED_OPERATION,
-    VERSION_NOT_SUPPORTED,
-    RpcError,
-)
+from isthmus.a2a.jsonrpc import RpcError
 from isthmus.a2a.server.rest import MEDIA_TYPE, RestBinding, routes_of
+from isthmus.a2a.server.rest_errors import rest_error
 
 A2A_MEDIA_TYPE = "application/a2a+json"
 """For clients that accept this one and not the other."""
@@ -46,24 +31,6 @@ _ROUTES = routes_of(
         r"/extendedAgentCard": {"GET": "GetExtendedAgentCard"},
     }
 )
-_STATUSES: Mapping[int, tuple[int, str]] = MappingProxyType(
-    {
-        PARSE_ERROR: (400, "INVALID_ARGUMENT"),
-        INVALID_REQUEST: (400, "INVALID_ARGUMENT"),
-        METHOD_NOT_FOUND: (404, "NOT_FOUND"),
-        INVALID_PARAMS: (400, "INVALID_ARGUMENT"),
-        INTERNAL_ERROR: (500, "INTERNAL"),
-        LIMIT_REACHED: (429, "RESOURCE_EXHAUSTED"),
-        TASK_NOT_FOUND: (404, "NOT_FOUND"),
-        TASK_NOT_CANCELABLE: (400, "FAILED_PRECONDITION"),
-        PUSH_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
-        UNSUPPORTED_OPERATION: (400, "FAILED_PRECONDITION"),
-        CONTENT_TYPE_NOT_SUPPORTED: (415, "INVALID_ARGUMENT"),
-        NO_EXTENDED_CARD: (400, "FAILED_PRECONDITION"),
-        EXTENSION_REQUIRED: (400, "FAILED_PRECONDITION"),
-        VERSION_NOT_SUPPORTED: (400, "FAILED_PRECONDITION"),
-    }
-)
 _HTTP_STATUSES: Mapping[int, str] = MappingProxyType(
     {
         401: "UNAUTHENTICATED",
@@ -85,11 +52,11 @@ def _params(method: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _error(error: RpcError) -> tuple[int, object]:
-    code, status = _STATUSES.get(error.code, (500, "INTERNAL"))
-    content: dict[str, Any] = {"code": code, "status": status, "message": str(error)}
+    found = rest_error(error.code)
+    content: dict[str, Any] = {"code": found.v1_status, "status": found.v1_name, "message": str(error)}
     if error.data is not None:
         content["details"] = error.data
-    return code, {"error": content}
+    return found.v1_status, {"error": content}
 
 
 def _refusal(status: int, message: str) -> object:
