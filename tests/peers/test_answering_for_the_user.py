@@ -61,22 +61,26 @@ def file(workspace: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("way", _ways(""))
 def test_an_agent_that_leaves_its_family_does_not_accept_its_own_edit(
-    workspace: Path, tmp_path: Path, file: Path, way: str
+    workspace: Path, tmp_path: Path, file: Path
 ) -> None:
     for program in ("setsid", "script", "tmux"):
         require(program)
-    told, stop = tmp_path / "told", tmp_path / "stop"
-    line = f"{_ways(str(told))[way]}; until [ -e {stop} ]; do sleep 0.1; done"
+    ways, stop = tuple(_ways("")), tmp_path / "stop"
+    told = {way: tmp_path / f"told{number}" for number, way in enumerate(ways)}
+    # One way after the other, below one agent, which stays.
+    tries = (f"{_ways(str(answer))[way]}; until [ -e {answer} ]; do sleep 0.02; done" for way, answer in told.items())
+    line = "; ".join((*tries, f"until [ -e {stop} ]; do sleep 0.02; done"))
     with (
         companion_program(workspace) as companion,
         proposing_agent(companion, file, "sh", "-c", line) as agent,
     ):
         assert read_line(agent) == "proposed"
         try:
-            eventually(told.exists, what="the end of the command")
-            assert "refused" in told.read_text(encoding="utf-8")
+            for way in ways:
+                eventually(told[way].exists, what=f"the end of the command, {way}")
+            answers = {way: answer.read_text(encoding="utf-8") for way, answer in told.items()}
+            assert {way: answer for way, answer in answers.items() if "refused" not in answer} == {}
             diffs = json.loads(isthmus("ide", "diffs", "--json", folder=workspace).stdout)["diffs"]
             assert [diff["file"] for diff in diffs] == [str(file)]
         finally:

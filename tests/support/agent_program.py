@@ -34,7 +34,7 @@ def main() -> None:
     post("tools/call", {"name": "openDiff", "arguments": {"filePath": path, "newContent": content}}).read()
     print("proposed", flush=True)
     if command:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
         print(json.dumps({"code": done.returncode, "error": done.stderr}), flush=True)
         return
     for line in events:

@@ -141,7 +141,7 @@ def test_the_cases_of_a_parametrized_test_count_each_for_itself(checkout: Path) 
         ("@pytest.mark.requirement('A2A-001')\ndef helper(): ...", "is no test"),
         ("@pytest.mark.skip(reason='later')\n@pytest.mark.requirement('A2A-001')\ndef test_x(): ...", "marked skip"),
         ("@pytest.mark.xfail\n@pytest.mark.requirement('A2A-001')\ndef test_x(): ...", "marked xfail"),
-        ("def test_x(:", "not Python"),
+        ("@pytest.mark.requirement('A2A-001')\ndef test_x(:", "not Python"),
     ],
 )
 def test_a_mark_that_shows_nothing_or_cannot_be_read_is_found(checkout: Path, source: str, problem: str) -> None:
