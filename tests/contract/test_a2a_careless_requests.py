@@ -211,15 +211,16 @@ async def test_a_card_that_a_client_has_is_not_sent_again(serve: Serve) -> None:
         assert (other.status_code, other.json()) == (200, first.json())
 
 
+@pytest.mark.parametrize("method", ["POST", "HEAD", "OPTIONS", "CONNECT"])
 @pytest.mark.parametrize("begins", [False, True])
 @pytest.mark.parametrize("head", ["", f"Authorization: Bearer {TOKEN}\r\n"])
 async def test_a_body_that_cannot_be_read_is_refused_once_and_leaves_no_traceback(
-    serve: Serve, caplog: pytest.LogCaptureFixture, begins: bool, head: str
+    serve: Serve, caplog: pytest.LogCaptureFixture, method: str, begins: bool, head: str
 ) -> None:
     async with serve() as raw:
         url = httpx2.URL(raw.url)
         reader, writer = await asyncio.open_connection(url.host, url.port)
-        writer.write(f"POST / HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n{head}".encode())
+        writer.write(f"{method} / HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n{head}".encode())
         writer.write(b"Transfer-Encoding: chunked\r\n\r\n" + (b"1\r\n{\r\n" if begins else b"") + b"no size\r\n")
         async with asyncio.timeout(30):
             answer = await reader.read()

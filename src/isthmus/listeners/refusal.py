@@ -23,7 +23,10 @@ class RefusingOnceProtocol(asyncio.Protocol):
         else:
             can_answer = cycle is None or cycle.response_complete or not cycle.response_started
         if can_answer:
-            cast("Any", super()).send_400_response(msg)
+            try:
+                cast("Any", super()).send_400_response(msg)
+            except h11.LocalProtocolError:  # an answer to HEAD has no body: h11 takes none, and its head is sent
+                uvicorn.transport.close()
         else:
             uvicorn.transport.close()
         if cycle is not None:
