@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from support.isthmus_program import ISTHMUS
-from support.openai_wire import OpenAIWire
 from support.sandboxing import with_bubblewrap
-from support.scripted_wire import Call, Reply, Say
 from support.surroundings import Surroundings
 
 COMMAND = "echo x > made; echo x > /etc/isthmus-was-here; ls -A ~; echo done"
@@ -28,21 +26,32 @@ def program(
     is_installed: bool = True,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> "tuple[subprocess.CompletedProcess[str], str]":
-    """Run one prompt whose model runs a shell command; also what the model got of it."""
-    replies = [Reply.of(Call("run_shell_command", {"command": command})), Reply.of(Say("fine"))]
-    with OpenAIWire(replies) as wire:
-        environment = {**os.environ, "OPENAI_API_KEY": "key", "OPENAI_BASE_URL": wire.base_url, **variables}
-        ended = subprocess.run(
-            [*ISTHMUS, "-m", "openai:test", "-p", "go", *arguments],
-            cwd=workspace,
-            env=with_bubblewrap(environment) if is_installed else environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=100,
-        )
-        requests = wire.model_requests
-        return ended, str(requests[1].json["messages"][-1]["content"]) if len(requests) > 1 else ""
+    """Run one prompt whose model runs a shell command; also what the model got of it, which it says."""
+    call = {"name": "run_shell_command", "arguments": {"command": command}}
+    ended = scripted(
+        workspace,
+        [{"call": call}, {"text": "{{result}}"}],
+        *("-p", "go", *arguments),
+        environment={**(with_bubblewrap() if is_installed else os.environ), **variables},
+    )
+    return ended, ended.stdout
+
+
+def scripted(
+    workspace: Path, replies: list[dict[str, Any]], *arguments: str, environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Run the program with a model that gives these replies: it starts sooner than one with the SDK of a provider."""
+    script = workspace.parent / "script.yaml"
+    script.write_text(json.dumps({"scenarios": [{"prompt": ".", "replies": replies}]}), encoding="utf-8")
+    return subprocess.run(
+        [*ISTHMUS, "-m", f"scripted:{script}", *arguments],
+        cwd=workspace,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=100,
+    )
 
 
 def write_settings(folder: Path, tools: dict[str, Any]) -> None:
@@ -126,19 +135,10 @@ def test_commands_of_a_custom_command_are_confined_too(workspace: Path, surround
     folder = surroundings.home / ".gemini" / "commands"
     folder.mkdir(parents=True)
     (folder / "try.toml").write_text('prompt = "It said: !{touch /etc/isthmus-was-here; ls -A ~}"', encoding="utf-8")
-    with OpenAIWire([Reply.of(Say("fine"))]) as wire:
-        variables = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": wire.base_url}
-        ended = subprocess.run(
-            [*ISTHMUS, "-m", "openai:test", "--sandbox", *ALLOWED, "-p", "/try"],
-            cwd=workspace,
-            env={**with_bubblewrap(), **variables},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=100,
-        )
-        assert ended.returncode == 0, ended.stderr
-        prompt = str(wire.model_requests[0].json["messages"][-1]["content"])
+    replies = [{"text": "{{prompt}}"}]
+    ended = scripted(workspace, replies, "--sandbox", *ALLOWED, "-p", "/try", environment=with_bubblewrap())
+    assert ended.returncode == 0, ended.stderr
+    prompt = ended.stdout
     assert "It said: touch: cannot touch '/etc/isthmus-was-here': Read-only file system" in prompt
     assert ".gemini" not in prompt.split("Read-only file system")[1]
 
