@@ -75,6 +75,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one connection; ``way`` and the counts are those of the server."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     way = ""
     sent = 0
     calls = 0

@@ -20,6 +20,7 @@ class SseHandler(BaseHTTPRequestHandler):
     """Answers one connection; ``way``, ``events`` and ``calls`` are those of the server."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     way = ""
     events: "queue.Queue[bytes | None]"
     calls = 0
