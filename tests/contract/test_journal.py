@@ -26,7 +26,7 @@ from isthmus.events import (
     TextContent,
     event_from_json,
 )
-from isthmus.journal import sqlite, statements
+from isthmus.journal import sqlite, sqlite_reads, statements
 from isthmus.journal.base import (
     INBOX_MESSAGES,
     Journal,
@@ -439,14 +439,19 @@ async def test_answers_and_cancellations_are_looked_for_at_the_same_cost_however
     assert all(long <= before * 2 for long, before in zip(costs(), short, strict=True))
     monkeypatch.setattr(statements, "event_from_json", counted)
     monkeypatch.setattr(sqlite, "event_from_json", counted, raising=False)
+    monkeypatch.setattr(sqlite_reads, "event_from_json", counted)
     await journal.post(row, [other])
     with pytest.raises(StaleLease, match="another answer"):
         await journal.post(row, [first])
     assert len(read) == 3  # The answers that waited, each time.
+    assert await journal.waiting("t1", ConfirmationAccepted) == [first, other]
+    assert len(read) == 5
     assert list(await journal.cancelled([taken.lease])) == []
     await journal.post(row, [StateChange(TaskState.CANCELED)])
     assert list(await journal.cancelled([taken.lease])) == ["t1"]
-    assert len(read) == 3
+    assert len(read) == 5
+    assert await journal.waiting("t1", StateChange) == [StateChange(TaskState.CANCELED)]
+    assert len(read) == 6
 
 
 async def test_what_waited_before_an_upgrade_is_found_by_its_type(journal: Journal, path: Path) -> None:

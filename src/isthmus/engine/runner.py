@@ -179,7 +179,7 @@ class Runner:
                 # Another process runs it, and looks into the inbox when its segment ends or its lease is renewed.
                 stop = StateChange(TaskState.CANCELED)
                 with contextlib.suppress(StaleLease):
-                    if stop not in await self.journal.inbox(task_id):
+                    if stop not in await self.journal.waiting(task_id, StateChange):
                         await self.journal.post(row, [stop])
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
 

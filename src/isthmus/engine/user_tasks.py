@@ -319,8 +319,8 @@ class UserTasks:
         if row.state.ends_stream:
             return row.pending
         # In this order: an answer leaves the inbox when it is among the events.
-        inbox = await self._journal.inbox(row.task_id)
-        answered = {event.confirmation.tool_call_id for event in inbox if isinstance(event, ConfirmationAccepted)}
+        answers = await self._journal.waiting(row.task_id, ConfirmationAccepted)
+        answered = {event.confirmation.tool_call_id for event in answers}
         session = await self._runner.fold(row, Session(row.context_id))
         return [call for call in session.waiting if call.tool_call_id not in answered]
 

@@ -7,13 +7,15 @@ tasks (``isthmus.engine``).
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from isthmus.client import Delivery, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.pushes import PushJournal
+
+EventT = TypeVar("EventT", bound=AgentEvent)
 
 
 class JournalError(IsthmusError):
@@ -243,6 +245,10 @@ class Journal(Protocol):
 
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
         """What was left for the owner of a running task and is not taken yet."""
+        ...
+
+    async def waiting(self, task_id: str, kind: type[EventT]) -> Sequence[EventT]:
+        """Return the events of one type in a task's inbox, at the same cost however many others there are."""
         ...
 
     @property

@@ -24,7 +24,7 @@ from isthmus.events import (
     Thought,
     event_from_json,
 )
-from isthmus.journal.base import JournalError, TaskRow
+from isthmus.journal.base import EventT, JournalError, TaskRow
 from isthmus.journal.schema import open_reader
 from isthmus.journal.statements import (
     BEGUN_BY,
@@ -33,6 +33,7 @@ from isthmus.journal.statements import (
     DELETED,
     INBOX,
     INBOX_BY_MESSAGE,
+    INBOX_BY_TYPE,
     JSON,
     after_condition,
     delivery_of,
@@ -96,6 +97,13 @@ class SqliteReads:
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:
         """See :meth:`isthmus.journal.base.Journal.inbox`."""
         return await self.read(INBOX, (task_id,), lambda values: event_from_json(json.loads(values[0])))
+
+    async def waiting(self, task_id: str, kind: type[EventT]) -> Sequence[EventT]:
+        """See :meth:`isthmus.journal.base.Journal.waiting`."""
+        events = await self.read(
+            INBOX_BY_TYPE, (task_id, kind.__name__), lambda values: event_from_json(json.loads(values[0]))
+        )
+        return [event for event in events if isinstance(event, kind)]
 
     async def of_message(self, task_id: str, message_id: str) -> Sequence[Delivery]:
         """See :meth:`isthmus.journal.base.Journal.of_message`."""

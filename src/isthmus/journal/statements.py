@@ -39,6 +39,7 @@ COLUMNS = (
     " user"
 )
 INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
+INBOX_BY_TYPE = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = ? ORDER BY number"
 BY_MESSAGE = (
     "SELECT events.seq, events.at, events.body FROM messages JOIN events USING (task, seq)"
     " WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND message = ? ORDER BY seq"
