@@ -13,6 +13,7 @@ from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
     ExecuteDetails,
+    ModifiedFileDetails,
     ToolCall,
     ToolCallConfirmation,
     ToolCallStatus,
@@ -469,3 +470,15 @@ async def test_what_waited_before_an_upgrade_is_found_by_its_type(journal: Journ
         assert list(await opened.cancelled([taken.lease])) == ["t1"]
     finally:
         await opened.aclose()
+
+
+async def test_an_answer_that_waits_with_what_is_no_json_is_found_by_its_type(journal: Journal) -> None:
+    await new_task(journal)
+    row = await row_of(journal)
+    confirmation = ToolCallConfirmation("call-1", "proceed_once", ModifiedFileDetails('\x00 \u2028 "type":"Prompt"'))
+    answer = ConfirmationAccepted(confirmation, "\x00")
+    odd = Prompt("m2", "Go on", metadata={"number": float("nan")})
+    await journal.post(row, [odd, answer])
+    assert await journal.waiting("t1", ConfirmationAccepted) == [answer]
+    with pytest.raises(StaleLease, match="another answer"):
+        await journal.post(row, [answer])
