@@ -98,7 +98,7 @@ async def test_a_server_that_hung_is_not_waited_for_at_the_next_start(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     servers, cache = {"s": hostile("hangs"), "good": hostile("plain")}, tmp_path / "cache"
-    async with hosting(home, servers, cache=cache, patience=1) as host:
+    async with hosting(home, servers, cache=cache, patience=0.4) as host:
         await host.tools(scope)
         await status_when(host, scope, "good", ServerState.CONNECTED)
     waited: list[Sequence[str]] = []
@@ -122,7 +122,7 @@ async def test_a_server_that_hung_begins_after_the_tools_of_the_others_are_there
     """To import the SDK for it, and to start it, takes processor time from the turn that does not wait for it."""
     pids, cache = tmp_path / "pids", tmp_path / "cache"
     servers = {"s": hostile("hangs", str(pids))}
-    async with hosting(home, servers, cache=cache, patience=1) as host:
+    async with hosting(home, servers, cache=cache, patience=0.4) as host:
         await host.tools(scope)
     begun = pids.read_text()
     monkeypatch.setattr("isthmus.mcp_host.connection.BREATH_SECONDS", 1000.0)
@@ -138,7 +138,7 @@ async def test_one_that_was_late_and_comes_after_all_has_its_tools_at_the_next_s
     program, cache = tmp_path / "server.py", tmp_path / "cache"
     program.write_text("import time\ntime.sleep(1000)\n")
     servers = {"s": {"command": sys.executable, "args": ["-S", str(program), "plain"]}}
-    async with hosting(home, servers, cache=cache, patience=1) as host:
+    async with hosting(home, servers, cache=cache, patience=0.4) as host:
         await host.tools(scope)
     shutil.copy(HOSTILE, program)
     async with hosting(home, servers, cache=cache, patience=1000) as host:

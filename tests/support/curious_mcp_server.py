@@ -1,21 +1,20 @@
 """An MCP server on stdio whose tools try what a sandbox may forbid, and say how that went; a program.
 
-``python curious_mcp_server.py [EXIT_CODE]``: with an exit code it complains on standard error and ends at once.
+``python curious_mcp_server.py [EXIT_CODE]``: with an exit code it complains on standard error and ends at once. It does
+without the SDK, which takes longer to start than all that is tried.
 """
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-
-from mcp.server.mcpserver import MCPServer
-
-server = MCPServer("curious")
+from typing import Any
 
 
-@server.tool()
 def write(path: str, text: str) -> str:
     """Write a file."""
     try:
@@ -25,7 +24,6 @@ def write(path: str, text: str) -> str:
     return "written"
 
 
-@server.tool()
 def read(path: str) -> str:
     """Read a file."""
     try:
@@ -34,7 +32,6 @@ def read(path: str) -> str:
         return f"no: {error.strerror}"
 
 
-@server.tool()
 def connect(port: int) -> str:
     """Connect to a port of 127.0.0.1."""
     try:
@@ -44,13 +41,11 @@ def connect(port: int) -> str:
     return "connected"
 
 
-@server.tool()
 def variables() -> str:
     """The names of the environment, sorted."""
     return " ".join(sorted(os.environ))
 
 
-@server.tool()
 def end(pid: int) -> str:
     """Kill a process."""
     try:
@@ -60,7 +55,6 @@ def end(pid: int) -> str:
     return "killed"
 
 
-@server.tool()
 def leave_behind(mark: str) -> str:
     """Start a process that leaves the group, and one that does not."""
     subprocess.Popen(["sleep", mark], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
@@ -68,9 +62,39 @@ def leave_behind(mark: str) -> str:
     return "started"
 
 
+TOOLS: dict[str, Callable[..., str]] = {
+    found.__name__: found for found in (write, read, connect, variables, end, leave_behind)
+}
+
+
+def answer(method: str, params: Any) -> dict[str, Any] | None:
+    """The result of a request; None where there is no such method."""
+    match method:
+        case "initialize":
+            info = {"name": "curious", "version": "1"}
+            return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+        case "tools/list":
+            schema = {"type": "object"}
+            return {"tools": [{"name": name, "inputSchema": schema} for name in TOOLS]}
+        case "tools/call":
+            return {"content": [{"type": "text", "text": TOOLS[params["name"]](**params["arguments"])}]}
+        case _:
+            return None
+
+
+def serve() -> None:
+    """Answer each request until there are no more."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request:
+            result = answer(request["method"], request.get("params"))
+            kept = {"error": {"code": -32601, "message": "no such method"}} if result is None else {"result": result}
+            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **kept}), flush=True)
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         sys.stderr.write("something is missing\n")
         sys.exit(int(sys.argv[1]))
-    server.run()
+    serve()
     Path("ended").write_text("as it should", encoding="utf-8")

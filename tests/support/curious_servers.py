@@ -17,7 +17,7 @@ CURIOUS = Path(__file__).resolve().parent / "curious_mcp_server.py"
 def curious(*arguments: str, paths: tuple[str, ...] = (), **sandbox: Any) -> dict[str, Any]:
     """The configuration of the curious server in a sandbox."""
     opened = {"paths": [*machine_paths(), *paths], **sandbox}
-    return {"command": sys.executable, "args": [str(CURIOUS), *arguments], "sandbox": opened}
+    return {"command": sys.executable, "args": ["-S", str(CURIOUS), *arguments], "sandbox": opened}
 
 
 def surrounding(home: Path, **more: str) -> dict[str, str]:
