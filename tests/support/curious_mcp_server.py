@@ -1,10 +1,8 @@
 """An MCP server on stdio whose tools try what a sandbox may forbid, and say how that went; a program.
 
-``python curious_mcp_server.py [EXIT_CODE]``: with an exit code it complains on standard error and ends at once. It does
-without the SDK, which takes longer to start than all that is tried.
+``python curious_mcp_server.py [EXIT_CODE]``: with an exit code it complains on standard error and ends at once.
 """
 
-import json
 import os
 import signal
 import socket
@@ -12,7 +10,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from plain_mcp_server import serve
 
 
 def write(path: str, text: str) -> str:
@@ -67,34 +66,10 @@ TOOLS: dict[str, Callable[..., str]] = {
 }
 
 
-def answer(method: str, params: Any) -> dict[str, Any] | None:
-    """The result of a request; None where there is no such method."""
-    match method:
-        case "initialize":
-            info = {"name": "curious", "version": "1"}
-            return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
-        case "tools/list":
-            schema = {"type": "object"}
-            return {"tools": [{"name": name, "inputSchema": schema} for name in TOOLS]}
-        case "tools/call":
-            return {"content": [{"type": "text", "text": TOOLS[params["name"]](**params["arguments"])}]}
-        case _:
-            return None
-
-
-def serve() -> None:
-    """Answer each request until there are no more."""
-    for line in sys.stdin:
-        request = json.loads(line)
-        if "id" in request:
-            result = answer(request["method"], request.get("params"))
-            kept = {"error": {"code": -32601, "message": "no such method"}} if result is None else {"result": result}
-            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **kept}), flush=True)
-
-
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         sys.stderr.write("something is missing\n")
         sys.exit(int(sys.argv[1]))
-    serve()
+    listed = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+    serve("curious", listed, lambda name, arguments: TOOLS[name](**arguments))
     Path("ended").write_text("as it should", encoding="utf-8")
