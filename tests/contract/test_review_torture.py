@@ -90,6 +90,12 @@ async def scene(person: Person, tmp_path: Path) -> AsyncGenerator[Scene]:
         yield scene
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that was told a text has little time to write it: for tests in which it never does."""
+    monkeypatch.setattr("isthmus.ide.reviews.review_desk.SETTLE_SECONDS", 0.05)
+
+
 def _file(workspace: Path, content: bytes = b"one\ntwo\nthree\n", name: str = "a.py") -> Path:
     path = workspace / name
     path.write_bytes(content)
@@ -129,6 +135,7 @@ async def test_rejected(scene: Scene, workspace: Path) -> None:
     assert scene.companion.reviews.all() == ()
 
 
+@pytest.mark.usefixtures("soon")
 async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace: Path) -> None:
     path = str(_file(workspace))
     review = await scene.companion.open_diff(scene.one, path, "new\n")
@@ -156,6 +163,7 @@ async def test_what_was_typed_is_kept_when_the_user_rejects_all_the_same(scene: 
 
 
 @everything
+@pytest.mark.usefixtures("soon")
 async def test_what_was_typed_is_kept_when_the_client_refuses_its_edit(scene: Scene, workspace: Path) -> None:
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")

@@ -341,9 +341,9 @@ def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_whatever_fails_in_ide_is_json_too_when_that_was_asked_for(workspace: Path) -> None:
+    (workspace / "a.py").write_text("a\nb\nc\n", encoding="utf-8")
+    failing = (
         ("status", "--port", "1"),
         ("open",),
         ("open", "missing.py"),
@@ -353,19 +353,15 @@ def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path
         ("accept", "a.py", "--content", "missing"),
         ("diagnostics", "--clear"),
         ("no-such-command",),
-    ],
-)
-def test_whatever_fails_in_ide_is_json_too_when_that_was_asked_for(workspace: Path, arguments: tuple[str, ...]) -> None:
-    (workspace / "a.py").write_text("a\nb\nc\n", encoding="utf-8")
+    )
     with companion_program(workspace):
-        plain, failed = (
-            isthmus("ide", *arguments, folder=workspace),
-            isthmus("ide", *arguments, "--json", folder=workspace),
-        )
-    assert plain.returncode == failed.returncode != 0
-    assert plain.stdout == ""
-    assert json.loads(failed.stdout).keys() == {"error"}
-    assert "Traceback" not in plain.stderr + failed.stderr
+        for arguments in failing:
+            plain = isthmus("ide", *arguments, folder=workspace)
+            failed = isthmus("ide", *arguments, "--json", folder=workspace)
+            assert plain.returncode == failed.returncode != 0, arguments
+            assert plain.stdout == "", arguments
+            assert json.loads(failed.stdout).keys() == {"error"}, arguments
+            assert "Traceback" not in plain.stderr + failed.stderr, arguments
 
 
 @pytest.mark.parametrize(
