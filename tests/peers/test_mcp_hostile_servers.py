@@ -137,8 +137,8 @@ async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Pat
     [
         ("malformed", "mcp_error", "its answer is no JSON-RPC message"),
         ("huge", "mcp_error", "more than 32 MiB are not taken"),
-        ("silent", "mcp_timeout", "showed no sign of life for 3 s"),
-        ("wrong-id", "mcp_timeout", "showed no sign of life for 3 s"),
+        ("silent", "mcp_timeout", "showed no sign of life for 2 s"),
+        ("wrong-id", "mcp_timeout", "showed no sign of life for 2 s"),
         ("dies-in-call", "mcp_server_lost", "ended with exit code 7 before it answered"),
         ("own-error", "mcp_error", "failed with the error -32000: the quota is used up"),
         ("rpc-error", "invalid_arguments", "failed with the error -32602: x is wrong"),
@@ -147,7 +147,7 @@ async def test_junk_on_standard_output_is_passed_over(home: Path, workspace: Pat
 async def test_a_call_that_fails_says_whether_server_answer_or_time_was_the_cause(
     home: Path, workspace: Path, way: str, category: str, message: str
 ) -> None:
-    timeout = 3_000 if category == "mcp_timeout" else 60_000
+    timeout = 2_000 if category == "mcp_timeout" else 60_000
     async with hosting(home, {"s": hostile(way, timeout=timeout)}) as host:
         tool = await tool_of(host, workspace)
         with pytest.raises(ToolFailure, match=message) as failure:

@@ -1,15 +1,18 @@
 """Prompts, resources and instructions of real MCP servers in the whole program: headless, in a terminal, over A2A."""
 
+import io
 import json
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from isthmus.cli import main
 from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import CommandExecutionStatus, McpDetails, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
@@ -69,6 +72,27 @@ def run(tmp_path: Path, workspace: Path, prompt: str, *arguments: str) -> "subpr
     )  # fmt: skip
 
 
+Headless = Callable[[str], "tuple[int, str, str]"]
+
+
+@pytest.fixture
+def headless(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Headless:
+    """Run a prompt headless in this process, which imports the SDK once; its exit status, output and errors."""
+
+    def ended(prompt: str) -> tuple[int, str, str]:
+        monkeypatch.chdir(workspace)
+        monkeypatch.setattr("sys.stdin", io.StringIO())
+        (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
+        script, data = f"scripted:{tmp_path / 'script.yaml'}", str(tmp_path / "data")
+        status = main.run(["-p", prompt, "-m", script, "--no-ide", "--data-dir", data])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return ended
+
+
 def text_of(events: list[AgentEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextContent))
 
@@ -83,24 +107,24 @@ def text_of(events: list[AgentEvent]) -> str:
     ],
 )
 def test_the_documents_example_runs_as_it_stands_there(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, typed: str, mood: str | None
+    surroundings: Surroundings, tmp_path: Path, headless: Headless, typed: str, mood: str | None
 ) -> None:
     write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
-    ended = run(tmp_path, workspace, typed)
-    assert ended.returncode == 0, ended.stderr
-    assert HAIKU.format(f" with the mood {mood}" if mood else "") in ended.stdout
+    status, said, problem = headless(typed)
+    assert status == 0, problem
+    assert HAIKU.format(f" with the mood {mood}" if mood else "") in said
     call = {"title": "Gemini CLI"} | ({"mood": mood} if mood else {})
     assert [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()] == [call]
 
 
 @pytest.mark.requirement("MCP-152")
 def test_headless_a_missing_argument_is_bad_input_and_names_the_usage(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    surroundings: Surroundings, tmp_path: Path, headless: Headless
 ) -> None:
     write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
-    ended = run(tmp_path, workspace, "/poem-writer")
-    assert ended.returncode == 42
-    assert "/poem-writer needs title - Usage: /poem-writer TITLE [MOOD]" in ended.stderr
+    status, _, problem = headless("/poem-writer")
+    assert status == 42
+    assert "/poem-writer needs title - Usage: /poem-writer TITLE [MOOD]" in problem
     assert not (tmp_path / "calls").exists()
 
 
