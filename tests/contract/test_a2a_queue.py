@@ -15,8 +15,8 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 SENDERS = 8
-MESSAGES = 4 * INBOX_MESSAGES
-"""Ten thousand are sent to the engine, without the wire, in tests/unit/engine/test_engine_users.py."""
+MESSAGES = INBOX_MESSAGES + 64
+"""More are sent to the engine, without the wire, in tests/unit/engine/test_engine_users.py."""
 
 
 async def test_messages_to_one_task_are_refused_beyond_the_cap_with_the_reason(tmp_path: Path, workspace: Path) -> None:

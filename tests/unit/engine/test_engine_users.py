@@ -98,7 +98,7 @@ async def test_closing_a_users_view_stops_nothing(tmp_path: Path) -> None:
         assert events(await all_of(await alice.follow(turn.task_id, 0)))[-1] == StateChange(TaskState.COMPLETED)
 
 
-async def test_ten_thousand_messages_to_one_task_are_refused_beyond_the_cap_and_the_others_are_taken(
+async def test_messages_to_one_task_are_refused_beyond_the_cap_and_the_others_are_taken(
     tmp_path: Path,
 ) -> None:
     agent = WaitingAgent()
@@ -106,12 +106,12 @@ async def test_ten_thousand_messages_to_one_task_are_refused_beyond_the_cap_and_
         turn = await engine.prompt(PromptMessage("work"))
         await agent.started.wait()
         refused = 0
-        for number in range(10_000):
+        for number in range(4 * INBOX_MESSAGES):
             try:
                 await engine.prompt(PromptMessage(f"message {number}", task_id=turn.task_id))
             except LimitReached:
                 refused += 1
-        assert refused == 10_000 - INBOX_MESSAGES
+        assert refused == 3 * INBOX_MESSAGES
         agent.release.set()
         assert events(await all_of(await engine.follow(turn.task_id, 0)))[-1] == StateChange(TaskState.COMPLETED)
         history = (await engine.get(turn.task_id, 1000)).history
