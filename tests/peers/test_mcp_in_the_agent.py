@@ -14,7 +14,7 @@ import pytest
 from isthmus.client import PromptMessage
 from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
-from support.isthmus_program import ISTHMUS, process_ends
+from support.isthmus_program import ISTHMUS, InProcess, process_ends
 from support.mcp_hosting import hostile, write_servers
 from support.programs import node_package, require
 from support.shared_serve import SharedServe, shared_serve
@@ -142,19 +142,16 @@ scenarios:
 
 @pytest.mark.requirement("MCP-032", "MCP-102", "MCP-103")
 def test_without_trust_a_headless_turn_refuses_the_call_and_says_how_to_allow_it(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    surroundings: Surroundings, tmp_path: Path, isthmus_here: InProcess
 ) -> None:
     write_servers(surroundings.home, {name: hostile("plain") for name in "abc"})
     (tmp_path / "script.yaml").write_text(THREE_SERVERS, encoding="utf-8")
-    command = [*ISTHMUS, "-p", "go", "-o", "stream-json", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide"]
+    command = ["-p", "go", "-o", "stream-json", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide"]
     command += ["--data-dir", str(tmp_path / "data")]
 
     def outputs(*allowed: str) -> list[str]:
-        ended = subprocess.run(
-            [*command, *(word for entry in allowed for word in ("--allowed-tools", entry))],
-            cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        lines = [json.loads(line) for line in ended.stdout.splitlines()]
+        _, out, _ = isthmus_here(*command, *(word for entry in allowed for word in ("--allowed-tools", entry)))
+        lines = [json.loads(line) for line in out.splitlines()]
         return [str(line.get("output") or line.get("error")) for line in lines if line["type"] == "tool_result"]
 
     refused, *allowed = outputs("b", "c.ok")
@@ -179,7 +176,7 @@ server.connect(new StdioServerTransport());
 
 @pytest.mark.requirement("MCP-072", "MCP-020", "MCP-023", "MCP-028")
 def test_the_documents_node_server_runs_where_and_as_it_says_and_is_trusted(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, isthmus_here: InProcess
 ) -> None:
     require("node")
     sdk = node_package("@modelcontextprotocol/sdk") / "dist" / "cjs"
@@ -200,14 +197,11 @@ def test_the_documents_node_server_runs_where_and_as_it_says_and_is_trusted(
 }""",
         encoding="utf-8",
     )
-    command = [*ISTHMUS, "-p", "go", "-o", "stream-json", "-m", script(tmp_path), "--no-ide"]
-    ended = subprocess.run(
-        [*command, "--data-dir", str(tmp_path / "data")],
-        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    command = ["-p", "go", "-o", "stream-json", "-m", script(tmp_path), "--no-ide"]
+    _, out, problem = isthmus_here(*command, "--data-dir", str(tmp_path / "data"))
+    lines = [json.loads(line) for line in out.splitlines()]
     outputs = [line.get("output") or line.get("error") for line in lines if line["type"] == "tool_result"]
-    assert outputs == [f"--verbose in {program.parent.parent.resolve()}"] * 2, ended.stderr
+    assert outputs == [f"--verbose in {program.parent.parent.resolve()}"] * 2, problem
 
 
 def test_servers_end_with_an_agent_that_is_killed(surroundings: Surroundings, tmp_path: Path, workspace: Path) -> None:
@@ -227,20 +221,18 @@ def test_servers_end_with_an_agent_that_is_killed(surroundings: Surroundings, tm
 
 
 def test_a_projects_servers_start_only_in_a_folder_that_the_person_trusts(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    surroundings: Surroundings, tmp_path: Path, workspace: Path, isthmus_here: InProcess
 ) -> None:
     write_servers(workspace, {"theirs": hostile("plain", str(tmp_path / "started"))})
-    command = [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
-
-    def run() -> None:
-        subprocess.run([*command, "--approval-mode", "yolo"], cwd=workspace, timeout=100, stdin=subprocess.DEVNULL)
-
-    run()
+    command = ["-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
+    command += ["--approval-mode", "yolo"]
+    status, _, problem = isthmus_here(*command)
+    assert status == 0, problem
     assert not (tmp_path / "started").exists()
     (surroundings.home / ".gemini").mkdir()
     rules = json.dumps({str(workspace): "TRUST_FOLDER"})
     (surroundings.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
-    run()
+    isthmus_here(*command)
     assert (tmp_path / "started").exists()
 
 

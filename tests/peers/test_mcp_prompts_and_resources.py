@@ -1,23 +1,21 @@
 """Prompts, resources and instructions of real MCP servers in the whole program: headless, in a terminal, over A2A."""
 
-import io
+import functools
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from isthmus.cli import main
 from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import CommandExecutionStatus, McpDetails, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from support.contents_desk import asked, contents_server
-from support.isthmus_program import ISTHMUS
+from support.isthmus_program import ISTHMUS, InProcess
 from support.mcp_hosting import everything_over, node_server, write_servers
 from support.mcp_tools import are_connected
 from support.programs import NODE_PEERS, node_package, require
@@ -72,25 +70,12 @@ def run(tmp_path: Path, workspace: Path, prompt: str, *arguments: str) -> "subpr
     )  # fmt: skip
 
 
-Headless = Callable[[str], "tuple[int, str, str]"]
-
-
 @pytest.fixture
-def headless(
-    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Headless:
-    """Run a prompt headless in this process, which imports the SDK once; its exit status, output and errors."""
-
-    def ended(prompt: str) -> tuple[int, str, str]:
-        monkeypatch.chdir(workspace)
-        monkeypatch.setattr("sys.stdin", io.StringIO())
-        (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
-        script, data = f"scripted:{tmp_path / 'script.yaml'}", str(tmp_path / "data")
-        status = main.run(["-p", prompt, "-m", script, "--no-ide", "--data-dir", data])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return ended
+def headless(tmp_path: Path, isthmus_here: InProcess) -> InProcess:
+    """Run a prompt as :func:`run` does, in this process."""
+    (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
+    options = ("-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data"))
+    return functools.partial(isthmus_here, *options, "-p")
 
 
 def text_of(events: list[AgentEvent]) -> str:
@@ -107,7 +92,7 @@ def text_of(events: list[AgentEvent]) -> str:
     ],
 )
 def test_the_documents_example_runs_as_it_stands_there(
-    surroundings: Surroundings, tmp_path: Path, headless: Headless, typed: str, mood: str | None
+    surroundings: Surroundings, tmp_path: Path, headless: InProcess, typed: str, mood: str | None
 ) -> None:
     write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
     status, said, problem = headless(typed)
@@ -119,7 +104,7 @@ def test_the_documents_example_runs_as_it_stands_there(
 
 @pytest.mark.requirement("MCP-152")
 def test_headless_a_missing_argument_is_bad_input_and_names_the_usage(
-    surroundings: Surroundings, tmp_path: Path, headless: Headless
+    surroundings: Surroundings, tmp_path: Path, headless: InProcess
 ) -> None:
     write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
     status, _, problem = headless("/poem-writer")

@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 from support.waiting import eventually
 
 ISTHMUS = (sys.executable, "-m", "isthmus")
+InProcess = Callable[..., "tuple[int, str, str]"]
+"""Runs a command within the process of the test: its exit status, its output and its errors."""
 TERMINAL = Path(__file__).with_name("terminal_job.py")
 """Runs a program as a job of a terminal of its own."""
 
