@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from isthmus.mcp_host.configuration import load_configuration
-from isthmus.settings import Settings, load_settings
+from isthmus.settings import Settings, SettingsError, load_settings
 from isthmus.settings.env_files import load_environment
 from isthmus.settings.keys import KEYS, Setter
 
@@ -126,6 +126,23 @@ def test_all_hostile_values_at_once_change_nothing_but_what_is_forbidden(tmp_pat
     assert [entry.name for rules in settings.rules.tools.excluded for entry in rules.entries] == ["read_file"]
     narrowed = replace(settings, ignores_local_env=False, files=(), ignored=())
     assert narrowed == Settings(model="gemini-mine", allowed_tools=("glob",), rules=settings.rules)
+
+
+LONG = "n" * 30_000
+
+
+@pytest.mark.parametrize("value", [LONG, [LONG], {LONG: 1}, {LONG: LONG}, {"a": {LONG: LONG}}, {LONG: {"args": LONG}}])
+@pytest.mark.parametrize("key", KEYS)
+def test_a_long_name_or_value_makes_no_long_message(tmp_path: Path, key: str, value: Any) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    for folder in (home, project):
+        write_settings(folder, {key: value})
+    try:
+        said = [*load_settings(project, home, {}, is_trusted=True).ignored]
+    except SettingsError as error:
+        said = [str(error)]
+    said += load_configuration(project, home, {}, lambda _: True).problems
+    assert [text for text in said if len(text) > 2000] == []
 
 
 def trusts(*folders: Path) -> Callable[[Path], bool]:

@@ -61,7 +61,7 @@ def read_only(sources: Sequence[Source], key: str) -> ReadOnlyTools:
         rules = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": value}
         for name, rule in rules.items():
             if not isinstance(rule, str) or rule not in words:
-                where = f"{key}.{name}" if name else key
+                where = f"{key}.{name:.200}" if name else key
                 raise SettingsError(f'{source.path}: {where} is {rule!r:.200}; expected "allow" or "ask"')
         if isinstance(value, Mapping):
             return ReadOnlyTools(servers={name: words[str(rule)] for name, rule in rules.items()})
