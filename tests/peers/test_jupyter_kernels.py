@@ -13,6 +13,7 @@ import pytest
 
 from isthmus.editors import jupyter
 from isthmus.editors.jupyter import JupyterEditor
+from isthmus.editors.jupyter_server import JupyterServer, Session
 from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionText
 from support.jupyter import RunningJupyter, jupyter_environment, shared_jupyter
 from support.waiting import eventually, eventually_async
@@ -155,6 +156,32 @@ async def test_one_execution_runs_after_the_other_in_the_order_they_were_asked(e
     codes = ["order = []", *(f"order.append({number})" for number in range(5)), "order"]
     *_, last = await asyncio.gather(*(editor.execute_code(code) for code in codes))
     assert _texts(last) == ["[0, 1, 2, 3, 4]"]
+
+
+async def test_executions_keep_their_order_however_the_server_answers(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(notebook.path.relative_to(notebook.server.address.root))
+    unanswered: list[asyncio.Future[tuple[Session, ...]]] = []
+
+    async def sessions(_server: JupyterServer) -> tuple[Session, ...]:
+        answer = asyncio.get_running_loop().create_future()
+        unanswered.append(answer)
+        return await answer
+
+    async def answer_the_newest_first() -> None:
+        while True:
+            await asyncio.sleep(0)
+            if unanswered and not (newest := unanswered.pop()).done():
+                newest.set_result((Session("s", path, "notebook", notebook.kernel_id, 0.0),))
+
+    monkeypatch.setattr(JupyterServer, "sessions", sessions)
+    codes = ["order = []", *(f"order.append({number})" for number in range(3)), "order"]
+    executions = asyncio.gather(*(notebook.editor.execute_code(code) for code in codes))
+    answering = asyncio.create_task(answer_the_newest_first())
+    *_, last = await executions
+    answering.cancel()
+    assert _texts(last) == ["[0, 1, 2]"]
 
 
 async def test_a_kernel_that_dies_is_said_to_have_died(notebook: Notebook) -> None:

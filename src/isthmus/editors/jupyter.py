@@ -109,6 +109,7 @@ class JupyterEditor:
         self._board = ReviewBoard(self._events.put)
         self._page = ReviewPageServer(self._board)
         self._kernels: dict[str, Kernel] = {}
+        self._choosing_kernel = asyncio.Lock()
         self._files: tuple[OpenFile, ...] = ()
         self._polling: asyncio.Task[None] | None = None
         self._gone: str | None = None
@@ -228,12 +229,15 @@ class JupyterEditor:
         self._require_present()
         if isinstance(self._address, KernelAddress):
             return await self._kernel(self._address.connection_file).execute(code)
-        sessions = await self._notebooks()
-        if notebook is not None:
-            sessions = [session for session in sessions if self._path(session) == notebook]
-        if not sessions:
-            raise EditorError(f"{notebook} is not open in Jupyter any more, or has no kernel; no code was run")
-        return await self._kernel(max(sessions, key=_focus).kernel_id).execute(code)
+        # The server may answer the second call first: code is run in the order of the calls.
+        async with self._choosing_kernel:
+            sessions = await self._notebooks()
+            if notebook is not None:
+                sessions = [session for session in sessions if self._path(session) == notebook]
+            if not sessions:
+                raise EditorError(f"{notebook} is not open in Jupyter any more, or has no kernel; no code was run")
+            kernel = self._kernel(max(sessions, key=_focus).kernel_id)
+        return await kernel.execute(code)
 
     async def require_kernel(self) -> None:
         """Return when :meth:`execute_code` would find a kernel. Raises as it does."""
