@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 
 from isthmus.cli.plugin import plugins_folder
 from isthmus.editors import jupyter
+from isthmus.editors.jupyter_extension import starts_companion
 from isthmus.editors.jupyter_finding import KernelAddress, find, running_servers
 from isthmus.ide.editor import Capability, ContextChanged, EditorError, EditorGoneError, NotAvailableError
 from isthmus.ide.options import CompanionOptions
@@ -183,10 +184,26 @@ async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(e
         assert first == "own"
         assert "127.0.0.1" in exceptions.split(",")
 
-    async def has_none() -> bool:
-        return await _says(extended, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
+    assert await _says(extended, "echo $GEMINI_CLI_IDE_SERVER_PORT") == ""
 
-    await eventually_async(has_none, 120, what="a terminal without the port")
+
+@pytest.mark.parametrize(
+    ("arguments", "starts"),
+    [
+        ([], True),
+        (["--Isthmus.companion=True"], True),
+        (["--Isthmus.companion=False"], False),
+        (["--Isthmus.companion=0"], False),
+    ],
+)
+def test_a_companion_starts_with_the_server_unless_it_is_told_not_to(arguments: list[str], starts: bool) -> None:
+    from jupyter_server.serverapp import ServerApp
+
+    app = ServerApp()
+    app.parse_command_line(arguments)
+    assert starts_companion(app) is starts
+    app.config.Isthmus.companion = False  # as a configuration file says it
+    assert not starts_companion(app)
 
 
 async def test_variables_that_are_taken_away_show_again_what_the_server_has(extended: RunningJupyter) -> None:

@@ -2,9 +2,9 @@
 
 It starts a companion with the server and ends it with the server, and takes the variables for terminals that the
 companion sends (``PUT /isthmus/terminal-environment``): a server's terminals get their environment from its process,
-which nobody outside can change. ``c.Isthmus.companion = False`` in ``jupyter_server_config.py`` keeps it from starting
-one; an ``isthmus companion --editor jupyter`` that is started by hand then uses the server. Isthmus has to be installed
-in the environment of the server. Imported by Jupyter alone.
+which nobody outside can change. ``c.Isthmus.companion = False`` in ``jupyter_server_config.py``, or
+``--Isthmus.companion=False``, keeps it from starting one; an ``isthmus companion --editor jupyter`` that is started by
+hand then uses the server. Isthmus has to be installed in the environment of the server. Imported by Jupyter alone.
 """
 
 import json
@@ -31,9 +31,22 @@ def _load_jupyter_server_extension(app: "ServerApp") -> None:  # pyright: ignore
     path = url_path_join(str(app.base_url), "isthmus", "terminal-environment")
     application = cast(Any, app.web_app)  # pyright: ignore[reportUnknownMemberType]
     application.add_handlers(".*$", [(path, _handler(application.settings))])
-    if cast(Any, app.config).get("Isthmus", {}).get("companion", True) is not False:
+    if starts_companion(app):
         # The file by which the companion finds the server is written right before its loop starts.
         cast(Any, app.io_loop).add_callback(_start_companion, app)  # pyright: ignore[reportUnknownMemberType]
+
+
+def starts_companion(app: "ServerApp") -> bool:
+    """Return whether a companion starts with the server: ``Isthmus.companion``, of a file or of the command line."""
+    from traitlets import Bool
+    from traitlets.config import Configurable
+
+    class Isthmus(Configurable):
+        """The section of Jupyter's configuration. What the command line says is a text until a trait reads it."""
+
+        companion: Any = Bool(True).tag(config=True)
+
+    return bool(Isthmus(parent=app).companion)
 
 
 def set_variables(manager: Any, variables: dict[str, str | None], ours: set[str]) -> None:
