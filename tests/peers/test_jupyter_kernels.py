@@ -5,11 +5,13 @@ import base64
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from jupyter_client.channels import HBChannel
 
 from isthmus.editors import jupyter
 from isthmus.editors.jupyter import JupyterEditor
@@ -156,6 +158,22 @@ async def test_one_execution_runs_after_the_other_in_the_order_they_were_asked(e
     codes = ["order = []", *(f"order.append({number})" for number in range(5)), "order"]
     *_, last = await asyncio.gather(*(editor.execute_code(code) for code in codes))
     assert _texts(last) == ["[0, 1, 2, 3, 4]"]
+
+
+@pytest.mark.parametrize("code", ["1", "import time; time.sleep(0.7)"])
+async def test_code_that_ends_while_the_heartbeat_begins_leaves_no_thread(
+    editor: JupyterEditor, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    create_socket = HBChannel._create_socket  # pyright: ignore[reportPrivateUsage]
+    ended = threading.Event()
+
+    def create_late(channel: HBChannel) -> None:
+        ended.wait(0.3)
+        create_socket(channel)
+
+    monkeypatch.setattr(HBChannel, "_create_socket", create_late)
+    assert not (await editor.execute_code(code)).is_error
+    assert not any(isinstance(thread, HBChannel) for thread in threading.enumerate())
 
 
 async def test_executions_keep_their_order_however_the_server_answers(

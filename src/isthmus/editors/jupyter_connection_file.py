@@ -5,7 +5,7 @@ Needs jupyter-client (the extra ``jupyter``), which is imported when the first c
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from isthmus.ide.editor import EditorError
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
+    from jupyter_client.channels import HBChannel
 
 READY_SECONDS: Final = 30.0
 LISTEN_SECONDS: Final = 0.5
@@ -55,7 +56,7 @@ async def _connected(path: str) -> AsyncGenerator["_ZmqChannels"]:
         client.load_connection_file()
     except (OSError, ValueError, KeyError) as error:
         raise EditorError(f"{path}: expected the connection file of a kernel that runs: {error}") from error
-    client.start_channels(stdin=False)
+    client.start_channels(stdin=False, hb=False)
     channels = _ZmqChannels(client)
     try:
         await channels.listen()
@@ -70,6 +71,8 @@ class _ZmqChannels:
     def __init__(self, client: "AsyncKernelClient") -> None:
         self._client = client
         self._silent = 0
+        self._has_heartbeat = False
+        """Whether the thread runs that listens to the kernel's heartbeat, and has begun to."""
 
     async def listen(self) -> None:
         """Wait until the kernel's messages arrive: what it sends before is lost to us."""
@@ -115,9 +118,33 @@ class _ZmqChannels:
             poller.register(channel.socket, zmq.POLLIN)
         if await poller.poll(int(LISTEN_SECONDS * 1000)):
             return
+        if not self._has_heartbeat:
+            await self._begin_heartbeat()  # not before: code that ends soon does without the thread
         self._silent = 0 if self._client.hb_channel.is_beating() else self._silent + 1
         if self._silent >= SILENT_BEATS:
             raise EditorError("the kernel died or was restarted; its variables are lost")
 
+    async def _begin_heartbeat(self) -> None:
+        """Start the thread that listens to the heartbeat, and wait until it can be stopped, also when cancelled.
+
+        Stopped before it has begun, jupyter-client's thread does not notice: it opens sockets until there are no more,
+        and ends with a traceback.
+        """
+        self._has_heartbeat = True
+        heartbeat = self._client.hb_channel
+        heartbeat.start()
+        begun = asyncio.create_task(_begun(heartbeat))
+        try:
+            await asyncio.shield(begun)
+        finally:
+            await begun
+
     async def interrupt(self) -> None:
         self._client.control_channel.send(self._client.session.msg("interrupt_request", {}))
+
+
+async def _begun(heartbeat: "HBChannel") -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(READY_SECONDS):
+            while heartbeat.is_alive() and not heartbeat.is_beating():
+                await asyncio.sleep(0.001)
