@@ -173,7 +173,11 @@ async def test_code_that_ends_while_the_heartbeat_begins_leaves_no_thread(
 
     monkeypatch.setattr(HBChannel, "_create_socket", create_late)
     assert not (await editor.execute_code(code)).is_error
-    assert not any(isinstance(thread, HBChannel) for thread in threading.enumerate())
+
+    def has_ended() -> bool:
+        return not any(isinstance(thread, HBChannel) for thread in threading.enumerate())
+
+    await eventually_async(has_ended, what="the end of the thread")
 
 
 async def test_executions_keep_their_order_however_the_server_answers(
