@@ -17,6 +17,7 @@ from support.mcp_hosting import hosting, status_when, write_servers
 from support.mcp_tools import process_lists
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
 from support.oauth_person import entries, let_end, log_in, shows, tokens_path
+from support.ports import free_port
 from support.tool_calls import said, success_of, tool_context
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +86,9 @@ async def test_a_server_that_wants_more_rights_gets_a_login_with_them_and_the_on
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:
     server.wanted_scope, server.call_scope = "read", "write"
-    async with hosting(home, {"s": {"httpUrl": server.url}}, open_browser=shows) as host:
+    # A client is registered for one redirect; the usual port may be taken by another login on this machine.
+    oauth = {"redirectUri": f"http://localhost:{free_port()}/oauth/callback"}
+    async with hosting(home, {"s": {"httpUrl": server.url, "oauth": oauth}}, open_browser=shows) as host:
         scope = ToolScope(workspace)
         await log_in(host, scope)
         tool = (await host.tools(scope)).tools["whoami"]
