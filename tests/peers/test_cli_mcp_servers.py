@@ -71,7 +71,7 @@ def pids_in(file: Path) -> list[int]:
 
 @contextmanager
 def most_at_once(pids: Path) -> Generator[list[int]]:
-    """Of the processes whose ids are in a file, the most that ran at the same time until now, last in the list."""
+    """Yield a list whose last item is the most processes of a file of ids that ran at the same time."""
     most, is_over = [0], threading.Event()
 
     def watch() -> None:

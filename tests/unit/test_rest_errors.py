@@ -1,4 +1,4 @@
-"""What errors are called over HTTP and JSON, in the words of each version of A2A."""
+"""Statuses and names of errors over HTTP and JSON, in each version of A2A."""
 
 from typing import Any, cast
 

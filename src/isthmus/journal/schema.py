@@ -92,8 +92,8 @@ _INBOX_TYPES = """
 ALTER TABLE inbox ADD COLUMN type TEXT AS (substr(body, 10, instr(substr(body, 10, 100), '"') - 1));
 CREATE INDEX inbox_by_type ON inbox (task, type);
 """
-"""What waits, by its type: read from the body, which begins with ``{"type":"``, so that a process of an older version
-writes it, too."""
+"""The type of each waiting event, and an index by it. It is read from the body, which begins with ``{"type":"``, so
+that a process of an older version writes it, too."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';

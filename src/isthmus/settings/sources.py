@@ -21,7 +21,7 @@ from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
 MAXIMUM_BYTES = 4 * 1024 * 1024
 """Maximum size of a settings file."""
 OF_OWNER = "the settings of the server's owner"
-"""What clients of a server are told in place of a path."""
+"""Name that clients of a server get in place of a path."""
 _SYSTEM_FOLDERS = {"darwin": "/Library/Application Support/GeminiCli"}
 
 

@@ -188,7 +188,7 @@ async def test_a_call_id_never_leads_out_of_the_output_folder(workspace: Path) -
 
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ignores SIGTERM is killed soon."""
+    """Kill processes that ignore SIGTERM soon."""
     monkeypatch.setattr("isthmus.tools.process_group.GRACE_SECONDS", 0.2)
 
 

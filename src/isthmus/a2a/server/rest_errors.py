@@ -1,4 +1,4 @@
-"""What the errors of A2A are over HTTP and JSON: one row for each, with the words of both versions.
+"""Errors of A2A over HTTP and JSON: one row for each, with the words of both versions.
 
 The document of 0.3 has no HTTP statuses for errors; these are those of the Python SDK.
 """

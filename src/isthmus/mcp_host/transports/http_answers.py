@@ -1,6 +1,7 @@
 """Checks that a JSON body answers the request that it came to: nobody else would be told of one that does not.
 
-An answer with another id, and a message that is no answer, would keep its request waiting until the call's deadline.
+An answer with another id, and a message that is not an answer, would keep its request waiting until the call's
+deadline.
 Event streams are not looked at: the SDK takes an answer in them for that of their request.
 """
 
@@ -46,10 +47,10 @@ def check_answer(response: httpx2.Response) -> None:
 def checked(body: bytes, request_id: str | int) -> bytes:
     """Return the body as it is given on; an error that names no request is given the id of this one.
 
-    What is no JSON is given on, too: whoever reads it says so.
+    A body that is not JSON is given on, too: its reader reports it.
 
     Raises:
-        RefusedBodyError: it is no JSON-RPC answer, or that of another request; the text says what it is.
+        RefusedBodyError: it is not a JSON-RPC answer, or that of another request; the text says what it is.
     """
     try:
         value: object = from_json(body)
@@ -79,7 +80,7 @@ def _id_of(body: bytes) -> str | int | None:
 
 
 def _message(value: object) -> Mapping[str, object] | None:
-    """Return a JSON-RPC message; None where the value is none."""
+    """Return a JSON-RPC message; None for any other value."""
     if not isinstance(value, dict):
         return None
     message = cast("Mapping[str, object]", value)
