@@ -5,10 +5,8 @@ words.
 """
 
 import asyncio
-import contextlib
 import sys
 import tempfile
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from bench.load import TOKEN
@@ -16,10 +14,10 @@ from bench.programs import probe
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.listen import Server, bind
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.engine import Engine, EngineOptions
-from isthmus.events import AgentEvent, StateChange, TaskState, Thought
+from isthmus.events import StateChange, TaskState, Thought
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text
 from support.agents import AskingAgent, EchoAgent
@@ -28,30 +26,20 @@ from support.agents import AskingAgent, EchoAgent
 class BenchAgent:
     """One of four, by the words of the prompt."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+    async def advance(self, turn: AgentTurn) -> StateChange:
         """Implements the engine's Agent port."""
+        session = turn.session
         prompt = "".join(part.text for part in session.messages[-1].parts if isinstance(part, Text))
-        if prompt.startswith("stream "):
-            events = self._stream(session, int(prompt.split()[1]))
-        elif prompt == "hold":
-            events = self._hold(session)
-        elif session.calls or prompt.startswith("ask"):
-            events = AskingAgent().run(session)
-        else:
-            events = EchoAgent().run(session)
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
-
-    async def _hold(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
-        await asyncio.Event().wait()
-
-    async def _stream(self, session: Session, count: int) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
-        for number in range(count):
-            yield session.apply(Thought(AgentThought(f"Step {number}", "Looking at the next file of the workspace.")))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+        if session.calls or prompt.startswith("ask"):
+            return await AskingAgent().advance(turn)
+        if not prompt.startswith("stream ") and prompt != "hold":
+            return await EchoAgent().advance(turn)
+        await turn.emit(StateChange(TaskState.WORKING))
+        if prompt == "hold":
+            await asyncio.Event().wait()
+        for number in range(int(prompt.split()[1])):
+            await turn.emit(Thought(AgentThought(f"Step {number}", "Looking at the next file of the workspace.")))
+        return StateChange(TaskState.COMPLETED)
 
 
 async def _serve(folder: Path) -> None:

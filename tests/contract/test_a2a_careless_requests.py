@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import pytest
 
 from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
-from isthmus.agent.session import Session
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent
+from isthmus.agent.turn import AgentTurn
+from isthmus.events import StateChange, TaskState, TextContent
 from isthmus.models.base import Text
 from support.a2a_serving import TOKEN, prompt, rpc, serving
 from support.a2a_v1 import ACTIVE, PLAIN, Client, said
@@ -33,13 +32,13 @@ def serve(tmp_path: Path) -> Serve:
 class TellingAgent:
     """Says which model its session has settings for."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+    async def advance(self, turn: AgentTurn) -> StateChange:
         """One turn."""
-        yield session.apply(StateChange(TaskState.WORKING))
-        said = f"{session.settings.model if session.settings else None} in {session.workspace}"
-        yield session.apply(TextContent("t", said))
-        yield session.apply(replace(reply("t", Text(said))))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+        await turn.emit(StateChange(TaskState.WORKING))
+        said = f"{turn.session.settings.model if turn.session.settings else None} in {turn.session.workspace}"
+        await turn.emit(TextContent("t", said))
+        await turn.emit(replace(reply("t", Text(said))))
+        return StateChange(TaskState.COMPLETED)
 
 
 async def test_a_byte_order_mark_before_a_request_is_no_part_of_it(serve: Serve) -> None:

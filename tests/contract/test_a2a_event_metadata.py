@@ -10,10 +10,10 @@ import pytest
 
 from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent
+from isthmus.events import StateChange, TaskState, TextContent
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, serving
@@ -28,14 +28,14 @@ pytestmark = pytest.mark.anyio
 class TwoModels:
     """Answers with one model, and goes on with another; then fails."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+    async def advance(self, turn: AgentTurn) -> StateChange:
         """One turn."""
-        yield session.apply(StateChange(TaskState.WORKING))
+        await turn.emit(StateChange(TaskState.WORKING))
         for name in ("large", "small"):
-            yield session.apply(TextContent(f"before-{name}", "x"))
-            yield session.apply(replace(reply(f"before-{name}", Text("x")), model=name))
-            yield session.apply(TextContent(f"after-{name}", "x"))
-        yield session.apply(StateChange(TaskState.FAILED, "the provider is gone", "provider"))
+            await turn.emit(TextContent(f"before-{name}", "x"))
+            await turn.emit(replace(reply(f"before-{name}", Text("x")), model=name))
+            await turn.emit(TextContent(f"after-{name}", "x"))
+        return StateChange(TaskState.FAILED, "the provider is gone", "provider")
 
 
 @asynccontextmanager

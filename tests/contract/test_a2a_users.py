@@ -1,7 +1,7 @@
 """Several users of one server, over a real socket: each sees his own tasks alone, and has no more than his share."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.server.users import Caps
-from isthmus.agent.session import Session
-from isthmus.events import AgentEvent, StateChange, TaskState
+from isthmus.agent.turn import AgentTurn
+from isthmus.events import StateChange, TaskState
 from isthmus.models.base import Text
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import users_of
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.anyio
 class TellingAgent:
     """Answers with all that was said in its session."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
-        said = [part.text for message in session.messages for part in message.parts if isinstance(part, Text)]
-        yield session.apply(reply("m", Text(" / ".join(said))))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        said = [part.text for message in turn.session.messages for part in message.parts if isinstance(part, Text)]
+        await turn.emit(reply("m", Text(" / ".join(said))))
+        return StateChange(TaskState.COMPLETED)
 
 
 def state_of(items: Sequence[Any]) -> str:

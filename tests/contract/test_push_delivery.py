@@ -1,17 +1,16 @@
 """Push notifications of a real engine and journal to real HTTP receivers, good ones and bad ones."""
 
 import itertools
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from isthmus.a2a.push import delivery as push_delivery
 from isthmus.a2a.push.sender import PushSender
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import PromptMessage, PushTarget
 from isthmus.engine.owner import new_owner
-from isthmus.events import AgentEvent, ArtifactPart, ArtifactUpdate, StateChange, TaskState
+from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange, TaskState
 from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushRow, PushState
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
@@ -85,10 +84,10 @@ async def test_a_completed_task_holds_its_final_text_also_when_the_session_has_g
 class ReportingAgent:
     """Adds to its report at each prompt."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
-        yield session.apply(ArtifactUpdate("report", (ArtifactPart(text="more"),), append=True))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        await turn.emit(ArtifactUpdate("report", (ArtifactPart(text="more"),), append=True))
+        return StateChange(TaskState.COMPLETED)
 
 
 async def test_a_task_that_rests_is_told_with_its_artifacts_as_they_were(tmp_path: Path) -> None:

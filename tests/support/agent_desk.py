@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from isthmus.agent.approval import Policy
+from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.kept_approvals import KeptApprovals
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.agent.session_policy import SettingsRule
 from isthmus.agent.tool_loading import SearchOptions
-from isthmus.agent.turn import CodingAgent
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.events import (
@@ -29,6 +29,7 @@ from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
 from isthmus.tools.base import FixedTools, ToolScope, ToolSet
 from isthmus.tools.builtin import builtin_tools
+from support.emitting import collecting_turn
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call
 
@@ -85,22 +86,19 @@ class Desk:
 
         try:
             async with asyncio.timeout(60):
-                async for event in CodingAgent(
-                    AgentResources(
-                        opened,
-                        FixedTools(self.tools),
-                        editor_context=shown,
-                        checkpoints=self.checkpoints,
-                        approvals=self.approvals,
-                    ),
-                    options,
-                ).run(session):
-                    self.events.append(event)
+                resources = AgentResources(
+                    opened,
+                    FixedTools(self.tools),
+                    editor_context=shown,
+                    checkpoints=self.checkpoints,
+                    approvals=self.approvals,
+                )
+                turn = collecting_turn(session, self.events)
+                end = await CodingAgent(resources, options).advance(turn)
+                self.events.append(session.apply(end))
         finally:
             await model.aclose()
-        last = self.events[-1]
-        assert isinstance(last, StateChange)
-        return last
+        return end
 
     async def _model(self) -> ChatModel:
         environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": self.wire.base_url}

@@ -1,10 +1,10 @@
 """Small agents for tests of the engine: real implementations of its Agent port, without a model."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
@@ -37,13 +37,13 @@ def reply(message_id: str, *parts: Text | ToolRequest) -> ModelReply:
 class EchoAgent:
     """Answers with the words of the prompt, one delta a word."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
-        text = "".join(part.text for part in session.messages[-1].parts if isinstance(part, Text))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        text = "".join(part.text for part in turn.session.messages[-1].parts if isinstance(part, Text))
         for word in text.split():
-            yield session.apply(TextContent("m", word + " "))
-        yield session.apply(reply("m", Text(text)))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+            await turn.emit(TextContent("m", word + " "))
+        await turn.emit(reply("m", Text(text)))
+        return StateChange(TaskState.COMPLETED)
 
 
 @dataclass
@@ -58,31 +58,32 @@ class AskingAgent:
     options: tuple[ConfirmationOption, ...] = OPTIONS
     ran: list[str] = field(default_factory=list[str])
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        session = turn.session
         if not session.calls:
-            yield session.apply(StateChange(TaskState.WORKING))
-            yield session.apply(reply("m", *(ToolRequest(name, "touch", {"name": name}) for name in self.names)))
+            await turn.emit(StateChange(TaskState.WORKING))
+            await turn.emit(reply("m", *(ToolRequest(name, "touch", {"name": name}) for name in self.names)))
         for item in session.unsettled:
             if item.call is None:
                 asked = ConfirmationRequest(self.options, file_edit_details=self.edit)
                 if self.edit is None:
                     asked = ConfirmationRequest(OPTIONS, execute_details=ExecuteDetails(f"touch {item.request.id}"))
                 call = ToolCall(item.request.id, ToolCallStatus.PENDING, "touch", item.request.arguments)
-                yield session.apply(ToolCallUpdate(replace(call, confirmation_request=asked)))
+                await turn.emit(ToolCallUpdate(replace(call, confirmation_request=asked)))
         for item in session.unsettled:
             if item.call is None or item.confirmation is None:
                 continue
             call = replace(item.call, confirmation_request=None)
             if item.confirmation.selected_option_id == "cancel":
-                yield session.apply(ToolCallUpdate(replace(call, status=ToolCallStatus.CANCELLED)))
+                await turn.emit(ToolCallUpdate(replace(call, status=ToolCallStatus.CANCELLED)))
             else:
-                yield session.apply(ToolCallUpdate(replace(call, status=ToolCallStatus.EXECUTING)))
+                await turn.emit(ToolCallUpdate(replace(call, status=ToolCallStatus.EXECUTING)))
                 self.ran.append(call.tool_call_id)
                 done = replace(call, status=ToolCallStatus.SUCCEEDED, output=ToolOutput(text="done"))
-                yield session.apply(ToolCallUpdate(done))
-            yield session.apply(ToolResultRecorded(call.tool_call_id, "done"))
+                await turn.emit(ToolCallUpdate(done))
+            await turn.emit(ToolResultRecorded(call.tool_call_id, "done"))
         state = TaskState.INPUT_REQUIRED if session.waiting else TaskState.COMPLETED
-        yield session.apply(StateChange(state))
+        return StateChange(state)
 
 
 @dataclass
@@ -94,13 +95,13 @@ class WaitingAgent:
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     progress: Callable[[], AgentEvent] | None = None
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
         if self.progress is not None:
-            yield session.apply(self.progress())
+            await turn.emit(self.progress())
         self.started.set()
         try:
             await self.release.wait()
         finally:
             self.stopped.set()
-        yield session.apply(StateChange(TaskState.COMPLETED))
+        return StateChange(TaskState.COMPLETED)

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import (
     AgentSettings,
     AgentThought,
@@ -19,7 +19,7 @@ from isthmus.development_tool import (
 )
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
+from isthmus.events import StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from isthmus.journal.sqlite import SqliteJournal
 from support.memory_agent import decided
 
@@ -51,26 +51,26 @@ class CommandingAgent:
         del workspace, settings, user
         return COMMANDS
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+    async def advance(self, turn: AgentTurn) -> StateChange:
         """A command, or a prompt that is answered with its length."""
+        session = turn.session
         command = session.command
         name = command.path[-1] if command is not None else ""
         if session.state is TaskState.SUBMITTED and name not in _QUESTIONS:
-            yield session.apply(StateChange(TaskState.WORKING))
+            await turn.emit(StateChange(TaskState.WORKING))
         for item in session.unsettled:
             if item.call is not None and item.confirmation is not None:
                 for event in decided(item.call, item.confirmation):
-                    yield session.apply(event)
+                    await turn.emit(event)
                 name = ""
         if name in _QUESTIONS:
             call = ToolCall("call-1", ToolCallStatus.PENDING, name, {}, confirmation_request=_QUESTIONS[name])
-            yield session.apply(ToolCallUpdate(call))
-            yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
-            return
-        yield session.apply(Thought(AgentThought("Commands", "This needs no model.")))
+            await turn.emit(ToolCallUpdate(call))
+            return StateChange(TaskState.INPUT_REQUIRED)
+        await turn.emit(Thought(AgentThought("Commands", "This needs no model.")))
         said = f"{' '.join(command.path)}: {command.args}" if command is not None else "a prompt"
-        yield session.apply(TextContent("text-1", said))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+        await turn.emit(TextContent("text-1", said))
+        return StateChange(TaskState.COMPLETED)
 
 
 @asynccontextmanager

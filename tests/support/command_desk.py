@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from isthmus.agent.approval import Policy
+from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources, FolderTrust
-from isthmus.agent.turn import CodingAgent
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.models import ModelDirectory
 from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessage, TaskSnapshot, Turn

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.agent.approval import Policy
+from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.turn import CodingAgent
 from isthmus.client import PromptMessage
 from isthmus.development_tool import (
     ConfirmationDetails,

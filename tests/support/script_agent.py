@@ -1,17 +1,17 @@
 """The scripts of :mod:`support.memory_agent`, run by the real engine: an Agent that plays steps instead of a model."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import PromptMessage
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate, ToolResultRecorded
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text, ToolRequest
 from support.a2a_serving import RawClient, serving
@@ -29,51 +29,48 @@ class ScriptAgent:
         self._steps: dict[str, list[Step]] = {}
         self._texts: dict[str, dict[str, str]] = {}
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+    async def advance(self, turn: AgentTurn) -> StateChange:
         """Play steps to the next question or the end."""
+        session = turn.session
         if session.state is TaskState.SUBMITTED:
             text = "".join(part.text for part in session.messages[-1].parts if isinstance(part, Text))
             self._steps[session.task_id] = list(self._script(PromptMessage(text)))
             self._texts[session.task_id] = {}
-            yield session.apply(StateChange(TaskState.WORKING))
-        async for event in self._decide(session):
-            yield event
+            await turn.emit(StateChange(TaskState.WORKING))
+        await self._decide(turn)
         if session.waiting:
-            yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
-            return
+            return StateChange(TaskState.INPUT_REQUIRED)
         steps = self._steps[session.task_id]
         texts = self._texts[session.task_id]
         while steps:
             match steps.pop(0):
                 case Ask(calls):
                     requests = [ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters) for call in calls]
-                    yield session.apply(replace(reply("asking", *requests), model=MODEL))
+                    await turn.emit(replace(reply("asking", *requests), model=MODEL))
                     for call in calls:
-                        yield session.apply(ToolCallUpdate(call))
-                    yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
-                    return
+                        await turn.emit(ToolCallUpdate(call))
+                    return StateChange(TaskState.INPUT_REQUIRED)
                 case Wait(event):
                     await event.wait()
                 case Progress(event):
-                    yield event
+                    await turn.emit(event)
                 case Exception() as error:
-                    yield session.apply(StateChange(TaskState.FAILED, str(error), "scripted"))
-                    return
+                    return StateChange(TaskState.FAILED, str(error), "scripted")
                 case TextContent(message_id, text) as event:
                     texts[message_id] = texts.get(message_id, "") + text
-                    yield session.apply(event)
+                    await turn.emit(event)
                 case event:
-                    yield session.apply(event)
+                    await turn.emit(event)
         for message_id, text in texts.items():
-            yield session.apply(replace(reply(message_id, Text(text)), model=MODEL))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+            await turn.emit(replace(reply(message_id, Text(text)), model=MODEL))
+        return StateChange(TaskState.COMPLETED)
 
-    async def _decide(self, session: Session) -> AsyncIterator[AgentEvent]:
-        for item in session.unsettled:
+    async def _decide(self, turn: AgentTurn) -> None:
+        for item in turn.session.unsettled:
             if item.call is not None and item.confirmation is not None:
                 for event in decided(item.call, item.confirmation):
-                    yield session.apply(event)
-                yield session.apply(ToolResultRecorded(item.call.tool_call_id, "done"))
+                    await turn.emit(event)
+                await turn.emit(ToolResultRecorded(item.call.tool_call_id, "done"))
 
 
 class Serve(Protocol):

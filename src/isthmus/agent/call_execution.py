@@ -16,7 +16,8 @@ from isthmus.agent.approval import ApprovalMode, Policy
 from isthmus.agent.call_events import CANCELLED_CATEGORY, failed, refused
 from isthmus.agent.parked_calls import ParkedCall, ParkedCalls, RunningCall
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.session import QUESTION_MARK, Session
+from isthmus.agent.session import QUESTION_MARK
+from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
 from isthmus.development_tool import (
     ConfirmationRequest,
@@ -41,27 +42,26 @@ BeforeEdit: TypeAlias = Callable[[Path], Awaitable[None]]
 
 
 class CallExecution:
-    """Runs the approved calls of one session; ``policy`` is what holds in it. Events are not applied here."""
+    """Runs the approved calls of one turn; ``policy`` is what holds in its session."""
 
     def __init__(
         self,
-        session: Session,
+        turn: AgentTurn,
         policy: Policy,
         parked: ParkedCalls,
         checkpoints: Checkpoints | None,
         open_model: ModelSource | None,
         before_edit: BeforeEdit | None = None,
     ) -> None:
-        self._session = session
+        self._turn = turn
+        self._session = turn.session
         self._before_edit = before_edit
         self._policy = policy
         self._parked = parked
         self._checkpoints = checkpoints
         self._open_model = open_model
 
-    async def begin(
-        self, announced: ToolCall, items: AsyncGenerator[ToolItem, None], edit: FileDiff | None
-    ) -> AsyncGenerator[AgentEvent, None]:
+    async def begin(self, announced: ToolCall, items: AsyncGenerator[ToolItem, None], edit: FileDiff | None) -> None:
         """Run a call that is announced, or executing already; ``edit`` is the file that it changes, which is put aside
         before."""
         call = replace(announced, status=ToolCallStatus.EXECUTING)
@@ -71,23 +71,20 @@ class CallExecution:
                 checkpoint_id = await self._checkpoints.take(self._checkpoint_for(call), [Path(edit.file_path)])
             except CheckpointError as error:
                 message = f"{error}. Without a checkpoint nothing is edited, so nothing was."
-                for event in refused(announced, ErrorDetails(message, "checkpoint_failure")):
-                    yield event
+                await self._turn.emit(*refused(announced, ErrorDetails(message, "checkpoint_failure")))
                 return
-            yield Checkpoint(checkpoint_id, call.tool_call_id)
+            await self._turn.emit(Checkpoint(checkpoint_id, call.tool_call_id))
         if self._before_edit is not None and edit is not None:
             await self._before_edit(Path(edit.file_path))
         if announced != call:
-            yield ToolCallUpdate(call)
-        async with aclosing(self._follow(RunningCall(call, items, checkpoint_id))) as events:
-            async for event in events:
-                yield event
+            await self._turn.emit(ToolCallUpdate(call))
+        await self._follow(RunningCall(call, items, checkpoint_id))
 
     def waits_here(self, call_id: str) -> bool:
         """Whether a call that executes was set aside in this process."""
         return self._parked.find(self._session.task_id, call_id) is not None
 
-    async def go_on(self, call_id: str) -> AsyncGenerator[AgentEvent, None]:
+    async def go_on(self, call_id: str) -> None:
         """Go on with a call that was set aside, unless it still waits for its answer."""
         task_id = self._session.task_id
         found = self._parked.find(task_id, call_id)
@@ -100,59 +97,46 @@ class CallExecution:
         parked = self._parked.take(task_id, call_id) or found
         try:
             if question is not None and question.call is not None and question.result is None:
-                async with aclosing(self._settle(question.call, parked, answer)) as settling:
-                    async for event in settling:
-                        yield event
-            async with aclosing(self._follow(parked.running)) as events:
-                async for event in events:
-                    yield event
+                await self._settle(question.call, parked, answer)
+            await self._follow(parked.running)
         finally:
             if not self.waits_here(call_id):
                 await parked.running.items.aclose()
 
-    async def _follow(self, running: RunningCall) -> AsyncGenerator[AgentEvent, None]:
-        """What a call does until it ends or asks."""
+    async def _follow(self, running: RunningCall) -> None:
+        """Emit what a call does until it ends or asks."""
         call = running.call
         is_parked = False
         try:
             async for item in running.items:
                 match item:
                     case LiveContent(text):
-                        yield ToolCallUpdate(replace(call, live_content=text))
+                        await self._turn.emit(ToolCallUpdate(replace(call, live_content=text)))
                     case AskPerson() as ask:
-                        question = self._question_call(call, ask)
-                        if self._is_allowed(ask):
-                            yield ToolCallUpdate(question)
-                            async with aclosing(self._ask_model(question, ask)) as asking:
-                                async for event in asking:
-                                    yield event
-                        elif (why_not := self._why_not_asked(ask)) is not None:
-                            ask.give(NoAnswer(why_not, is_refusal=True))
-                            for event in refused(question, ErrorDetails(why_not, "permission_denied")):
-                                yield event
-                        else:
-                            yield ToolCallUpdate(_asking(question, ask), asked_in=self._parked.process)
-                            parked = ParkedCall(running, ask, question.tool_call_id)
-                            self._parked.park(self._session.task_id, parked)
+                        if await self._ask(running, ask):
                             is_parked = True
                             return
                     case ToolSucceeded(output, for_model, media, loads):
                         await self._edited(running.checkpoint_id)
                         if loads:
-                            yield ToolsLoaded(loads)
-                        yield ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output))
-                        yield ToolResultRecorded(call.tool_call_id, for_model, media=media)
+                            await self._turn.emit(ToolsLoaded(loads))
+                        await self._turn.emit(
+                            ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output)),
+                            ToolResultRecorded(call.tool_call_id, for_model, media=media),
+                        )
                         return
                     case ToolFailed(error, for_model, media):
-                        yield ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error))
-                        told = for_model or error.message
-                        yield ToolResultRecorded(call.tool_call_id, told, is_error=True, media=media)
+                        await self._turn.emit(
+                            ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error)),
+                            ToolResultRecorded(
+                                call.tool_call_id, for_model or error.message, is_error=True, media=media
+                            ),
+                        )
                         return
                     case _:
                         assert_never(item)
         except ToolFailure as failure:
-            for event in failed(call, failure, self._session.user):
-                yield event
+            await self._turn.emit(*failed(call, failure, self._session.user))
             return
         finally:
             if not is_parked:
@@ -160,6 +144,21 @@ class CallExecution:
         raise RuntimeError(f"the tool {call.tool_name} ended without a result")
 
     # --- questions of a call ---
+
+    async def _ask(self, running: RunningCall, ask: AskPerson) -> bool:
+        """Put a call's question; return whether the call waits for the user now."""
+        question = self._question_call(running.call, ask)
+        if self._is_allowed(ask):
+            await self._turn.emit(ToolCallUpdate(question))
+            await self._ask_model(question, ask)
+            return False
+        if (why_not := self._why_not_asked(ask)) is not None:
+            ask.give(NoAnswer(why_not, is_refusal=True))
+            await self._turn.emit(*refused(question, ErrorDetails(why_not, "permission_denied")))
+            return False
+        await self._turn.emit(ToolCallUpdate(_asking(question, ask), asked_in=self._parked.process))
+        self._parked.park(self._session.task_id, ParkedCall(running, ask, question.tool_call_id))
+        return True
 
     def _question_call(self, call: ToolCall, ask: AskPerson) -> ToolCall:
         asked = ask.question
@@ -196,44 +195,41 @@ class CallExecution:
             "declined. Run it where somebody can answer: in a terminal or an editor, or over A2A."
         )
 
-    async def _settle(
-        self, question: ToolCall, parked: ParkedCall, answer: ToolCallConfirmation | None
-    ) -> AsyncGenerator[AgentEvent, None]:
+    async def _settle(self, question: ToolCall, parked: ParkedCall, answer: ToolCallConfirmation | None) -> None:
         """End a question that was answered, or taken back, and tell the asker."""
         ask, asked = parked.ask, parked.ask.question
         at_rest = replace(question, confirmation_request=None)
         if answer is None or not ask.is_open:
-            for event in _not_answered(at_rest, ask.withdrawn or "It is not asked any more"):
-                yield event
+            await self._turn.emit(*_not_answered(at_rest, ask.withdrawn or "It is not asked any more"))
             return
         content = answer.file_details.new_content if answer.file_details is not None else None
         chosen = Chosen(answer.selected_option_id, content)
         name = next((option.name for option in asked.options if option.id == chosen.option_id), chosen.option_id)
         if chosen.option_id not in asked.accepting:
             ask.give(chosen)
-            for event in _not_answered(at_rest, f"The person chose: {name}"):
-                yield event
+            await self._turn.emit(*_not_answered(at_rest, f"The person chose: {name}"))
             return
         if isinstance(ask, AskModel):
-            async with aclosing(self._ask_model(at_rest, ask)) as asking:
-                async for event in asking:
-                    yield event
+            await self._ask_model(at_rest, ask)
             return
         # On the disk before the asker acts upon it.
-        yield ToolCallUpdate(replace(at_rest, status=ToolCallStatus.EXECUTING))
+        await self._turn.emit(ToolCallUpdate(replace(at_rest, status=ToolCallStatus.EXECUTING)))
         ask.give(chosen)
-        output = ToolOutput(text=f"Answered: {name}")
-        yield ToolCallUpdate(replace(at_rest, status=ToolCallStatus.SUCCEEDED, output=output))
-        yield ToolResultRecorded(question.tool_call_id, "Answered")
+        await self._succeeded(at_rest, ToolOutput(text=f"Answered: {name}"))
 
-    async def _ask_model(self, question: ToolCall, ask: AskPerson) -> AsyncGenerator[AgentEvent, None]:
-        """Make the request that a person has allowed, and give its answer to whoever asked."""
+    async def _succeeded(self, question: ToolCall, output: ToolOutput) -> None:
+        await self._turn.emit(
+            ToolCallUpdate(replace(question, status=ToolCallStatus.SUCCEEDED, output=output)),
+            ToolResultRecorded(question.tool_call_id, "Answered"),
+        )
+
+    async def _ask_model(self, question: ToolCall, ask: AskPerson) -> None:
+        """Make the request that the user has allowed, and give its answer to whoever asked."""
         if not isinstance(ask, AskModel) or self._open_model is None:
             ask.give(NoAnswer("There is no model here"))
-            for event in refused(question, ErrorDetails("There is no model here", "no_model")):
-                yield event
+            await self._turn.emit(*refused(question, ErrorDetails("There is no model here", "no_model")))
             return
-        yield ToolCallUpdate(replace(question, status=ToolCallStatus.EXECUTING))
+        await self._turn.emit(ToolCallUpdate(replace(question, status=ToolCallStatus.EXECUTING)))
         try:
             model = await self._open_model(self._session.model)
             done: Done | None = None
@@ -246,17 +242,18 @@ class CallExecution:
         except ModelError as error:
             ask.give(NoAnswer(str(error)))
             details = ErrorDetails(str(error), f"model_{error.kind}")
-            yield ToolCallUpdate(replace(question, status=ToolCallStatus.FAILED, error=details))
-            yield ToolResultRecorded(question.tool_call_id, details.message, is_error=True)
+            await self._turn.emit(
+                ToolCallUpdate(replace(question, status=ToolCallStatus.FAILED, error=details)),
+                ToolResultRecorded(question.tool_call_id, details.message, is_error=True),
+            )
             return
         except BaseException:
             ask.withdraw("The request to the model was cancelled")
             raise
         text, usage = text_of(done.message), done.usage
-        yield ModelUsed(model.name, usage.input, usage.output, usage.cached, usage.thoughts)
+        await self._turn.emit(ModelUsed(model.name, usage.input, usage.output, usage.cached, usage.thoughts))
         ask.give(ModelAnswer(text, model.name, done.finish is Finish.LENGTH))
-        yield ToolCallUpdate(replace(question, status=ToolCallStatus.SUCCEEDED, output=ToolOutput(text=text)))
-        yield ToolResultRecorded(question.tool_call_id, "Answered")
+        await self._succeeded(question, ToolOutput(text=text))
 
     # --- checkpoints ---
 

@@ -7,7 +7,6 @@ run once more, and no third time: it may be what ends the process.
 """
 
 from collections.abc import AsyncGenerator, Collection
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never, cast
@@ -48,8 +47,9 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.requested_file import is_requested
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.session import OpenCall
 from isthmus.agent.session_policy import policy_for
+from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
     ConfirmationDetails,
@@ -62,8 +62,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.events import AgentEvent, TaskState, ToolCallUpdate, ToolResultRecorded
-from isthmus.models.base import ToolRequest
+from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
 from isthmus.tools.base import (
     Approved,
     Tool,
@@ -94,13 +93,13 @@ class _Ready:
 
 
 class CallRunner:
-    """Runs the tool calls of one session. Events it yields are applied to the session already."""
+    """Runs the tool calls of the session of one turn."""
 
     def __init__(
         self,
+        turn: AgentTurn,
         tools: ToolSet,
         options: AgentOptions,
-        session: Session,
         checkpoints: Checkpoints | None = None,
         *,
         parked: ParkedCalls | None = None,
@@ -120,12 +119,14 @@ class CallRunner:
 
         ``before_edit`` is told of each file that is about to be edited.
         """
+        session = turn.session
+        self._turn = turn
+        self._session = session
         self._tools = tools
         self._options = options
-        self._session = session
         policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=tools.yolo_refusal)
         self._parked = parked if parked is not None else ParkedCalls()
-        self._execution = CallExecution(session, policy, self._parked, checkpoints, open_model, before_edit)
+        self._execution = CallExecution(turn, policy, self._parked, checkpoints, open_model, before_edit)
         self._is_permitted = is_permitted
         self._asked_each_time = asked_each_time
         self._approvals = approvals
@@ -140,141 +141,108 @@ class CallRunner:
         """The tools are these from now on, for calls that the model writes knowing them."""
         self._tools, self._approvals = tools, approvals
 
-    async def begin(self, request: ToolRequest) -> AsyncGenerator[AgentEvent, None]:
-        """Announce a call that a command makes, and run it when that needs no permission; not one that is known.
-
-        After an answer, and after a crash, :meth:`settle` goes on with it.
-        """
-        if request.id in self._session.calls:
-            return
-        async with aclosing(self._settle_one(OpenCall(request, is_models=False), blocked=False)) as events:
-            async for event in events:
-                yield self._session.apply(event)
-
-    async def settle(self) -> AsyncGenerator[AgentEvent, None]:
-        """Settle every open call that can be; afterwards ``session.waiting`` says what a person must decide."""
+    async def settle(self) -> None:
+        """Settle every open call that can be; afterwards ``session.waiting`` says what the user must decide."""
         session = self._session
         for call in session.given_up:
             await self._parked.discard(session.task_id, call.tool_call_id)
-        for event in given_up_calls(session):
-            yield session.apply(event)
+        await self._turn.emit(*given_up_calls(session))
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
             item = session.calls[request_id]
             if session.asker_of(item) is not None:
                 continue  # The call that asks settles its questions.
-            blocked = bool(session.waiting)
-            async with aclosing(self._settle_one(item, blocked, asked_paths)) as events:
-                async for event in events:
-                    yield session.apply(event)
+            await self._settle_one(item, bool(session.waiting), asked_paths)
             proposal = session.calls[request_id].proposal
             if session.calls[request_id].is_waiting and isinstance(proposal, FileDiff):
                 asked_paths.add(proposal.file_path)
 
-    async def _settle_one(
-        self, item: OpenCall, blocked: bool, asked_paths: Collection[str] = ()
-    ) -> AsyncGenerator[AgentEvent, None]:
-        call = item.call
+    async def _settle_one(self, item: OpenCall, blocked: bool, asked_paths: Collection[str]) -> None:
+        emit, call = self._turn.emit, item.call
         tool = self._tools.tools.get(item.request.name)
         if call is not None and call.status.is_final:
             # The result was on its way to the journal when the process ended.
-            yield result_of(call)
+            await emit(result_of(call))
             return
         if call is not None and call.status is ToolCallStatus.EXECUTING:
             if self._execution.waits_here(call.tool_call_id):
-                async with aclosing(self._execution.go_on(call.tool_call_id)) as events:
-                    async for event in events:
-                        yield event
+                await self._execution.go_on(call.tool_call_id)
                 return
-            for event in lost_questions(self._session, call.tool_call_id):
-                yield event
+            await emit(*lost_questions(self._session, call.tool_call_id))
             if tool is None or tool.kind is not ToolKind.READ:
-                for event in interrupted(call):
-                    yield event
+                await emit(*interrupted(call))
                 return
         if item.is_waiting or item.confirmation is not None:
-            async with aclosing(self._settle_asked(item, tool)) as events:
-                async for event in events:
-                    yield event
+            await self._settle_asked(item, tool)
             return
         if tool is None or item.request.invalid is not None:
-            for event in refused(announced_call(item, ""), why_not_callable(item, self._tools)):
-                yield event
+            await emit(*refused(announced_call(item, ""), why_not_callable(item, self._tools)))
             return
         is_again = item.request.id in self._taken_up or (call is not None and call.status is ToolCallStatus.EXECUTING)
         if is_again and tool.kind is ToolKind.READ and self._asked_each_time is None:
             if not blocked:
-                async with aclosing(self._read_again(item, tool)) as events:
-                    async for event in events:
-                        yield event
+                await self._read_again(item, tool)
             return
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
-            for event in failed(announced_call(item, _description(tool, item)), failure, self._session.user):
-                yield event
+            await emit(*failed(announced_call(item, _description(tool, item)), failure, self._session.user))
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
             return  # An earlier edit of this file is not decided: this one is proposed on what becomes of it.
         decision = self._decide(item, tool, ready.proposal)
         if blocked and isinstance(decision, Allow):
             return
-        async with aclosing(self._carry_out(ready, decision)) as events:
-            async for event in events:
-                yield event
+        await self._carry_out(ready, decision)
 
-    async def _read_again(self, item: OpenCall, tool: Tool) -> AsyncGenerator[AgentEvent, None]:
+    async def _read_again(self, item: OpenCall, tool: Tool) -> None:
         """Run a call without an effect that was open when the process before ended; that is kept before it begins."""
         announced = announced_call(item, _description(tool, item))
         self._taken_up.discard(item.request.id)
         if item.announcements >= MAXIMUM_READS:
-            for event in given_up_after_two_runs(announced):
-                yield event
+            await self._turn.emit(*given_up_after_two_runs(announced))
             return
         if item.call is None:
-            yield ToolCallUpdate(announced)  # The process before may have ended in it before it was announced.
-        yield ToolCallUpdate(announced)
+            await self._turn.emit(ToolCallUpdate(announced))  # The process before may have ended in it unannounced.
         executing = replace(announced, status=ToolCallStatus.EXECUTING)
-        yield ToolCallUpdate(executing)
+        await self._turn.emit(ToolCallUpdate(announced), ToolCallUpdate(executing))
         try:
             ready = await self._propose(item, tool)
         except ToolFailure as failure:
-            for event in failed(executing, failure, self._session.user):
-                yield event
+            await self._turn.emit(*failed(executing, failure, self._session.user))
             return
         approved = Approved(ready.proposal, version=ready.version)
-        async with aclosing(self._execute(replace(ready, announced=executing), approved)) as events:
-            async for event in events:
-                yield event
+        await self._execute(replace(ready, announced=executing), approved)
 
-    async def _carry_out(self, ready: _Ready, decision: Decision) -> AsyncGenerator[AgentEvent, None]:
+    async def _carry_out(self, ready: _Ready, decision: Decision) -> None:
         match decision:
             case Ask(options):
                 request = _with_details(ConfirmationRequest(options), ready)
-                yield ToolCallUpdate(replace(ready.announced, confirmation_request=request), ready.version or None)
+                asking = replace(ready.announced, confirmation_request=request)
+                await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason):
-                for event in refused(ready.announced, ErrorDetails(reason, "permission_denied")):
-                    yield event
+                await self._turn.emit(*refused(ready.announced, ErrorDetails(reason, "permission_denied")))
             case Allow():
-                yield ToolCallUpdate(ready.announced)
-                async with aclosing(self._execute(ready, Approved(ready.proposal, version=ready.version))) as events:
-                    async for event in events:
-                        yield event
+                await self._turn.emit(ToolCallUpdate(ready.announced))
+                await self._execute(ready, Approved(ready.proposal, version=ready.version))
             case _:
                 assert_never(decision)
 
-    async def _settle_asked(self, item: OpenCall, tool: Tool | None) -> AsyncGenerator[AgentEvent, None]:
-        """A call that was announced with a question: run it when it was answered, or granted since."""
+    async def _settle_asked(self, item: OpenCall, tool: Tool | None) -> None:
+        """Run a call that was announced with a question, when the question was answered or its answer granted since."""
         call, confirmation = item.call, item.confirmation
         if call is None:
             return
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
-            yield ToolCallUpdate(cancelled(call, "Rejected by the user"))
-            yield ToolResultRecorded(call.tool_call_id, "The person rejected this call; it was not run.", is_error=True)
+            result = "The person rejected this call; it was not run."
+            await self._turn.emit(
+                ToolCallUpdate(cancelled(call, "Rejected by the user")),
+                ToolResultRecorded(call.tool_call_id, result, is_error=True),
+            )
             return
         if tool is None:
-            for event in refused(replace(call, confirmation_request=None), why_not_callable(item, self._tools)):
-                yield event
+            at_rest = replace(call, confirmation_request=None)
+            await self._turn.emit(*refused(at_rest, why_not_callable(item, self._tools)))
             return
         if confirmation is None and not isinstance(self._decide(item, tool, item.proposal), Allow):
             return
@@ -285,9 +253,7 @@ class CallRunner:
             await self._approvals.keep(item.proposal, version or "")
         approved = Approved(item.proposal, modified.new_content if modified is not None else None, version)
         ready = _Ready(tool, self._context(item), item.proposal, replace(call, confirmation_request=None))
-        async with aclosing(self._execute(ready, approved)) as events:
-            async for event in events:
-                yield event
+        await self._execute(ready, approved)
 
     async def _propose(self, item: OpenCall, tool: Tool) -> _Ready:
         context = self._context(item)
@@ -355,11 +321,11 @@ class CallRunner:
         self._answers_seen = len(answered)
         return self._granted
 
-    def _execute(self, ready: _Ready, approved: Approved) -> AsyncGenerator[AgentEvent, None]:
+    async def _execute(self, ready: _Ready, approved: Approved) -> None:
         # Tools are async generators, so that leaving early stops what they run.
         items = ready.tool.run(ready.announced.input_parameters, ready.context, approved)
         edit = approved.details if isinstance(approved.details, FileDiff) else None
-        return self._execution.begin(ready.announced, cast("AsyncGenerator[ToolItem, None]", items), edit)
+        await self._execution.begin(ready.announced, cast("AsyncGenerator[ToolItem, None]", items), edit)
 
 
 def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:

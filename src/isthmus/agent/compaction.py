@@ -1,22 +1,23 @@
 """Compaction: the older part of a conversation becomes a summary that the model writes; the last turns stay whole.
 
-``planned`` decides what is summarised, purely; ``compact`` asks the model and yields Compacted. A tool request is
+``planned`` decides what is summarised, purely; ``compact`` asks the model and emits Compacted. A tool request is
 never parted from its result, and kept messages are kept as they are, with all that their provider wants back. What
 is summarised is handed to the model as data: nothing in it is an instruction to the summary's author. Deliberately
-not here: when it happens (``isthmus.agent.turn``, the command ``/compress``).
+not here: when it happens (``isthmus.agent.context_keeping``, the command ``/compress``).
 """
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, assert_never
 
 from isthmus.agent.context_size import estimate_tokens, message_tokens
-from isthmus.agent.session import SUMMARY_HEADING, Session, is_summary
+from isthmus.agent.session import SUMMARY_HEADING, is_summary
+from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, Compacted, RetryNotice, Thought
+from isthmus.events import Compacted, RetryNotice, Thought
 from isthmus.media import Media
 from isthmus.models.base import (
     ChatModel,
@@ -127,18 +128,17 @@ def summary_request(messages: Sequence[Message], window: int) -> ModelRequest:
     )
 
 
-async def compact(
-    session: Session, model: ChatModel, window: int, *, is_worth_it: float = 0.0
-) -> AsyncGenerator[AgentEvent, None]:
-    """Have the older part of the session's conversation summarised: notices of retries, Compacted, and a line on it.
+async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it: float = 0.0) -> Compacted:
+    """Have the older part of the session's conversation summarised, emit that, and return it.
 
-    What it yields is not applied to the session yet. Called again after a crash in the middle, it begins anew:
-    nothing was changed. ``window`` is the model's context window in tokens.
+    Emits notices of retries, Compacted, and a thought about it. Called again after a crash in the middle, it begins
+    anew: nothing was changed. ``window`` is the model's context window in tokens.
 
     Raises:
         NotCompactedError: there is nothing to gain, or the model gave no usable summary.
         ModelError: the model cannot be asked.
     """
+    session = turn.session
     plan = planned(session.messages, is_worth_it=is_worth_it)
     if plan is None:
         raise NotCompactedError(
@@ -150,7 +150,7 @@ async def compact(
         async for item in stream:
             match item:
                 case Retrying(attempt, attempts, delay, reason):
-                    yield RetryNotice(attempt, attempts, delay, reason)
+                    await turn.emit(RetryNotice(attempt, attempts, delay, reason))
                 case Done():
                     done = item
                 case _:
@@ -173,13 +173,10 @@ async def compact(
     after = before - estimated + plan.kept_tokens + size
     kept = len(session.messages) - plan.cut
     usage = done.usage
-    yield Compacted(summary, kept, before, after, usage.input, usage.output)
-    yield Thought(
-        AgentThought(
-            "Conversation compacted",
-            f"Its older part is a summary now: about {after:,} tokens instead of {before:,}. The last turns are whole.",
-        )
-    )
+    compacted = Compacted(summary, kept, before, after, usage.input, usage.output)
+    about = f"Its older part is a summary now: about {after:,} tokens instead of {before:,}. The last turns are whole."
+    await turn.emit(compacted, Thought(AgentThought("Conversation compacted", about)))
+    return compacted
 
 
 def _begins_a_turn(message: Message) -> bool:

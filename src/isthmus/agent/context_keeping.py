@@ -3,13 +3,9 @@
 One keeper serves one segment of a task. Deliberately not here: how compaction is done (``isthmus.agent.compaction``).
 """
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-
 from isthmus.agent.compaction import WORTH_SHARE, NotCompactedError, compact
 from isthmus.agent.context_size import context_window, request_tokens
-from isthmus.agent.session import Session
-from isthmus.events import AgentEvent
+from isthmus.agent.turn import AgentTurn
 from isthmus.models.base import ChatModel, ModelError, ModelRequest
 
 AGAIN_SHARE = 1.1
@@ -17,39 +13,35 @@ AGAIN_SHARE = 1.1
 
 
 class ContextKeeper:
-    """For one segment. What its methods yield is not applied to the session yet."""
+    """Compacts the conversation of one turn; ``share`` is how much of the context window a request may take."""
 
-    def __init__(self, session: Session, share: float) -> None:
-        self._session = session
+    def __init__(self, turn: AgentTurn, share: float) -> None:
+        self._turn = turn
         self._share = share
         self._failed_at = 0
 
-    async def before(self, model: ChatModel, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
+    async def before(self, model: ChatModel, request: ModelRequest) -> None:
         """Compact when ``request``, the next one, would take more than its share of the model's context window.
 
         What cannot be compacted stays as it is: the provider has the last word.
         """
         window = context_window(model)
-        tokens = request_tokens(self._session, request)
+        tokens = request_tokens(self._turn.session, request)
         if tokens <= max(window * self._share, self._failed_at * AGAIN_SHARE):
             return
         try:
-            async with aclosing(compact(self._session, model, window, is_worth_it=WORTH_SHARE)) as compacting:
-                async for event in compacting:
-                    yield event
+            await compact(self._turn, model, window, is_worth_it=WORTH_SHARE)
         except (NotCompactedError, ModelError):
             self._failed_at = tokens
 
-    async def after(self, model: ChatModel, error: ModelError) -> AsyncGenerator[AgentEvent, None]:
+    async def after(self, model: ChatModel, error: ModelError) -> None:
         """Compact since the provider said that the last request was too long.
 
         Raises:
             ModelError: it cannot be made shorter; with both reasons in its text.
         """
         try:
-            async with aclosing(compact(self._session, model, context_window(model))) as compacting:
-                async for event in compacting:
-                    yield event
+            await compact(self._turn, model, context_window(model))
         except (NotCompactedError, ModelError) as why:
             raise still_too_long(error, str(why)) from error
 

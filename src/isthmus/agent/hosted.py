@@ -1,7 +1,7 @@
 """An agent of somebody else, made safe to run: what its author may leave out is put in here.
 
-The author writes an async generator of events; the engine keeps every event before the generator goes on. Here each
-event is folded into the session, texts get their ids, and the work its first and its last state. A call that was
+The author writes an async generator of events, the only one in the house: each event is emitted before the generator
+goes on. Texts get their ids here, and the work its first and its last state. A call that was
 EXECUTING when the process ended is closed as interrupted and never run again. Deliberately not here: what the agent
 does, and how it is served (``isthmus.a2a.hosting``).
 """
@@ -19,6 +19,7 @@ from typing import Protocol, runtime_checkable
 from isthmus.agent.approval import CANCEL, PROCEED_ONCE
 from isthmus.agent.call_events import failed_calls, interrupted
 from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.codec import JsonObject
 from isthmus.development_tool import (
     AgentSettings,
@@ -88,25 +89,24 @@ class HostedAgent:
         """The agent's slash commands, if it has any."""
         return await self._agent.commands(workspace, settings) if isinstance(self._agent, WithCommands) else ()
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        """The next segment of the session's task."""
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        """Work on the session's task up to its end or a question, and return that state."""
+        session = turn.session
         for item in session.unsettled:
             if item.call is not None and item.call.status is ToolCallStatus.EXECUTING:
-                for event in interrupted(item.call):
-                    yield session.apply(event)
+                await turn.emit(*interrupted(item.call))
         if session.state is TaskState.SUBMITTED:
-            yield session.apply(StateChange(TaskState.WORKING))
+            await turn.emit(StateChange(TaskState.WORKING))
         text_id = str(uuid.uuid4())
         run = self._agent.run(session)
         _check_generator(run)
+        end = StateChange(TaskState.COMPLETED)
         async with aclosing(_guarded(run)) as events:
             async for event in events:
                 event = _checked(event)
                 if isinstance(event, StateChange) and event.state.ends_stream:
-                    for closing in _left_open(session) if event.state.is_terminal else ():
-                        yield session.apply(closing)
-                    yield session.apply(event)
-                    return
+                    end = event
+                    break
                 match event:
                     case TextContent("") | AgentMessage(""):
                         event = replace(event, message_id=text_id)
@@ -114,13 +114,13 @@ class HostedAgent:
                         pass
                     case _:
                         text_id = str(uuid.uuid4())
-                yield session.apply(event)
-        if session.waiting:
-            yield session.apply(StateChange(TaskState.INPUT_REQUIRED))
-            return
-        for closing in _left_open(session):
-            yield session.apply(closing)
-        yield session.apply(StateChange(TaskState.COMPLETED))
+                await turn.emit(event)
+            else:
+                if session.waiting:
+                    end = StateChange(TaskState.INPUT_REQUIRED)
+        if end.state.is_terminal:
+            await turn.emit(*_left_open(session))
+        return end
 
 
 async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:

@@ -9,16 +9,16 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from isthmus.agent.calls import CallRunner
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resource_references import Reference, completed, find_references
 from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import ConfirmationDetails, ToolCallStatus, ToolOutput
-from isthmus.events import AgentEvent, ReferredContent
+from isthmus.events import ReferredContent
 from isthmus.models.base import ToolRequest
 from isthmus.slash_commands import Completion
 from isthmus.tools.base import (
@@ -52,10 +52,9 @@ _HEADING = (
 )
 
 
-async def read_references(
-    session: Session, contents: ServerContents, scope: ToolScope, options: AgentOptions
-) -> AsyncGenerator[AgentEvent, None]:
-    """Read what the session's new prompts refer to. The events are applied to the session already."""
+async def read_references(turn: AgentTurn, contents: ServerContents, scope: ToolScope, options: AgentOptions) -> None:
+    """Read what the session's new prompts refer to, and emit it behind them."""
+    session = turn.session
     if session.waiting or not any("@" in prompt.text for prompt in session.new_prompts):
         return
     listed = await _listed(contents, scope)
@@ -73,13 +72,10 @@ async def read_references(
             request = ToolRequest(call_id, READ_RESOURCE, {"serverName": reference.server, "uri": reference.uris[0]})
             session.calls[call_id] = OpenCall(request, is_models=False)
     tool = _ReadReference(contents, scope, tuple(calls.values()))
-    runner = CallRunner(ToolSet.of(tool), options, session, is_permitted=True)
-    async with aclosing(runner.settle()) as events:
-        async for event in events:
-            yield event
+    await CallRunner(turn, ToolSet.of(tool), options, is_permitted=True).settle()
     read = _referred(session, calls)
     if read is not None:
-        yield session.apply(read)
+        await turn.emit(read)
 
 
 async def complete_references(line: str, contents: ServerContents | None, scope: ToolScope) -> Sequence[Completion]:

@@ -6,7 +6,7 @@ that is worked out, for a running turn as for one that is resumed after a crash.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from isthmus.agent.statistics import Statistics
 from isthmus.codec import JsonObject, well_formed
@@ -46,6 +46,8 @@ from isthmus.events import (
 )
 from isthmus.models.base import NOT_RUN, Message, Part, Text, ToolRequest, ToolResult, requests_of, text_of
 from isthmus.models.message import message_from_json
+
+EventT = TypeVar("EventT", bound=AgentEvent)
 
 QUESTION_MARK = "?"
 """Stands in the id of a call that is the question of another one, between that one's id and a number."""
@@ -157,7 +159,7 @@ class Session:
         """Whose checkpoints and of which session: two users may have chosen the same contextId."""
         return f"{self.user}\0{self.context_id}" if self.user else self.context_id
 
-    def apply(self, event: AgentEvent, task_id: str | None = None, at: float | None = None) -> AgentEvent:
+    def apply(self, event: EventT, task_id: str | None = None, at: float | None = None) -> EventT:
         """Fold one event in, and return it, its texts made well-formed.
 
         ``at`` is when it was kept, in Unix seconds, when it was.

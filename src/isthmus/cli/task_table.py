@@ -1,15 +1,15 @@
 """Tasks as a table, as text and as JSON, for ``isthmus tasks``."""
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import HistoryMessage
 from isthmus.codec import to_json
-from isthmus.events import AgentEvent, ArtifactPart, ArtifactUpdate
+from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange
 from isthmus.journal.base import TaskRow
 from isthmus.journal.pushes import PushRow
 from isthmus.terminal.sanitize import visible, visible_line
@@ -20,10 +20,9 @@ SHORT_ID = 8
 class NoAgent:
     """Stands in an engine that only cancels."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        """Never called: what is cancelled before it starts is not started."""
-        raise RuntimeError(f"task {session.task_id} was to be run by a command that runs none")
-        yield  # makes it a generator
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        """Raise: what is cancelled before it starts is not started."""
+        raise RuntimeError(f"task {turn.session.task_id} was to be run by a command that runs none")
 
 
 def task_json(row: TaskRow) -> dict[str, Any]:

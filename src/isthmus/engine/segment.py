@@ -7,8 +7,7 @@ must be on the disk before the agent goes on is awaited (DESIGN, section 2). Del
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from isthmus.agent.call_events import cancelled_calls, failed_calls, given_up_ca
 from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
 from isthmus.engine.feed import TaskFeed
@@ -48,14 +48,19 @@ log = logging.getLogger(__name__)
 
 
 class Agent(Protocol):
-    """What the engine runs: an async generator of events for a session, ending with a state that ends the stream."""
+    """An agent as the engine runs it."""
 
-    def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]: ...
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        """Work on the task of the turn's session, emit what happens, and return the state that ends the stream.
+
+        That is a terminal state, or INPUT_REQUIRED when the session has questions that wait for the user.
+        """
+        ...
 
 
 @runtime_checkable
 class CommandAgent(Agent, Protocol):
-    """An agent with slash commands: ``run`` is given a session whose task is a Command, too.
+    """An agent with slash commands: ``advance`` is given a session whose task is a Command, too.
 
     It says WORKING first, unless the command waits for a person before it does anything.
     """
@@ -126,7 +131,7 @@ class Segment:
         while not self._cancelled:
             self._interruptible = asyncio.current_task()
             try:
-                end = await self._run_agent()
+                end = await self._advance()
             except asyncio.CancelledError:
                 if not self._cancelled:
                     raise
@@ -157,38 +162,48 @@ class Segment:
             self.session = await self._fold(Session(self.session.context_id, user=self.session.user))
             self._fold = None
 
-    async def _run_agent(self) -> StateChange:
-        end: StateChange | None = None
+    async def _advance(self) -> StateChange:
+        """Run the agent, and return how its turn ended, after everything that it left open was closed."""
         try:
             await self._fold_once()
-            async with aclosing(self._agent.run(self.session)) as events:
-                async for event in events:
-                    if self._cancelled:
-                        raise asyncio.CancelledError  # The agent goes on as if it had not been interrupted.
-                    if isinstance(event, StateChange) and event.state.ends_stream:
-                        end = event
-                    else:
-                        await self._keep(event)
-        except UnkeepableEvent as error:
-            log.exception("the agent failed on task %s", self.lease.task_id)
+            turn = AgentTurn(self.session, self._emitted)
+            end = turn.session.apply(await self._agent.advance(turn))
+        except asyncio.CancelledError:
+            # The turn ends like this also when the journal refused an event.
+            failure, task = self._failure, asyncio.current_task()
+            if failure is None or (task is not None and task.cancelling()):
+                raise
+            if not isinstance(failure, UnkeepableEvent):
+                raise failure from None
+            log.error("the agent failed on task %s", self.lease.task_id, exc_info=failure)
             self._failure = None
-            end = _failure_of(error)
+            end = _failure_of(failure)
         except JournalError:
             raise
         except Exception as error:  # of any agent: its task fails, and no other
             if not self._cancelled:
                 log.exception("the agent failed on task %s", self.lease.task_id)
             end = _failure_of(error)
-            for event in failed_calls(self.session, end.error or ""):
-                await self._keep(self.session.apply(event))
+            await self._record(*failed_calls(self.session, end.error or ""))
         finally:
             self._flush_text()
-        for event in given_up_calls(self.session):
-            await self._keep(self.session.apply(event))  # An agent need not do that itself.
+        await self._record(*given_up_calls(self.session))  # An agent need not do that itself.
         self._end_message()
-        if end is None:
-            end = StateChange(TaskState.COMPLETED)
         return end
+
+    async def _record(self, *events: AgentEvent) -> None:
+        """Apply and keep events of our own, whether or not the task is cancelled."""
+        await AgentTurn(self.session, self._keep).emit(*events)
+
+    async def _emitted(self, event: AgentEvent) -> None:
+        """Keep an event of the agent. When it cannot go on, it is cancelled where it stands."""
+        if self._cancelled:
+            raise asyncio.CancelledError  # The agent goes on as if it had not been interrupted.
+        try:
+            await self._keep(event)
+        except JournalError as error:
+            self._failure = self._failure or error
+            raise asyncio.CancelledError from error
 
     async def _keep(self, event: AgentEvent) -> None:
         if self._failure is not None:
@@ -323,8 +338,8 @@ class Segment:
         await self._fold_once()
         self._end_message()
         end = StateChange(TaskState.CANCELED)
-        events = [self.session.apply(event) for event in cancelled_calls(self.session)]
-        await self._finish([*events, end], discard_inbox=True)
+        await self._record(*cancelled_calls(self.session))
+        await self._finish([end], discard_inbox=True)
         return end
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import defaultdict
-from contextlib import aclosing
 from pathlib import Path
 
 from hypothesis import settings
@@ -28,6 +27,7 @@ from isthmus.models.base import Message, ToolRequest
 from isthmus.models.message import message_to_json
 from isthmus.tools.base import ToolKind, ToolSet
 from support.effect_tools import EffectTool
+from support.emitting import collecting_turn, until_killed
 
 NAMES = ("plain", "read", "one_a", "one_b", "two_a")
 
@@ -67,13 +67,11 @@ class CallStates(RuleBasedStateMachine):
         """Run the calls; with ``steps`` the process is killed after so many events."""
 
         async def run() -> None:
-            left = steps
-            async with aclosing(CallRunner(self.tools, self.options, self.session).settle()) as events:
-                async for event in events:
-                    if left == 0:
-                        return
-                    left = None if left is None else left - 1
-                    self.keep(event)
+            events: list[AgentEvent] = []
+            turn = collecting_turn(self.session, events, steps)
+            await until_killed(CallRunner(turn, self.tools, self.options).settle())
+            for event in events:
+                self.keep(event)
 
         asyncio.run(run())
         if steps is not None:

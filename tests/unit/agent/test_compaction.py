@@ -37,6 +37,7 @@ from isthmus.models.base import (
     requests_of,
 )
 from isthmus.models.message import message_to_json
+from support.emitting import collecting_turn
 
 pytestmark = pytest.mark.anyio
 
@@ -118,10 +119,10 @@ def test_no_plan_parts_a_request_from_its_result_or_keeps_nothing(messages: list
 
 
 async def compacted(session: Session, model: Author, window: int = 10_000) -> Compacted:
-    events = [event async for event in compact(session, model, window)]
-    (found,) = [event for event in events if isinstance(event, Compacted)]
+    events: list[AgentEvent] = []
+    found = await compact(collecting_turn(session, events), model, window)
+    assert [event for event in events if isinstance(event, Compacted)] == [found]
     assert any(isinstance(event, Thought) for event in events)
-    session.apply(found)
     return found
 
 

@@ -36,6 +36,7 @@ from isthmus.events import (
     TextContent,
     ToolCallUpdate,
 )
+from support.emitting import emitted
 from support.engines import engine_on, events, once
 from support.turns import all_of
 
@@ -126,7 +127,7 @@ async def test_a_call_that_was_under_way_when_the_process_ended_is_closed_and_no
         ToolCallUpdate(executing),
     ):
         session.apply(event, "t")
-    seen = [event async for event in HostedAgent(Says()).run(session)]
+    seen = await emitted(HostedAgent(Says()), session)
     assert isinstance(seen[0], ToolCallUpdate)
     assert seen[0].tool_call.status is ToolCallStatus.FAILED
     assert seen[0].tool_call.error is not None

@@ -1,7 +1,6 @@
 """The tool call that goes back to a checkpoint, run as a command runs it."""
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,14 @@ import pytest
 from isthmus.agent.calls import CallRunner
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.restoring import RestoreCheckpoint, checkpoint_list, restorable
-from isthmus.agent.session import Session
+from isthmus.agent.session import OpenCall, Session
 from isthmus.checkpoints.base import CheckpointFor, CheckpointInfo
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, Checkpoint, Command, ConfirmationAccepted, Prompt, ToolCallUpdate
 from isthmus.models.base import ToolRequest
 from isthmus.tools.base import ToolSet
+from support.emitting import collecting_turn, until_killed
 
 pytestmark = pytest.mark.anyio
 
@@ -53,15 +53,10 @@ class Restoring:
         """One segment of the command, in a process that knows only what was kept; with ``steps`` it is killed."""
         self.fold()
         tools = ToolSet.of(RestoreCheckpoint(self.store, self.session))
-        runner = CallRunner(tools, AgentOptions(Path("/outputs"), {}), self.session)
         request = ToolRequest("restore-1", "restore", {"checkpoint_id": checkpoint_id})
-        for events in (runner.begin(request), runner.settle()):
-            async with aclosing(events) as going:
-                async for event in going:
-                    if steps == 0:
-                        return
-                    steps = None if steps is None else steps - 1
-                    self.events.append(event)
+        self.session.calls.setdefault(request.id, OpenCall(request, is_models=False))
+        turn = collecting_turn(self.session, self.events, steps)
+        await until_killed(CallRunner(turn, tools, AgentOptions(Path("/outputs"), {})).settle())
 
     def answer(self, option: str) -> None:
         self.events.append(ConfirmationAccepted(ToolCallConfirmation("restore-1", option), "test"))

@@ -1,10 +1,10 @@
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 import pytest
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import (
     Delivery,
     InvalidRequest,
@@ -78,12 +78,12 @@ class LastWordAgent:
         self.started = asyncio.Event()
         self.release = asyncio.Event()
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
         self.started.set()
         await self.release.wait()
-        yield session.apply(Thought(AgentThought("the last word", "")))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+        await turn.emit(Thought(AgentThought("the last word", "")))
+        return StateChange(TaskState.COMPLETED)
 
 
 async def test_the_last_words_before_a_message_that_came_meanwhile_are_kept_before_it(tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ async def test_the_history_of_a_completed_task_holds_prompt_and_answer(tmp_path:
 
 async def test_calls_without_words_do_not_take_the_place_of_messages(tmp_path: Path) -> None:
     class Busy:
-        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        async def advance(self, turn: AgentTurn) -> StateChange:
             for number in range(120):
-                yield session.apply(reply(str(number), ToolRequest(f"c{number}", "look", {})))
-            yield session.apply(StateChange(TaskState.FAILED, "too busy"))
+                await turn.emit(reply(str(number), ToolRequest(f"c{number}", "look", {})))
+            return StateChange(TaskState.FAILED, "too busy")
 
     async with engine_on(tmp_path, Busy()) as engine:
         turn = await engine.prompt(PromptMessage("look"))
@@ -163,10 +163,10 @@ async def test_an_event_that_does_not_exist_cannot_be_followed(tmp_path: Path) -
 
 async def test_a_slow_reader_of_a_long_stream_misses_nothing(tmp_path: Path) -> None:
     class Talkative:
-        async def run(self, session: object):
+        async def advance(self, turn: AgentTurn) -> StateChange:
             for number in range(2000):
-                yield Thought(AgentThought(str(number), ""))
-            yield StateChange(TaskState.COMPLETED)
+                await turn.emit(Thought(AgentThought(str(number), "")))
+            return StateChange(TaskState.COMPLETED)
 
     async with engine_on(tmp_path, Talkative()) as engine:
         turn = await engine.prompt(PromptMessage("go"))

@@ -1,10 +1,9 @@
 import asyncio
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import InvalidRequest, PromptMessage, Turn
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState, ToolCallUpdate
@@ -49,12 +48,14 @@ async def test_while_a_call_runs_the_task_tells_what_else_waits(tmp_path: Path) 
     running, release = asyncio.Event(), asyncio.Event()
 
     class Slow(AskingAgent):
-        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-            async for event in super().run(session):
-                yield event
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            async def keep(event: AgentEvent) -> None:
+                await turn.keep(event)
                 if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
                     running.set()
                     await release.wait()
+
+            return await super().advance(AgentTurn(turn.session, keep))
 
     async with engine_on(tmp_path, Slow(("one", "two"))) as engine:
         turn = await engine.prompt(PromptMessage("do both"))

@@ -1,12 +1,12 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 import pytest
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
@@ -46,14 +46,15 @@ class RunningAgent:
     def __init__(self) -> None:
         self.release = asyncio.Event()
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
         call = ToolCall("one", ToolCallStatus.EXECUTING, "touch", {})
         for number in range(5):
-            yield session.apply(TextContent(f"{number}", "words"))
+            await turn.emit(TextContent(f"{number}", "words"))
         await self.release.wait()
-        yield session.apply(ToolCallUpdate(call))
+        await turn.emit(ToolCallUpdate(call))
         await asyncio.Event().wait()
+        return StateChange(TaskState.COMPLETED)
 
 
 class StubbornAgent:
@@ -63,16 +64,16 @@ class StubbornAgent:
         self.started = asyncio.Event()
         self._error = error
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
         self.started.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             if self._error is not None:
                 raise self._error from None
-        yield session.apply(TextContent("m", "still here"))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+        await turn.emit(TextContent("m", "still here"))
+        return StateChange(TaskState.COMPLETED)
 
 
 async def test_who_follows_a_task_that_is_cancelled_while_a_call_is_kept_gets_each_event_once(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 import pytest
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage, TaskNotFound
 from isthmus.development_tool import ToolCall
 from isthmus.engine import Engine, EngineOptions
@@ -96,12 +96,12 @@ async def test_an_engine_closes_also_when_nothing_can_be_kept(tmp_path: Path) ->
 class UnkeepableAgent:
     """Says what no journal can keep, when it is told so."""
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        yield session.apply(StateChange(TaskState.WORKING))
-        if session.prompt == "bad":
-            yield session.apply(AgentRecord({"when": object()}))
-        yield session.apply(AgentMessage("m", "done"))
-        yield session.apply(StateChange(TaskState.COMPLETED))
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        if turn.session.prompt == "bad":
+            await turn.emit(AgentRecord({"when": object()}))
+        await turn.emit(AgentMessage("m", "done"))
+        return StateChange(TaskState.COMPLETED)
 
 
 async def test_an_event_that_cannot_be_kept_fails_its_task_and_no_other(tmp_path: Path) -> None:

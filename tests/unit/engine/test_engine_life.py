@@ -1,11 +1,11 @@
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import (
     InvalidRequest,
     PromptMessage,
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_bug_in_the_agent_fails_the_task_and_not_the_engine(tmp_path: Path) -> None:
     class Broken:
-        async def run(self, session: object):
-            yield StateChange(TaskState.WORKING)
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            await turn.emit(StateChange(TaskState.WORKING))
             raise ZeroDivisionError("oops")
 
     async with engine_on(tmp_path, Broken()) as engine:
@@ -42,11 +42,13 @@ async def test_a_bug_in_the_agent_fails_the_task_and_not_the_engine(tmp_path: Pa
 
 async def test_a_bug_in_a_tool_leaves_no_call_running(tmp_path: Path) -> None:
     class Broken(AskingAgent):
-        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-            async for event in super().run(session):
-                yield event
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            async def keep(event: AgentEvent) -> None:
+                await turn.keep(event)
                 if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
                     raise ZeroDivisionError("oops")
+
+            return await super().advance(AgentTurn(turn.session, keep))
 
     async with engine_on(tmp_path, Broken(("one", "two"))) as engine:
         turn = await engine.prompt(PromptMessage("do both"))
@@ -146,12 +148,12 @@ async def test_text_that_is_no_unicode_is_mended_and_the_task_goes_on(tmp_path: 
 
 async def test_a_model_that_says_no_unicode_is_kept_and_followed(tmp_path: Path) -> None:
     class Strange:
-        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        async def advance(self, turn: AgentTurn) -> StateChange:
             for number in (0xD800, 0xDFFF):
-                yield session.apply(TextContent("m", chr(number)))
+                await turn.emit(TextContent("m", chr(number)))
             call = ToolCall("c", ToolCallStatus.FAILED, "shell", {"key\udfff": ["\udc00", {"n": 1}]})
-            yield session.apply(ToolCallUpdate(call))
-            yield session.apply(StateChange(TaskState.COMPLETED))
+            await turn.emit(ToolCallUpdate(call))
+            return StateChange(TaskState.COMPLETED)
 
     async with engine_on(tmp_path, Strange()) as engine:
         seen = events(await all_of(await engine.prompt(PromptMessage("go"))))

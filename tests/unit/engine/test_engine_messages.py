@@ -1,11 +1,11 @@
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from isthmus.agent.session import Session
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import CommandMessage, PromptMessage
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.engine.segment import MESSAGE_CHARACTERS
@@ -28,12 +28,15 @@ class Saying:
     conversation: tuple[str, ...] = ()
     ends: bool = True
 
-    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-        self.conversation = tuple(text_of(message) for message in session.messages)
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        self.conversation = tuple(text_of(message) for message in turn.session.messages)
         for event in self.said:
-            yield session.apply(event)
+            if isinstance(event, StateChange) and event.state.ends_stream:
+                return event
+            await turn.emit(event)
         if not self.ends:
             await asyncio.Event().wait()
+        return COMPLETED
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         return (SlashCommand("hello", "Says hello."),)
@@ -98,11 +101,13 @@ async def test_what_was_said_before_a_cancellation_or_a_failure_is_kept(tmp_path
         assert [item.text for item in (await engine.get(turn.task_id)).history] == ["hi", "half a sen"]
 
     class Broken(EchoAgent):
-        async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
-            async for event in super().run(session):
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            async def keep(event: AgentEvent) -> None:
                 if isinstance(event, TextContent):
-                    yield event
+                    await turn.keep(event)
                     raise ZeroDivisionError
+
+            return await super().advance(AgentTurn(turn.session, keep))
 
     async with engine_on(tmp_path, Broken()) as engine:
         turn = await engine.prompt(PromptMessage("hi"))

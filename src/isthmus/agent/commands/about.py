@@ -1,12 +1,13 @@
 """/about: what answers here, and in which versions."""
 
 from isthmus import __version__
-from isthmus.agent.commands.base import CommandContext, CommandNode, Say, Steps
+from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.session_policy import policy_for
 from isthmus.development_tool import EXTENSION_URI
 
 
-async def about(context: CommandContext) -> Steps:
+async def about(context: CommandContext) -> None:
     """Version, model, workspace, approval mode, sandbox, and the extension of the protocol."""
     model = await context.resources.open_model(context.session.model)
     options = context.options
@@ -15,7 +16,7 @@ async def about(context: CommandContext) -> Steps:
     )
     # What it opens are folders of the person who runs the agent.
     sandbox = options.sandbox.partition(";")[0] if context.session.user else options.sandbox
-    yield Say(
+    await context.say(
         "\n".join(
             (
                 f"Isthmus {__version__}",

@@ -10,18 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from isthmus.agent.approval import AskedEachTime
-from isthmus.agent.commands.base import (
-    AskModel,
-    Calls,
-    CommandContext,
-    CommandNode,
-    Fail,
-    Refused,
-    Say,
-    Steps,
-    ToolUse,
-    argument,
-)
+from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolUse
 from isthmus.agent.commands.injecting import injected
 from isthmus.agent.commands.template import Template
 from isthmus.development_tool import ToolCallStatus
@@ -54,7 +44,7 @@ def node_of(command: CustomCommand, sub_commands: tuple[CommandNode, ...] = ()) 
     return CommandNode(command.path[-1], command.description, partial(run_custom, command), (taken,), sub_commands)
 
 
-async def run_custom(command: CustomCommand, context: CommandContext) -> Steps:
+async def run_custom(command: CustomCommand, context: CommandContext) -> None:
     """Read and run what the prompt needs, then hand it to the model."""
     template, args = command.template, context.args
     contents = {
@@ -65,24 +55,21 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> Steps:
     if wanted:
         tool = context.tools.tools.get(SHELL)
         if tool is None:
-            yield Fail(f"{command.name} runs shell commands, and this session has no {SHELL}.", "no_shell")
-            return
+            raise CommandError(f"{command.name} runs shell commands, and this session has no {SHELL}.", "no_shell")
         why = f"asked for by the command {command.name} in {command.file}"
         uses = tuple(ToolUse(tool, {"command": line, "description": why}) for line in wanted)
-        calls = yield Calls(uses, asked_each_time=await _asked_each_time(command, context))
+        calls = await context.call(*uses, asked_each_time=await _asked_each_time(command, context))
         for call, line in zip(calls, wanted, strict=True):
             match call.status:
                 case ToolCallStatus.SUCCEEDED:
                     outputs.append((call.output.text if call.output is not None else None) or "")
                 case ToolCallStatus.CANCELLED:
-                    yield Say(f"{command.name} was cancelled: `{line}` was not allowed.")
-                    yield Refused()
-                    return
+                    await context.say(f"{command.name} was cancelled: `{line}` was not allowed.")
+                    raise CommandRefusedError
                 case _:
                     problem = call.error.message if call.error is not None else f"`{line}` failed."
-                    yield Fail(f"{command.name} was not run: {problem}", "shell_command_failed")
-                    return
-    yield AskModel(template.rendered(args, f"{command.name} {args}".rstrip(), outputs, contents))
+                    raise CommandError(f"{command.name} was not run: {problem}", "shell_command_failed")
+    await context.ask_model(template.rendered(args, f"{command.name} {args}".rstrip(), outputs, contents))
 
 
 async def _asked_each_time(command: CustomCommand, context: CommandContext) -> AskedEachTime | None:

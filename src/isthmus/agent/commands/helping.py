@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps, argument
+from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.development_tool import SlashCommand
 from isthmus.slash_commands import all_commands, find, near, resolve, usage_of
 
 
-async def show_help(context: CommandContext) -> Steps:
+async def show_help(context: CommandContext) -> None:
     """All commands, and what is wrong with those that cannot be used; or the one that is named."""
     wanted = context.args.split()
     if not wanted:
@@ -15,22 +16,21 @@ async def show_help(context: CommandContext) -> Steps:
         if context.problems:
             lines += ["", "What cannot be used as it is:"]
             lines += [f"- {problem}" for problem in context.problems]
-        yield Say("Commands:\n" + "\n".join(lines))
+        await context.say("Commands:\n" + "\n".join(lines))
         return
     path = resolve(wanted, context.tree)
     command = find(path, context.tree) if path is not None else None
     if path is None or command is None:
         likely = near(wanted, context.tree)
         meant = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists the commands."
-        yield Fail(f"There is no command /{' '.join(wanted)[:100]}. {meant}", "unknown_command")
-        return
+        raise CommandError(f"There is no command /{' '.join(wanted)[:100]}. {meant}", "unknown_command")
     lines = [f"/{' '.join(path)}{usage_of(command)}", command.description]
     lines += [
         f"  {item.name}{'' if item.is_required else ' (optional)'}: {item.description}" for item in command.arguments
     ]
     for below, inner in all_commands(command.sub_commands, path):
         lines += _lines(below, inner)
-    yield Say("\n".join(lines))
+    await context.say("\n".join(lines))
 
 
 def _lines(path: tuple[str, ...], command: SlashCommand) -> Iterator[str]:

@@ -1,40 +1,29 @@
 """/ide: the editor that this session uses, and whether it does."""
 
-from collections.abc import Awaitable, Callable
-
-from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps
+from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.agent.editor_ports import EditorControl
-from isthmus.tools.base import ToolScope
-
-_NONE = Fail("This agent uses no editors.", "no_editors")
 
 
-async def status(context: CommandContext) -> Steps:
-    """Which editor it is, what it offers, and what to do when there is none."""
-    async for step in _said(context, lambda editors: editors.status):
-        yield step
+async def status(context: CommandContext) -> None:
+    """Show which editor it is, what it offers, and what to do when there is none."""
+    await context.say(await _editors(context).status(context.scope))
 
 
-async def enable(context: CommandContext) -> Steps:
-    """Use it again."""
-    async for step in _said(context, lambda editors: editors.enable):
-        yield step
+async def enable(context: CommandContext) -> None:
+    """Use an editor again."""
+    await context.say(await _editors(context).enable(context.scope))
 
 
-async def disable(context: CommandContext) -> Steps:
-    """Go on without."""
-    async for step in _said(context, lambda editors: editors.disable):
-        yield step
+async def disable(context: CommandContext) -> None:
+    """Go on without an editor."""
+    await context.say(await _editors(context).disable(context.scope))
 
 
-async def _said(
-    context: CommandContext, asked: Callable[[EditorControl], Callable[[ToolScope], Awaitable[str]]]
-) -> Steps:
-    editors = context.resources.editors
-    if editors is None:
-        yield _NONE
-        return
-    yield Say(await asked(editors)(context.scope))
+def _editors(context: CommandContext) -> EditorControl:
+    if context.resources.editors is None:
+        raise CommandError("This agent uses no editors.", "no_editors")
+    return context.resources.editors
 
 
 COMMAND = CommandNode(

@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from isthmus.agent.commands.base import AskModel, Calls, CommandContext, CommandNode, Fail, Refused, Say, Steps, ToolUse
+from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.context import CommandContext, CommandRefusedError, ToolUse, error_of
 from isthmus.agent.memory import DEFAULT_CONTEXT_FILES
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolCallStatus, ToolOutput
 from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
@@ -49,22 +50,20 @@ class ReplaceInstructions:
         yield ToolSucceeded(ToolOutput(text=text), text)
 
 
-async def init(context: CommandContext) -> Steps:
+async def init(context: CommandContext) -> None:
     """Ask when the file exists, then hand over to the model."""
     name = (context.context_files or DEFAULT_CONTEXT_FILES)[0]
     path = context.workspace / name
     exists = context.has_called or (path.is_file() and path.stat().st_size > 0)
     if exists:
-        (call,) = yield Calls((ToolUse(ReplaceInstructions(), {"file_path": str(path)}),))
+        (call,) = await context.call(ToolUse(ReplaceInstructions(), {"file_path": str(path)}))
         if call.status is ToolCallStatus.CANCELLED:
-            yield Say(f"{path} stays as it is.")
-            yield Refused()
-            return
+            await context.say(f"{path} stays as it is.")
+            raise CommandRefusedError
         if call.status is not ToolCallStatus.SUCCEEDED:
-            yield Fail(call.error.message if call.error is not None else f"{path} stays as it is.", "not_permitted")
-            return
+            raise error_of(call, f"{path} stays as it is.", "not_permitted")
     text = PROMPT.format(path=path, existing=EXISTING if exists else "").rstrip()
-    yield AskModel(text, requested_file=str(path))
+    await context.ask_model(text, requested_file=str(path))
 
 
 COMMAND = CommandNode("init", "Let the model study the project and write GEMINI.md", init)

@@ -8,92 +8,88 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps, argument
+from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.agent.commands.server_listing import NONE_CONFIGURED, Detail, listing
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus
 
 
-async def names(context: CommandContext) -> Steps:
+async def names(context: CommandContext) -> None:
     """Each server and the names of its tools."""
-    yield Say(await _listing(context, Detail.NAMES))
+    await context.say(await _listing(context, Detail.NAMES))
 
 
-async def descriptions(context: CommandContext) -> Steps:
+async def descriptions(context: CommandContext) -> None:
     """Each server with its description and those of its tools."""
-    yield Say(await _listing(context, Detail.DESCRIPTIONS))
+    await context.say(await _listing(context, Detail.DESCRIPTIONS))
 
 
-async def schemas(context: CommandContext) -> Steps:
+async def schemas(context: CommandContext) -> None:
     """The same with the schemas of the tools' parameters."""
-    yield Say(await _listing(context, Detail.SCHEMAS))
+    await context.say(await _listing(context, Detail.SCHEMAS))
 
 
-async def refresh(context: CommandContext) -> Steps:
+async def refresh(context: CommandContext) -> None:
     """Connect anew and list anew, and say what came and went."""
     servers = context.resources.servers
     if servers is None:
-        yield Say(NONE_CONFIGURED)
+        await context.say(NONE_CONFIGURED)
         return
     name = context.args.strip() or None
     before = await _servers(context)
     await servers.refresh(context.scope, name)
-    yield Say(await _changes(context, before, name))
+    await context.say(await _changes(context, before, name))
 
 
-async def restart(context: CommandContext) -> Steps:
+async def restart(context: CommandContext) -> None:
     """End one server, whatever it is in the middle of, and connect anew."""
     servers, name = context.resources.servers, context.args.strip()
     if servers is None:
-        yield Say(NONE_CONFIGURED)
+        await context.say(NONE_CONFIGURED)
         return
     if context.session.user:
-        yield Fail("Only the person who runs this server restarts its MCP servers: others may be using them.", _NOT)
-        return
+        message = "Only the person who runs this server restarts its MCP servers: others may be using them."
+        raise CommandError(message, _NOT)
     before = await _servers(context)
     await servers.restart(context.scope, name)
-    yield Say(await _changes(context, before, name))
+    await context.say(await _changes(context, before, name))
 
 
-async def enable(context: CommandContext) -> Steps:
+async def enable(context: CommandContext) -> None:
     """Use a server that was switched off."""
-    async with aclosing(_switch(context, is_enabled=True)) as steps:
-        async for step in steps:
-            yield step
+    await _switch(context, is_enabled=True)
 
 
-async def disable(context: CommandContext) -> Steps:
+async def disable(context: CommandContext) -> None:
     """Do not use a server, here and in sessions to come."""
-    async with aclosing(_switch(context, is_enabled=False)) as steps:
-        async for step in steps:
-            yield step
+    await _switch(context, is_enabled=False)
 
 
-async def _switch(context: CommandContext, *, is_enabled: bool) -> Steps:
+async def _switch(context: CommandContext, *, is_enabled: bool) -> None:
     servers, name = context.resources.servers, context.args.strip()
     if servers is None:
-        yield Say(NONE_CONFIGURED)
+        await context.say(NONE_CONFIGURED)
         return
     if context.session.user:
-        yield Fail("Only the person who runs this server switches its MCP servers on and off.", _NOT)
-        return
+        raise CommandError("Only the person who runs this server switches its MCP servers on and off.", _NOT)
     before = await _servers(context)
     await servers.set_enabled(context.scope, name, is_enabled=is_enabled)
-    yield Say(await _changes(context, before, name))
+    await context.say(await _changes(context, before, name))
 
 
-async def auth(context: CommandContext) -> Steps:
+async def auth(context: CommandContext) -> None:
     """Log in to a server; without a name, say which need it."""
     servers = context.resources.servers
     name, _, pasted = context.args.strip().partition(" ")
     if servers is None:
-        yield Say(NONE_CONFIGURED)
+        await context.say(NONE_CONFIGURED)
         return
     if not name:
         found = await servers.servers(context.scope)
         waiting = [status.name for status in found if status.state is ServerState.NEEDS_LOGIN]
         listed = "\n".join(f"- {server}" for server in waiting)
-        yield Say(
+        await context.say(
             f"MCP servers that need a login:\n{listed}\n/mcp auth NAME starts it."
             if waiting
             else "No MCP server needs a login."
@@ -101,16 +97,15 @@ async def auth(context: CommandContext) -> Steps:
         return
     if context.session.user:
         # The login is kept for the account, and used by everybody.
-        yield Fail("Only the person who runs this server logs it in to MCP servers.", _NOT)
-        return
+        raise CommandError("Only the person who runs this server logs it in to MCP servers.", _NOT)
     told = False
     steps = servers.paste(context.scope, name, pasted) if pasted.strip() else servers.login(context.scope, name)
     async with aclosing(steps) as progress:
         async for text in progress:
             told = True
-            yield Say(text if text.endswith("\n") else f"{text}\n", is_afresh=True)
+            await context.say(text if text.endswith("\n") else f"{text}\n", is_afresh=True)
     if not told:
-        yield Fail(f"The login to {name} ended without a word of how.", "login_failed")
+        raise CommandError(f"The login to {name} ended without a word of how.", "login_failed")
 
 
 _NOT = "not_yours"

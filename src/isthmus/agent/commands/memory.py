@@ -1,6 +1,7 @@
 """/memory: what GEMINI.md and AGENTS.md tell the model, and a way to add to it."""
 
-from isthmus.agent.commands.base import Calls, CommandContext, CommandNode, Fail, Say, Steps, ToolUse, argument
+from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.context import CommandContext, CommandError, ToolUse, error_of
 from isthmus.agent.instructions import Instructions, is_markdown
 from isthmus.agent.memory import DEFAULT_CONTEXT_FILES
 from isthmus.agent.memory_adding import SaveMemory
@@ -8,46 +9,45 @@ from isthmus.amounts import show_count
 from isthmus.development_tool import ToolCallStatus
 
 
-async def show(context: CommandContext) -> Steps:
+async def show(context: CommandContext) -> None:
     """Exactly what the model gets."""
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
-    yield Say(instructions.text or _nothing(context))
+    await context.say(instructions.text or _nothing(context))
 
 
-async def paths(context: CommandContext) -> Steps:
+async def paths(context: CommandContext) -> None:
     """The files, and what each imports."""
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
     lines = [line for file in instructions.files for line in (str(file.path), *(f"  @{item}" for item in file.imports))]
     notes = [f"Note: {problem}" for problem in instructions.problems]
-    yield Say("\n".join([*lines, *notes]) or _nothing(context))
+    await context.say("\n".join([*lines, *notes]) or _nothing(context))
 
 
-async def add(context: CommandContext) -> Steps:
+async def add(context: CommandContext) -> None:
     """Append a fact to the person's own file."""
     if context.home is None:
-        yield Fail("This agent has no folder of your own, so nothing can be remembered.", "no_memory")
-        return
+        raise CommandError("This agent has no folder of your own, so nothing can be remembered.", "no_memory")
     # A project's settings may name any file; what is written to is Markdown of the person's.
     names = (*context.options.context_files, *DEFAULT_CONTEXT_FILES)
     name = next(name for name in names if is_markdown(name))
     tool = SaveMemory(context.home / name)
-    (call,) = yield Calls((ToolUse(tool, {"fact": context.args}),), is_permitted=True)
+    (call,) = await context.call(ToolUse(tool, {"fact": context.args}), is_permitted=True)
     if call.status is ToolCallStatus.SUCCEEDED and call.output is not None:
-        yield Say(call.output.text or "")
+        await context.say(call.output.text or "")
     else:
-        yield Fail(call.error.message if call.error is not None else "Nothing was added.", "memory_write_failure")
+        raise error_of(call, "Nothing was added.", "memory_write_failure")
 
 
-async def refresh(context: CommandContext) -> Steps:
+async def refresh(context: CommandContext) -> None:
     """Read the files anew and say what changed."""
     before = context.memory.known(context.workspace, context.home, context.context_files)
     now = await context.memory.instructions(context.workspace, context.home, context.context_files)
     size = f"{show_count(len(now.files), 'file')}, {show_count(len(now.text), 'character')}"
     if before is None:
-        yield Say(f"The instructions were read: {size}.")
+        await context.say(f"The instructions were read: {size}.")
         return
     changes = _changes(before, now)
-    yield Say("\n".join((f"The instructions were read again: {size}.", *(changes or ("Nothing changed.",)))))
+    await context.say("\n".join((f"The instructions were read again: {size}.", *(changes or ("Nothing changed.",)))))
 
 
 def _changes(before: Instructions, now: Instructions) -> tuple[str, ...]:

@@ -1,18 +1,19 @@
 """/model: which model answers, and another one for the rest of the session."""
 
-from isthmus.agent.commands.base import CommandContext, CommandNode, Keep, Say, Steps, argument
+from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.context import CommandContext
 from isthmus.events import ModelChosen
 
 
-async def model(context: CommandContext) -> Steps:
+async def model(context: CommandContext) -> None:
     """Show the model; with a name, open that one and go on with it."""
     name = context.args.strip()
     chosen = await context.resources.open_model(name or context.session.model)
     if not name:
-        yield Say(f"Model: {chosen.name} ({chosen.provider}). /model NAME goes on with another one.")
+        await context.say(f"Model: {chosen.name} ({chosen.provider}). /model NAME goes on with another one.")
         return
-    yield Keep(ModelChosen(name))
-    yield Say(f"This session goes on with {chosen.name} ({chosen.provider}).")
+    await context.emit(ModelChosen(name))
+    await context.say(f"This session goes on with {chosen.name} ({chosen.provider}).")
 
 
 COMMAND = CommandNode(

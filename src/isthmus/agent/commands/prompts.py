@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.agent.commands.base import AskModel, CommandContext, CommandNode, Fail, Say, Steps, argument
+from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.agent.resources import AgentResources
 from isthmus.command_arguments import ArgumentError, NamePlace, ValuePlace, place_at_end, read_arguments, usage
 from isthmus.development_tool import SlashCommandArgument
@@ -106,23 +107,21 @@ def _arguments(prompt: ServerPrompt) -> tuple[SlashCommandArgument, ...]:
     )
 
 
-async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -> Steps:
+async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -> None:
     """Have the server fill in the arguments, then hand what it gives to the model."""
     arguments, contents = _arguments(prompt), context.resources.contents
     if context.args.strip() == HELP:
-        yield Say(help_of(name, prompt))
+        await context.say(help_of(name, prompt))
         return
     try:
         values = read_arguments(context.args, arguments)
     except ArgumentError as error:
-        yield Fail(f"/{name}: {error} {usage(name, arguments)}", "invalid_arguments")
-        return
+        raise CommandError(f"/{name}: {error} {usage(name, arguments)}", "invalid_arguments") from error
     if contents is None:
-        yield Fail(f"This agent has no MCP servers, so there is no /{name}.", "unknown_command")
-        return
+        raise CommandError(f"This agent has no MCP servers, so there is no /{name}.", "unknown_command")
     folder = context.options.output_folder / context.session.task_id
     content = await contents.get_prompt(context.scope, prompt.server, prompt.name, values, folder)
-    yield AskModel(_marked(name, prompt, values, content.text), content.media)
+    await context.ask_model(_marked(name, prompt, values, content.text), content.media)
 
 
 async def complete_prompt(prompt: ServerPrompt, resources: AgentResources, scope: ToolScope, args: str) -> list[str]:

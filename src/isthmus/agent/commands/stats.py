@@ -1,16 +1,17 @@
 """/stats: what the session and its last task that worked used."""
 
-from isthmus.agent.commands.base import CommandContext, CommandNode, Say, Steps
+from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.statistics import TaskUse, ToolUse
 from isthmus.amounts import show_count
 
 
-async def stats(context: CommandContext) -> Steps:
+async def stats(context: CommandContext) -> None:
     """Tokens by model, tool calls, and time; of the session, and of the last task that used anything."""
     statistics = context.session.statistics
     others = {task_id: use for task_id, use in statistics.tasks.items() if task_id != context.session.task_id}
     if not others:
-        yield Say("This session has not used anything yet.")
+        await context.say("This session has not used anything yet.")
         return
     total = TaskUse()
     for use in others.values():
@@ -20,7 +21,7 @@ async def stats(context: CommandContext) -> Steps:
     if used and len(others) > 1:
         task_id, last = used[-1]
         parts += ["", f"Last task {task_id}", *_told(last)]
-    yield Say("\n".join(parts))
+    await context.say("\n".join(parts))
 
 
 def _told(use: TaskUse) -> list[str]:

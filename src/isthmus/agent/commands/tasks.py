@@ -3,37 +3,28 @@
 import time
 from collections.abc import Sequence
 
-from isthmus.agent.commands.base import CommandContext, CommandNode, Fail, Say, Steps
+from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.client import TaskSnapshot
 
 MAXIMUM_SHOWN = 100
 
 
-async def of_session(context: CommandContext) -> Steps:
-    """Those of this session."""
-    tasks = await _tasks(context)
-    if tasks is None:
-        yield _UNKNOWN
-        return
-    yield Say(_told([task for task in tasks if task.context_id == context.session.context_id], "this session"))
+async def of_session(context: CommandContext) -> None:
+    """List the tasks of this session."""
+    tasks = [task for task in await _tasks(context) if task.context_id == context.session.context_id]
+    await context.say(_told(tasks, "this session"))
 
 
-async def of_person(context: CommandContext) -> Steps:
-    """All that the person may see."""
-    tasks = await _tasks(context)
-    if tasks is None:
-        yield _UNKNOWN
-        return
-    yield Say(_told(tasks, "all sessions"))
+async def of_user(context: CommandContext) -> None:
+    """List all tasks that the user may see."""
+    await context.say(_told(await _tasks(context), "all sessions"))
 
 
-_UNKNOWN = Fail("This agent does not know of its tasks.", "no_tasks")
-
-
-async def _tasks(context: CommandContext) -> Sequence[TaskSnapshot] | None:
+async def _tasks(context: CommandContext) -> Sequence[TaskSnapshot]:
     source = context.resources.tasks
     if source is None:
-        return None
+        raise CommandError("This agent does not know of its tasks.", "no_tasks")
     found = await source(context.session.task_id)
     return [task for task in found if task.task_id != context.session.task_id]
 
@@ -57,5 +48,5 @@ COMMAND = CommandNode(
     "tasks",
     "List the tasks of this session",
     of_session,
-    sub_commands=(CommandNode("all", "List the tasks of all sessions", of_person),),
+    sub_commands=(CommandNode("all", "List the tasks of all sessions", of_user),),
 )

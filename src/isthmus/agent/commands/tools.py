@@ -1,17 +1,18 @@
 """/tools: what the model may call in this session."""
 
-from isthmus.agent.commands.base import CommandContext, CommandNode, Say, Steps
+from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.context import CommandContext
 
 
-async def names(context: CommandContext) -> Steps:
+async def names(context: CommandContext) -> None:
     """The names alone."""
-    yield Say("\n".join(("Tools:", *(f"- {name}" for name in context.tools.tools))))
+    await context.say("\n".join(("Tools:", *(f"- {name}" for name in context.tools.tools))))
 
 
-async def descriptions(context: CommandContext) -> Steps:
+async def descriptions(context: CommandContext) -> None:
     """The names and what the model is told about each."""
     lines = (f"- {tool.name}: {tool.description.strip()}" for tool in context.tools.tools.values())
-    yield Say("\n".join(("Tools:", *lines)))
+    await context.say("\n".join(("Tools:", *lines)))
 
 
 COMMAND = CommandNode(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
-from isthmus.agent.turn import CodingAgent
 from isthmus.events import (
     AgentEvent,
     Command,
@@ -26,6 +26,7 @@ from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
 from isthmus.tools.base import FixedTools
 from isthmus.tools.builtin import builtin_tools
+from support.emitting import emitted
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +70,7 @@ class Folder:
         options = AgentOptions(
             self.top / "out", {"PATH": "/usr/bin:/bin"}, Policy(ApprovalMode.YOLO), max_model_turns=0
         )
-        found = [event async for event in CodingAgent(resources, options).run(session)]
+        found = await emitted(CodingAgent(resources, options), session)
         return [event for event in found if not (isinstance(event, ToolCallUpdate) and event.is_ephemeral)]
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.referring import MAXIMUM_REFERENCES
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
-from isthmus.agent.turn import CodingAgent
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import (
     AgentEvent,
@@ -28,6 +28,7 @@ from isthmus.models.choose import choose, open_model
 from isthmus.tools.builtin import builtin_tools
 from support.command_desk import OpenDesk
 from support.contents_desk import asked, contents_server, desk_with, write_listing
+from support.emitting import emitted
 from support.mcp_hosting import hosting
 
 pytestmark = pytest.mark.anyio
@@ -150,11 +151,11 @@ async def test_messages_that_are_taken_up_together_have_all_that_they_refer_to(t
         for number, text in enumerate(("See @notes:notes://today", "and @notes:notes://day/1", "and nothing else")):
             session.apply(Prompt(f"m{number}", text, {"workspace_path": str(tmp_path)}), "t")
         options = AgentOptions(tmp_path / "out", {}, max_model_turns=0)
-        events = [event async for event in CodingAgent(resources, options).run(session)]
+        events = await emitted(CodingAgent(resources, options), session)
         told = "".join(text_of(message) for message in session.messages)
         assert (told.count("Buy milk."), told.count("The first.")) == (1, 1)
         session.apply(Prompt("m3", "And now?", None), "t")
-        events = [event async for event in CodingAgent(resources, options).run(session)]
+        events = await emitted(CodingAgent(resources, options), session)
         assert not any(isinstance(event, ReferredContent) for event in events)
         assert len(read_uris(notes)) == 2
 
@@ -183,7 +184,7 @@ async def test_after_a_crash_at_any_event_the_same_content_stands(tmp_path: Path
             session = Session("c")
             for event in kept:
                 session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
-            return [event async for event in CodingAgent(resources, options).run(session)], session
+            return await emitted(CodingAgent(resources, options), session), session
 
         settings = {"workspace_path": str(workspace)}
         begin: list[AgentEvent] = [Prompt("m", "See @notes:notes://today", settings)]

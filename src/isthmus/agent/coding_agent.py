@@ -1,0 +1,293 @@
+"""The coding agent and its loop: model, tool calls, results, model again, until an answer or a question.
+
+It emits its events through its turn and keeps no state besides the Session, which is a fold of those same events, so
+that it can end at a question and be taken up by another process. It looks for new tools before each message of the
+model: servers come, and change what they offer.
+"""
+
+import uuid
+from collections.abc import Collection, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.agent.call_events import failed_calls
+from isthmus.agent.call_execution import BeforeEdit
+from isthmus.agent.calls import CallRunner
+from isthmus.agent.context_keeping import ContextKeeper, still_too_long
+from isthmus.agent.context_size import context_window
+from isthmus.agent.memory import Memory
+from isthmus.agent.options import AgentOptions
+from isthmus.agent.parked_calls import ParkedCalls
+from isthmus.agent.prompt import system_prompt
+from isthmus.agent.referring import complete_references, read_references
+from isthmus.agent.resources import AgentResources
+from isthmus.agent.server_instructions import server_instructions
+from isthmus.agent.session import Session
+from isthmus.agent.session_policy import policy_for
+from isthmus.agent.thoughts import thought_of
+from isthmus.agent.tool_loading import ToolLoading
+from isthmus.agent.turn import AgentTurn
+from isthmus.development_tool import AgentSettings, SlashCommand
+from isthmus.events import (
+    EditorContext,
+    ModelReply,
+    RetryNotice,
+    StateChange,
+    TaskState,
+    TextContent,
+    Thought,
+    ToolsLoaded,
+)
+from isthmus.models.base import (
+    ChatModel,
+    Done,
+    Finish,
+    Message,
+    ModelError,
+    ModelErrorKind,
+    ModelRequest,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    ToolRequest,
+    ToolRequestStarted,
+    ToolSpec,
+    requests_of,
+)
+from isthmus.models.message import message_to_json
+from isthmus.slash_commands import Completion
+from isthmus.tools.base import ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.failure import ToolFailure
+
+if TYPE_CHECKING:
+    from isthmus.agent.commands.runner import CommandRunner
+
+TURN_LIMIT = "turn_limit"
+"""The ``reason`` of a task that failed because the model wanted too many turns."""
+
+
+class CodingAgent:
+    """An agent with a model and tools, as the engine runs it."""
+
+    def __init__(self, resources: AgentResources, options: AgentOptions) -> None:
+        self._resources = resources
+        self._options = options
+        self._memory = Memory(options.roots)
+        self.parked = ParkedCalls()
+
+    @cached_property
+    def _commands(self) -> "CommandRunner":
+        """Made when it is first wanted: most sessions have no commands."""
+        from isthmus.agent.commands.runner import CommandRunner
+
+        return CommandRunner(self._resources, self._memory, self.parked)
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
+        """See :meth:`isthmus.engine.segment.CommandAgent.commands`."""
+        servers = settings.mcp_servers if settings is not None else ()
+        return await self._commands.commands(ToolScope(workspace, mcp_servers=servers), self._resources.home_of(user))
+
+    async def complete(
+        self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
+    ) -> Sequence[Completion]:
+        """See :meth:`isthmus.client.LineCompleter.complete`."""
+        scope = ToolScope(workspace, mcp_servers=settings.mcp_servers if settings is not None else ())
+        if line.startswith("/"):
+            return await self._commands.complete(scope, self._resources.home_of(user), line)
+        return await complete_references(line, self._resources.contents, scope)
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        """Work on the session's task up to its end or a question, and return that state."""
+        session, scope = turn.session, _scope(turn.session)
+        try:
+            try:
+                tools = await self._resources.tools.tools(scope)
+            except ToolFailure as failure:
+                if session.state is TaskState.SUBMITTED:
+                    await turn.emit(StateChange(TaskState.WORKING))
+                message = failure.told(session.user)
+                await turn.emit(*failed_calls(session, message))
+                return StateChange(TaskState.FAILED, message, failure.category)
+            if session.command is not None and not session.has_command_prompt:
+                end = await self._commands.run(turn, tools, scope, self._options)
+                if end is not None:
+                    return end
+            try:
+                return await self._work(turn, tools, scope)
+            except ModelError as error:
+                return StateChange(TaskState.FAILED, str(error), f"model_{error.kind}")
+        finally:
+            # Not yet for a call that waits for the user in the middle of its work.
+            await self.parked.end_segment(scope.task_id, partial(self._resources.tools.release, scope))
+
+    async def _work(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope) -> StateChange:
+        session, resources, options = turn.session, self._resources, self._options
+        loading = ToolLoading(tools, options.tool_search)
+        calls = CallRunner(
+            turn,
+            loading.tools,
+            options,
+            resources.checkpoints,
+            parked=self.parked,
+            open_model=resources.open_model,
+            approvals=await resources.approvals_of(session.user, tools),
+            before_edit=self._before_edit(scope),
+        )
+        keeper = ContextKeeper(turn, options.compaction_share)
+        if session.state is TaskState.SUBMITTED:
+            await turn.emit(StateChange(TaskState.WORKING))
+        if not session.unsettled:
+            await resources.open_model(session.model)  # A model that cannot be opened fails the task before calls run.
+        if session.command is None and resources.contents is not None:
+            await read_references(turn, resources.contents, scope, options)
+        if not session.has_editor_context and resources.editor_context is not None and not session.unsettled:
+            shown = await resources.editor_context(scope)
+            if shown is not None:
+                await turn.emit(EditorContext(shown))
+        while True:
+            await calls.settle()
+            if session.waiting:
+                return StateChange(TaskState.INPUT_REQUIRED)
+            if session.model_turns >= options.max_model_turns:
+                limit = options.max_model_turns
+                message = f"The model wanted more than {limit} turns for one prompt. Send a message to let it go on."
+                return StateChange(TaskState.FAILED, message, TURN_LIMIT)
+            if (now := await resources.tools.renewed(scope, tools)) is not tools:
+                tools, loading = now, ToolLoading(now, options.tool_search)
+                calls.renew(loading.tools, await resources.approvals_of(session.user, tools))
+            if (diagnostics := resources.edit_diagnostics) is not None:
+                news = await diagnostics.news(scope)
+                if news is not None:
+                    await turn.emit(EditorContext(news))
+            end = await self._ask_model(turn, loading, keeper)
+            if end is not None:
+                return end
+
+    def _before_edit(self, scope: ToolScope) -> BeforeEdit | None:
+        diagnostics = self._resources.edit_diagnostics
+        return partial(diagnostics.before_edit, scope) if diagnostics is not None else None
+
+    async def _ask_model(self, turn: AgentTurn, loading: ToolLoading, keeper: ContextKeeper) -> StateChange | None:
+        """Emit the model's next message, with the conversation compacted before it where that is needed.
+
+        Returns the end of the turn when the message ends it.
+        """
+        session = turn.session
+        model = await self._resources.open_model(session.model)
+        window = context_window(model)
+        loading.fit(window)
+        if loading.begins(session.loaded_tools, window):
+            await turn.emit(ToolsLoaded())
+        request = await self._request(session, loading)
+        await keeper.before(model, request)
+        try:
+            return await _stream_reply(turn, model, replace(request, messages=tuple(session.messages)))
+        except ModelError as error:
+            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
+                raise
+            too_long = error
+        await keeper.after(model, too_long)
+        try:
+            return await _stream_reply(turn, model, replace(request, messages=tuple(session.messages)))
+        except ModelError as error:
+            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
+                raise
+            raise still_too_long(error, "What is left after its older part was summarised is too long, too.") from error
+
+    async def _request(self, session: Session, loading: ToolLoading) -> ModelRequest:
+        settings, workspace = session.settings, Path(session.workspace)
+        mode = policy_for(
+            self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
+        ).mode
+        names = (settings.context_files if settings is not None else ()) or self._options.context_files
+        home = self._resources.home_of(session.user)
+        instructions = await self._memory.instructions(workspace, home, names)
+        is_trusted = await self._resources.trusts_project(session.user, workspace)
+        contents = self._resources.contents
+        said = await contents.instructions(_scope(session)) if contents is not None else ()
+        told = server_instructions(said)
+        return ModelRequest(
+            system=system_prompt(workspace, mode, instructions.text, is_trusted=is_trusted, servers=told)
+            + loading.note(session.loaded_tools),
+            messages=tuple(session.messages),
+            tools=tuple(
+                ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+                for tool in loading.sent(session.loaded_tools)
+            ),
+        )
+
+
+async def _stream_reply(turn: AgentTurn, model: ChatModel, request: ModelRequest) -> StateChange | None:
+    """Emit one model message as it comes, then the ModelReply; return the end of the turn when it is the last one.
+
+    Calls get ids that the session has not had: a model knows only those that are still in its conversation.
+    """
+    message_id = str(uuid.uuid4())
+    thinking: list[str] = []
+    done: Done | None = None
+    async with aclosing(model.stream(request)) as stream:
+        async for item in stream:
+            if thinking and not isinstance(item, ThoughtDelta):
+                await turn.emit(Thought(thought_of("".join(thinking))))
+                thinking.clear()
+            match item:
+                case TextDelta(text):
+                    await turn.emit(TextContent(message_id, text))
+                case ThoughtDelta(text):
+                    thinking.append(text)
+                case Retrying(attempt, attempts, delay, reason):
+                    await turn.emit(RetryNotice(attempt, attempts, delay, reason))
+                case ToolRequestStarted():
+                    pass
+                case Done():
+                    done = item
+    if done is None:
+        raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
+    usage = done.usage
+    await turn.emit(
+        ModelReply(
+            message_id,
+            model.name,
+            message_to_json(_with_new_ids(done.message, turn.session.call_ids)),
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            cached_tokens=usage.cached,
+            thought_tokens=usage.thoughts,
+        )
+    )
+    return _end_of_turn(done)
+
+
+def _with_new_ids(message: Message, used_ids: Collection[str]) -> Message:
+    if not any(request.id in used_ids for request in requests_of(message)):
+        return message
+    parts = tuple(
+        replace(part, id=f"call_{uuid.uuid4().hex[:16]}")
+        if isinstance(part, ToolRequest) and part.id in used_ids
+        else part
+        for part in message.parts
+    )
+    return replace(message, parts=parts)
+
+
+def _scope(session: Session) -> ToolScope:
+    servers = session.settings.mcp_servers if session.settings is not None else ()
+    return ToolScope(Path(session.workspace), session.context_id, session.task_id, servers)
+
+
+def _end_of_turn(done: Done) -> StateChange | None:
+    if requests_of(done.message):
+        return None
+    match done.finish:
+        case Finish.SAFETY:
+            return StateChange(
+                TaskState.FAILED, "The model stopped for safety reasons. Rephrase the request.", "safety"
+            )
+        case Finish.LENGTH:
+            message = "The model's answer was cut at its output limit. Send a message to let it go on."
+            return StateChange(TaskState.FAILED, message, "output_limit")
+        case Finish.STOP | Finish.TOOL_CALLS | Finish.OTHER:
+            return StateChange(TaskState.COMPLETED)

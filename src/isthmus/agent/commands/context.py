@@ -1,0 +1,178 @@
+"""What a slash command works with: texts for the user, tool calls, and the hand-over to the model.
+
+A command is a coroutine. After a crash, and when the user has answered, it is run again from its beginning: what it
+said is not said twice, and calls that are settled return at once. So what comes before a call must not depend on
+anything that changes, and effects belong into calls.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from isthmus.agent.approval import AskedEachTime
+from isthmus.agent.calls import CallRunner
+from isthmus.agent.memory import Memory
+from isthmus.agent.options import AgentOptions
+from isthmus.agent.parked_calls import ParkedCalls
+from isthmus.agent.resources import AgentResources
+from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.turn import AgentTurn
+from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
+from isthmus.errors import IsthmusError
+from isthmus.events import AgentEvent, CommandPrompt, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.media import Media
+from isthmus.models.base import ToolRequest
+from isthmus.tools.base import Tool, ToolScope, ToolSet
+
+
+class CommandError(IsthmusError):
+    """A command failed; ``reason`` is a machine-readable word."""
+
+    def __init__(self, message: str, reason: str = "command_failed") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class CommandRefusedError(IsthmusError):
+    """The user did not want the command to go on: its task is cancelled."""
+
+
+class CommandChangedError(IsthmusError):
+    """A command that is run again makes another call than before."""
+
+    category = "command_changed"
+
+
+class CommandSuspendedError(IsthmusError):
+    """A call of the command waits for the user: the command is run again when there is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool, and its arguments."""
+
+    tool: Tool
+    arguments: Mapping[str, Any]
+
+
+class CommandTurn(AgentTurn):
+    """The turn of a command: WORKING goes before its first event, unless the command begins with a question."""
+
+    async def emit(self, *events: AgentEvent) -> None:
+        for event in events:
+            if self.session.state is TaskState.SUBMITTED and not _asks(event):
+                await super().emit(StateChange(TaskState.WORKING))
+            await super().emit(event)
+
+
+@dataclass(slots=True)
+class CommandContext:
+    """One run of a command. ``problems`` are custom commands that cannot be used, and why."""
+
+    turn: CommandTurn
+    args: str
+    resources: AgentResources
+    options: AgentOptions
+    memory: Memory
+    tools: ToolSet
+    scope: ToolScope
+    tree: tuple[SlashCommand, ...]
+    parked: ParkedCalls
+    problems: tuple[str, ...] = ()
+    _texts: int = field(default=0, init=False)
+    _calls: int = field(default=0, init=False)
+
+    @property
+    def session(self) -> Session:
+        """The session of the command's task."""
+        return self.turn.session
+
+    @property
+    def workspace(self) -> Path:
+        """The folder of the session."""
+        return self.scope.workspace
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of the user's own files, if they have one here."""
+        return self.resources.home_of(self.session.user)
+
+    @property
+    def has_called(self) -> bool:
+        """Whether the command is run again and has made calls already."""
+        return bool(self.session.calls)
+
+    @property
+    def context_files(self) -> tuple[str, ...]:
+        """The names of the files that instruct the agent; empty for the usual ones."""
+        settings = self.session.settings
+        return (settings.context_files if settings is not None else ()) or self.options.context_files
+
+    async def emit(self, *events: AgentEvent) -> None:
+        """Emit events other than texts and calls. They are emitted again when the command is run again."""
+        await self.turn.emit(*events)
+
+    async def say(self, text: str, *, is_afresh: bool = False) -> None:
+        """Show a text to the user; ``is_afresh``: again when the command is run again, e.g. an address to open."""
+        self._texts += 1
+        message_id = str(uuid.uuid4()) if is_afresh else f"{self.session.task_id}-{self._texts}"
+        if text and message_id not in self.session.command_texts:
+            await self.turn.emit(TextContent(message_id, text))
+
+    async def call(
+        self, *uses: ToolUse, is_permitted: bool = False, asked_each_time: AskedEachTime | None = None
+    ) -> tuple[ToolCall, ...]:
+        """Make tool calls, and return them in their final states, in this order.
+
+        The approval policy decides on them, unless the command itself is the user's permission (``is_permitted``), or
+        somebody else wrote it: then ``asked_each_time`` says why the user is asked for each call, whatever is allowed.
+
+        Raises:
+            CommandSuspendedError: one of them waits for the user.
+            CommandChangedError: the command made other calls when it was run before.
+        """
+        first = self._calls + 1
+        self._calls += len(uses)
+        call_ids = [f"{self.session.task_id}-{number}" for number in range(first, first + len(uses))]
+        for call_id, use in zip(call_ids, uses, strict=True):
+            request = ToolRequest(call_id, use.tool.name, use.arguments)
+            known = self.session.calls.setdefault(call_id, OpenCall(request, is_models=False)).request
+            if known.name != request.name or dict(known.arguments) != dict(request.arguments):
+                raise CommandChangedError("The command has changed since it was begun. Run it again.")
+        named = {use.tool.name: use.tool for use in uses}
+        runner = CallRunner(
+            self.turn,
+            replace(self.tools, tools=named, servers=(), trusted_servers=frozenset()),
+            self.options,
+            parked=self.parked,
+            open_model=self.resources.open_model,
+            is_permitted=is_permitted,
+            asked_each_time=asked_each_time,
+        )
+        await runner.settle()
+        if self.session.waiting:
+            raise CommandSuspendedError("a call of the command waits for the user")
+        calls = [self.session.calls[call_id].call for call_id in call_ids]
+        return tuple(call for call in calls if call is not None)
+
+    async def ask_model(self, text: str, media: tuple[Media, ...] = (), requested_file: str = "") -> None:
+        """Hand the task over to the model with this text and media. The command ends with this.
+
+        ``requested_file`` is the file that the user asked for by the command.
+        """
+        await self.turn.emit(CommandPrompt(text, media, requested_file))
+
+
+def error_of(call: ToolCall, otherwise: str, reason: str) -> CommandError:
+    """Return the error of a command whose call failed, in the call's words where it has any."""
+    return CommandError(call.error.message if call.error is not None else otherwise, reason)
+
+
+def _asks(event: AgentEvent) -> bool:
+    return (
+        isinstance(event, ToolCallUpdate)
+        and event.tool_call.status is ToolCallStatus.PENDING
+        and event.tool_call.confirmation_request is not None
+    )
