@@ -6,12 +6,12 @@ the hands do in a real editor. Bytes of files are kept: what is saved has the li
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from isthmus.editors.event_queue import EventQueue
+from isthmus.editors.editor_base import EditorBase
 from isthmus.files import read_regular, write_atomic
 from isthmus.ide.editor import (
     Capability,
@@ -23,11 +23,8 @@ from isthmus.ide.editor import (
     DiffRejected,
     EditorError,
     EditorEvent,
-    EditorGoneError,
     EditorIdentity,
-    Execution,
     FileMentioned,
-    NotAvailableError,
     OpenFile,
     Position,
     Range,
@@ -63,13 +60,15 @@ class _View:
     text: str
 
 
-class HeadlessEditor:
-    """An :class:`~isthmus.ide.editor.Editor` without a screen."""
+class HeadlessEditor(EditorBase):
+    """An :class:`~isthmus.ide.editor.Editor` without a screen. Its process id is the companion's."""
 
     def __init__(
         self, folders: Sequence[str], *, is_trusted: bool | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        self._is_trusted = is_trusted
+        super().__init__(
+            EditorIdentity("headless", "Isthmus (headless)", os.getpid()), _UNAVAILABLE, is_trusted=is_trusted
+        )
         self._messages: list[str] = []
         self._folders = tuple(folders)
         self._clock = clock
@@ -77,27 +76,6 @@ class HeadlessEditor:
         self._views: dict[str, _View] = {}
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._active: str | None = None
-        self._events = EventQueue()
-        self._gone = False
-
-    @property
-    def identity(self) -> EditorIdentity:
-        """The companion is the editor: its pid is the one to be found by."""
-        return EditorIdentity("headless", "Isthmus (headless)", os.getpid())
-
-    @property
-    def unavailable(self) -> Mapping[Capability, str]:
-        """What needs a screen, a kernel or terminals."""
-        return _UNAVAILABLE
-
-    @property
-    def is_trusted(self) -> bool | None:
-        """What it was started with."""
-        return self._is_trusted
-
-    def changes(self) -> AsyncIterator[EditorEvent]:
-        """What the person does, until :meth:`quit`."""
-        return self._events.read()
 
     async def workspace_folders(self) -> tuple[str, ...]:
         """The folders it was started with."""
@@ -184,21 +162,6 @@ class HeadlessEditor:
         path = absolute(path)
         return self._text(path).text if path in self._buffers else None
 
-    async def confirm(self, title: str, text: str) -> bool:
-        """Never: the person answers with ``isthmus ide`` instead."""
-        raise self._not_available(Capability.CONFIRM)
-
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
-        """Never."""
-        raise self._not_available(Capability.EXECUTE)
-
-    async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """Never."""
-        raise self._not_available(Capability.TERMINAL)
-
-    def _not_available(self, capability: Capability) -> NotAvailableError:
-        return NotAvailableError(self.identity, _UNAVAILABLE[capability])
-
     async def show_message(self, text: str) -> None:
         """Keep it for ``isthmus ide status``; the newest twenty stay."""
         self._require_present()
@@ -257,16 +220,10 @@ class HeadlessEditor:
 
     def quit(self) -> None:
         """Close the editor. What happened before is still told."""
-        if not self._gone:
-            self._gone = True
-            self._events.end()
+        self._end("the headless editor has quit; start the companion again")
 
     def _tell(self, event: EditorEvent) -> None:
         self._events.put(event)
-
-    def _require_present(self) -> None:
-        if self._gone:
-            raise EditorGoneError("the headless editor has quit; start the companion again")
 
     def _now(self) -> float:
         """The time, but never the same twice: the order of focus has to stay clear."""

@@ -8,13 +8,13 @@ the person reviews on our own page (:mod:`review_page`) or with ``isthmus ide``.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from isthmus.editors.event_queue import EventQueue
+from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.jupyter_connection_file import connection_file_kernel, require_jupyter_client
 from isthmus.editors.jupyter_finding import KernelAddress, find
 from isthmus.editors.jupyter_kernel import Kernel
@@ -26,15 +26,11 @@ from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
-    Diagnostic,
     EditorError,
-    EditorEvent,
     EditorGoneError,
     EditorIdentity,
     Execution,
-    NotAvailableError,
     OpenFile,
-    Range,
 )
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import absolute
@@ -89,8 +85,11 @@ async def attach(
     return editor
 
 
-class JupyterEditor:
-    """Made by :func:`attach`."""
+class JupyterEditor(EditorBase):
+    """Made by :func:`attach`. Its process id is the server's if that runs on this machine, else the companion's.
+
+    Files and focus are looked at every 1.5 s.
+    """
 
     def __init__(
         self,
@@ -99,36 +98,19 @@ class JupyterEditor:
         opened: tuple[str, ...],
         poll_seconds: float,
     ) -> None:
+        pid = address.pid if isinstance(address, ServerAddress) else None
+        super().__init__(EditorIdentity("jupyter", "Jupyter", pid or os.getpid()), _UNAVAILABLE)
         self._address = address
         self._server = JupyterServer(address) if isinstance(address, ServerAddress) else None
         self._folders = folders or ((os.path.realpath(address.root),) if isinstance(address, ServerAddress) else ())
         self._opened = {path: 0.0 + number for number, path in enumerate(opened)}
         self._poll_seconds = poll_seconds
-        self._unavailable: dict[Capability, str] = dict(_UNAVAILABLE)
-        self._events = EventQueue()
         self._board = ReviewBoard(self._events.put)
         self._page = ReviewPageServer(self._board)
         self._kernels: dict[str, Kernel] = {}
         self._choosing_kernel = asyncio.Lock()
         self._files: tuple[OpenFile, ...] = ()
         self._polling: asyncio.Task[None] | None = None
-        self._gone: str | None = None
-
-    @property
-    def identity(self) -> EditorIdentity:
-        """``jupyter``, with the server's process id if it runs on this machine, else the companion's."""
-        pid = self._address.pid if isinstance(self._address, ServerAddress) else None
-        return EditorIdentity("jupyter", "Jupyter", pid or os.getpid())
-
-    @property
-    def unavailable(self) -> Mapping[Capability, str]:
-        """What only the browser could do, and terminals where our extension is not enabled."""
-        return self._unavailable
-
-    @property
-    def is_trusted(self) -> bool | None:
-        """None: what Jupyter trusts is the output of notebooks, not folders."""
-        return None
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -143,18 +125,14 @@ class JupyterEditor:
         """Look for the first time, then again and again; see :func:`attach`."""
         if self._server is None:
             require_jupyter_client()
-            self._unavailable[Capability.TERMINAL] = _NO_SERVER
+            self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_SERVER}
             self._folders = self._folders or (str(Path.cwd()),)
         else:
             await self._look()
             if not await self._server.has_extension():
-                self._unavailable[Capability.TERMINAL] = _NO_EXTENSION
+                self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_EXTENSION}
             self._polling = asyncio.create_task(self._poll())
         await self._page.start()
-
-    def changes(self) -> AsyncIterator[EditorEvent]:
-        """See the port. Files and focus are looked at every 1.5 s."""
-        return self._events.read()
 
     async def workspace_folders(self) -> tuple[str, ...]:
         """The folders that were given, else the one that the server serves."""
@@ -165,14 +143,6 @@ class JupyterEditor:
         """The files of the sessions inside the workspace; the one whose kernel was active last has the focus."""
         self._require_present()
         return await self._look()
-
-    async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """Never."""
-        raise self._not_available(Capability.OPEN)
-
-    async def close_file(self, path: str) -> None:
-        """Never."""
-        raise self._not_available(Capability.CLOSE)
 
     async def open_diff(self, review: DiffReview) -> None:
         """Show the review on our page, and tell the person where."""
@@ -187,22 +157,6 @@ class JupyterEditor:
         """See the port. Only edits that were kept on the page, or sent with an answer, are in the text."""
         self._require_present()
         return self._board.close(review_id)
-
-    async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """Never."""
-        raise self._not_available(Capability.DIAGNOSTICS)
-
-    async def is_dirty(self, path: str) -> bool | None:
-        """Never."""
-        raise self._not_available(Capability.DIRTY)
-
-    async def save(self, path: str) -> None:
-        """Never."""
-        raise self._not_available(Capability.SAVE)
-
-    async def text(self, path: str) -> str | None:
-        """Never."""
-        raise self._not_available(Capability.TEXT)
 
     async def show_message(self, text: str) -> None:
         """On the companion's standard error, on our page and in ``isthmus ide status``."""
@@ -225,7 +179,6 @@ class JupyterEditor:
         return await self._board.ask(title, text)
 
     async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
-        """See the port."""
         self._require_present()
         if isinstance(self._address, KernelAddress):
             return await self._kernel(self._address.connection_file).execute(code)
@@ -255,7 +208,7 @@ class JupyterEditor:
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
         """See the port; done by our extension in the server."""
         if self._server is None or Capability.TERMINAL in self._unavailable:
-            raise self._not_available(Capability.TERMINAL)
+            raise self._refusal(Capability.TERMINAL)
         self._require_present()
         await self._server.set_terminal_environment(variables)
 
@@ -292,7 +245,8 @@ class JupyterEditor:
         times = self._opened | focused
         active = max(times, key=lambda path: times[path], default=None)
         files = tuple(OpenFile(path, times[path], path == active) for path in times)
-        self._files = await asyncio.to_thread(_existing, files)
+        # Some frontends have sessions for what is not a file, and files go away while their kernels run.
+        self._files = await asyncio.to_thread(existing, files)
         return self._files
 
     async def _sessions(self) -> tuple[Session, ...]:
@@ -314,24 +268,10 @@ class JupyterEditor:
             )
         return self._kernels[name]
 
-    def _not_available(self, capability: Capability) -> NotAvailableError:
-        return NotAvailableError(self.identity, self._unavailable[capability])
-
-    def _require_present(self) -> None:
-        if self._gone is not None:
-            raise EditorGoneError(f"Jupyter is gone: {self._gone}; start the companion again")
-
     def _end(self, reason: str) -> None:
-        if self._gone is None:
-            self._gone = reason
-            self._board.clear()
-            self._events.end()
+        self._board.clear()
+        super()._end(f"Jupyter is gone: {reason}; start the companion again")
 
 
 def _focus(session: Session) -> float:
     return session.last_activity
-
-
-def _existing(files: Sequence[OpenFile]) -> tuple[OpenFile, ...]:
-    """Some frontends have sessions for what is no file, and files go away while their kernels run."""
-    return tuple(file for file in files if Path(file.path).is_file())

@@ -7,7 +7,7 @@ at a prompt, so every request has a deadline and the last known files stand in m
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from isthmus.editors import msgpack_rpc
-from isthmus.editors.event_queue import EventQueue
+from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.msgpack_rpc import Notification, RpcConnection
 from isthmus.editors.neovim_text import BufferText, final_text
 from isthmus.editors.neovim_wire import decode_diagnostics, decode_error, decode_files, encode_range
@@ -31,12 +31,9 @@ from isthmus.ide.editor import (
     DiffEdited,
     DiffRejected,
     EditorError,
-    EditorEvent,
     EditorGoneError,
     EditorIdentity,
-    Execution,
     FileMentioned,
-    NotAvailableError,
     OpenFile,
     Range,
     WorkspaceChanged,
@@ -105,34 +102,18 @@ async def attach(address: str, *, timeout: float = 10.0) -> "NeovimEditor":
     return editor
 
 
-class NeovimEditor:
-    """Made by :func:`attach`."""
+class NeovimEditor(EditorBase):
+    """Made by :func:`attach`. Its process id is that of the Neovim that holds the buffers."""
 
     def __init__(self, address: str) -> None:
+        super().__init__(EditorIdentity("neovim", "Neovim", os.getpid()), _UNAVAILABLE)
         self._address = address
-        self._identity = EditorIdentity("neovim", "Neovim", os.getpid())
         self._connection: RpcConnection | None = None
         self._channel = 0
-        self._events = EventQueue()
         self._reviews: dict[str, DiffReview] = {}
         self._questions: dict[str, asyncio.Future[bool]] = {}
         self._files: tuple[OpenFile, ...] = ()
         self._folders: tuple[str, ...] = ()
-
-    @property
-    def identity(self) -> EditorIdentity:
-        """``neovim``, with the process id of the Neovim that holds the buffers."""
-        return self._identity
-
-    @property
-    def unavailable(self) -> Mapping[Capability, str]:
-        """What Neovim has no such thing for."""
-        return _UNAVAILABLE
-
-    @property
-    def is_trusted(self) -> bool | None:
-        """None: Neovim has no such notion."""
-        return None
 
     async def start(self, timeout: float) -> None:
         """Connect and put the script in place; see :func:`attach`."""
@@ -152,10 +133,6 @@ class NeovimEditor:
         except (TypeError, ValueError, KeyError) as error:
             raise EditorError(f"{self._address} does not answer as Neovim does: {error}") from error
 
-    def changes(self) -> AsyncIterator[EditorEvent]:
-        """See the port."""
-        return self._events.read()
-
     async def workspace_folders(self) -> tuple[str, ...]:
         """The working directories of Neovim and of its tab pages."""
         self._require_alive()
@@ -168,7 +145,7 @@ class NeovimEditor:
         self._require_alive()
         with suppress(RpcTimeoutError):
             self._files = decode_files(await self._call("state", timeout=_SNAPSHOT_SECONDS))
-        return await asyncio.to_thread(_existing, self._files)
+        return await asyncio.to_thread(existing, self._files)
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
         """See the port. A file with a swap file of another Neovim is opened read-only instead of asking."""
@@ -179,7 +156,6 @@ class NeovimEditor:
         await self._command(path, "open_file", path, encode_range(at), focus)
 
     async def close_file(self, path: str) -> None:
-        """See the port."""
         await self._command(path, "close_file", path)
 
     async def open_diff(self, review: DiffReview) -> None:
@@ -232,7 +208,6 @@ class NeovimEditor:
         return decode_diagnostics(await self._command(path or "diagnostics", "diagnostics", path))
 
     async def is_dirty(self, path: str) -> bool | None:
-        """See the port."""
         dirty = await self._command(path, "is_dirty", path)
         return dirty if isinstance(dirty, bool) else None
 
@@ -241,7 +216,6 @@ class NeovimEditor:
         await self._command(path, "save", path)
 
     async def text(self, path: str) -> str | None:
-        """See the port."""
         text = await self._command(path, "text", path)
         return None if text is None else BufferText.from_neovim(text).text()
 
@@ -258,10 +232,6 @@ class NeovimEditor:
             del self._questions[question_id]
             if not answer.done() or answer.cancelled():
                 self._take_back("close_question", question_id)
-
-    async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
-        """Never: it has no notebooks."""
-        raise NotAvailableError(self.identity, _UNAVAILABLE[Capability.EXECUTE])
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
         """Sets them in Neovim itself, whose terminals and jobs inherit them.
@@ -383,10 +353,6 @@ def _require_version(api: Mapping[str, Any]) -> None:
         shown = ".".join(str(number) for number in found)
         oldest = f"{OLDEST_VERSION[0]}.{OLDEST_VERSION[1]}"
         raise EditorError(f"Neovim {shown} is too old: Isthmus needs Neovim {oldest} or newer")
-
-
-def _existing(files: tuple[OpenFile, ...]) -> tuple[OpenFile, ...]:
-    return tuple(file for file in files if Path(file.path).is_file())
 
 
 def _read(path: str) -> tuple[BufferText, str]:

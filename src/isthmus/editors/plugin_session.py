@@ -51,6 +51,16 @@ class PluginSession:
         self.pushed: dict[str, tuple[Diagnostic, ...]] = {}
         self._logged = 0
 
+    @property
+    def knows_only_lf(self) -> bool:
+        """Whether the plugin's texts have LF alone, whatever the line ends of the file are."""
+        return self.attached is not None and self.attached.knows_only_lf
+
+    @property
+    def pushes_diagnostics(self) -> bool:
+        """Whether the plugin tells diagnostics unasked; they are in ``pushed``."""
+        return self.attached is not None and self.attached.pushes_diagnostics
+
     def requested(self, method: str, params: JsonObject) -> object:
         """The result of a request of the plugin.
 
@@ -90,8 +100,7 @@ class PluginSession:
         """The text of a view in the proposal's own form; None: nobody changed it."""
         if text is None:
             return review.proposed
-        knows_only_lf = self.attached is not None and self.attached.knows_only_lf
-        return editor_wire.with_form_of(review.proposed, text) if knows_only_lf else text
+        return editor_wire.with_form_of(review.proposed, text) if self.knows_only_lf else text
 
     def _initialize(self, params: JsonObject) -> JsonObject:
         if self.attached is not None:

@@ -8,10 +8,10 @@ answer stays open: the agent's own terminal, or ``isthmus ide``, decides it.
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Final, TypeVar, assert_never
 
-from isthmus.editors.event_queue import EventQueue
+from isthmus.editors.editor_base import EditorBase
 from isthmus.ide.clients.ide_client import IdeClient, IdeError, NotOfferedError, UndecidedError
 from isthmus.ide.editor import (
     Capability,
@@ -20,7 +20,6 @@ from isthmus.ide.editor import (
     DiffAccepted,
     DiffRejected,
     EditorError,
-    EditorEvent,
     EditorGoneError,
     EditorIdentity,
     Execution,
@@ -43,8 +42,12 @@ _TERMINALS: Final = "the terminals of an IDE are its own; start agents with `ist
 T = TypeVar("T")
 
 
-class RemoteEditor:
-    """For one event loop. ``client`` is connected and becomes ours; ``tell`` shows a text to the person."""
+class RemoteEditor(EditorBase):
+    """For one event loop. ``client`` is connected and becomes ours; ``tell`` shows a text to the person.
+
+    The identity is the IDE's: its name, and its process where it tells it. The events end when that process is dead, or
+    the IDE was away for a minute.
+    """
 
     def __init__(
         self,
@@ -54,28 +57,20 @@ class RemoteEditor:
         lost_seconds: float = LOST_SECONDS,
         shown_seconds: float = SHOWN_SECONDS,
     ) -> None:
-        self._client = client
-        self._tell = tell
-        self._lost_seconds = lost_seconds
-        self._shown_seconds = shown_seconds
         name = client.ide_name
         pid = client.pid
         self._pid = pid if pid is not None and process_is_alive(pid) else None
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-        self._identity = EditorIdentity(slug or "ide", name, self._pid or os.getpid())
-        self._events = EventQueue()
-        self._gone = False
+        super().__init__(EditorIdentity(slug or "ide", name, self._pid or os.getpid()), {})
+        self._client = client
+        self._tell = tell
+        self._lost_seconds = lost_seconds
+        self._shown_seconds = shown_seconds
         self._offers = client.offers  # what was known last, while the IDE is away
         self._reviews: dict[str, tuple[DiffReview, asyncio.Task[None]]] = {}
-        self._is_trusted: bool | None = None
         self._is_trusted = self._trust()
-        self._end: asyncio.TimerHandle | None = None
+        self._next_look: asyncio.TimerHandle | None = None
         self._unsubscribe = (client.on_change(self._changed), client.on_mention(self._mentioned))
-
-    @property
-    def identity(self) -> EditorIdentity:
-        """The IDE's: its name, and its process where it tells it."""
-        return self._identity
 
     @property
     def unavailable(self) -> Mapping[Capability, str]:
@@ -88,30 +83,17 @@ class RemoteEditor:
         missing.pop(Capability.MESSAGE, None)  # `tell`
         return missing
 
-    @property
-    def is_trusted(self) -> bool | None:
-        """As the IDE says."""
-        return self._is_trusted
-
-    def changes(self) -> AsyncIterator[EditorEvent]:
-        """See the port. Ends when the IDE's process is dead, or it was away for a minute."""
-        return self._events.read()
-
     async def workspace_folders(self) -> tuple[str, ...]:
-        """Those of the IDE."""
         return await self._ask(self._client.workspace_folders())
 
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """See the port."""
         return await self._ask(self._client.open_files())
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """See the port."""
         self._require(Capability.OPEN)
         await self._ask(self._client.open_file(path, at, focus=focus))
 
     async def close_file(self, path: str) -> None:
-        """See the port."""
         self._require(Capability.CLOSE)
         await self._ask(self._client.close_file(path))
 
@@ -152,48 +134,33 @@ class RemoteEditor:
         return review.proposed if content is None else content
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
-        """See the port."""
         self._require(Capability.DIAGNOSTICS)
         return await self._ask(self._client.diagnostics(path))
 
     async def is_dirty(self, path: str) -> bool | None:
-        """See the port."""
         self._require(Capability.DIRTY)
         return await self._ask(self._client.is_dirty(path))
 
     async def save(self, path: str) -> None:
-        """See the port."""
         self._require(Capability.SAVE)
         await self._ask(self._client.save(path))
-
-    async def text(self, path: str) -> str | None:
-        """Never: no protocol of IDE extensions tells it."""
-        raise self._not_available(Capability.TEXT)
 
     async def show_message(self, text: str) -> None:
         """Where the bridge shows it: no protocol of IDE extensions has messages."""
         self._require_present()
         self._tell(text)
 
-    async def confirm(self, title: str, text: str) -> bool:
-        """Never: no protocol of IDE extensions has questions."""
-        raise self._not_available(Capability.CONFIRM)
-
     async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
         """See the port. The IDE chooses the notebook, and asks the user besides."""
         self._require(Capability.EXECUTE)
         return await self._ask(self._client.execute_code(code))
 
-    async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """Never: the terminals are the IDE's."""
-        raise self._not_available(Capability.TERMINAL)
-
     async def aclose(self) -> None:
         """Close our views there and disconnect."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
-        if self._end is not None:
-            self._end.cancel()
+        if self._next_look is not None:
+            self._next_look.cancel()
         self._quit()
         asking = [task for _, task in self._reviews.values()]
         self._reviews.clear()
@@ -230,15 +197,15 @@ class RemoteEditor:
 
     def _changed(self) -> None:
         if self._client.connected:
-            if self._end is not None:
-                self._end.cancel()
-                self._end = None
+            if self._next_look is not None:
+                self._next_look.cancel()
+                self._next_look = None
             self._offers = self._client.offers
             if (trust := self._trust()) != self._is_trusted:
                 self._is_trusted = trust
                 self._events.put(WorkspaceChanged())
             self._events.put(ContextChanged())
-        elif self._end is None:
+        elif self._next_look is None:
             self._look_whether_it_quit(asyncio.get_running_loop().time() + self._lost_seconds)
 
     def _look_whether_it_quit(self, deadline: float) -> None:
@@ -249,15 +216,10 @@ class RemoteEditor:
             self._quit()
         else:
             at = min(deadline, loop.time() + LOOK_SECONDS)
-            self._end = loop.call_at(at, self._look_whether_it_quit, deadline)
+            self._next_look = loop.call_at(at, self._look_whether_it_quit, deadline)
 
     def _quit(self) -> None:
-        self._gone = True
-        self._events.end()
-
-    def _require_present(self) -> None:
-        if self._gone:
-            raise EditorGoneError(f"{self._identity.display_name} has quit, or the connection to it is lost")
+        self._end(f"{self._identity.display_name} has quit, or the connection to it is lost")
 
     def _mentioned(self, mention: FileMentioned) -> None:
         self._events.put(mention)
@@ -267,16 +229,8 @@ class RemoteEditor:
         state = context.workspace_state if context is not None else None
         return state.is_trusted if state is not None else self._is_trusted
 
-    def _require(self, capability: Capability) -> None:
-        self._require_present()
-        if capability in self.unavailable:
-            raise self._not_available(capability)
-
-    def _not_available(self, capability: Capability) -> NotAvailableError:
-        return NotAvailableError(self._identity, self.unavailable[capability])
-
     async def _ask(self, question: Coroutine[object, object, T]) -> T:
-        if self._gone:
+        if self._gone is not None:
             question.close()
             self._require_present()
         try:

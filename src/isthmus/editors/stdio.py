@@ -8,14 +8,13 @@ its own requests and nothing else.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from isthmus.codec import JsonObject
 from isthmus.editors import editor_wire, lsp_diagnostics
-from isthmus.editors.editor_wire import Attached
-from isthmus.editors.event_queue import EventQueue
+from isthmus.editors.editor_base import EditorBase
 from isthmus.editors.json_rpc_connection import JsonRpcConnection, open_connection
 from isthmus.editors.lsp_shapes import encode_range
 from isthmus.editors.plugin_session import PluginSession
@@ -28,11 +27,9 @@ from isthmus.ide.editor import (
     ContextChanged,
     Diagnostic,
     EditorError,
-    EditorEvent,
     EditorGoneError,
     EditorIdentity,
     Execution,
-    NotAvailableError,
     OpenFile,
     Range,
     WorkspaceChanged,
@@ -73,30 +70,19 @@ async def attach(incoming: int, outgoing: int, *, timeout: float = START_SECONDS
     return editor
 
 
-class StdioEditor:
-    """Made by :func:`attach`."""
+class StdioEditor(EditorBase):
+    """Made by :func:`attach`. Its process is the one that the plugin names, or the one that started the companion."""
 
     def __init__(self) -> None:
+        super().__init__(EditorIdentity("stdio", "The editor", os.getppid()), {})
         self._connection: JsonRpcConnection | None = None
         self._session = PluginSession()
         self._started = asyncio.Event()
-        self._identity = EditorIdentity("stdio", "The editor", os.getppid())
         self._recoder = Recoder(OffsetEncoding.UTF_16)
-        self._events = EventQueue()
         self._files: tuple[OpenFile, ...] = ()
         self._unsaved: frozenset[str] = frozenset()
         self._late: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def identity(self) -> EditorIdentity:
-        """As the plugin said; its process, or the one that started the companion."""
-        return self._identity
-
-    @property
-    def unavailable(self) -> Mapping[Capability, str]:
-        """What the plugin said."""
-        return self._session.attached.unavailable if self._session.attached is not None else {}
 
     @property
     def is_trusted(self) -> bool | None:
@@ -118,6 +104,7 @@ class StdioEditor:
             raise EditorGoneError("the plugin ended before it had sent initialize and initialized")
         pid = attached.pid if attached.pid is not None and process_is_alive(attached.pid) else os.getppid()
         self._identity = EditorIdentity(attached.name, attached.display_name, pid)
+        self._unavailable = attached.unavailable
         self._recoder = Recoder(attached.encoding)
 
     def announce(self, environment: Mapping[str, str], discovery_files: Sequence[str]) -> None:
@@ -125,10 +112,6 @@ class StdioEditor:
         if self._connection is not None:
             ready = {"environment": dict(environment), "discoveryFiles": list(discovery_files)}
             self._connection.notify("companion/ready", ready)
-
-    def changes(self) -> AsyncIterator[EditorEvent]:
-        """See the port."""
-        return self._events.read()
 
     async def workspace_folders(self) -> tuple[str, ...]:
         """The plugin's, as far as it has told them; when it has none the folder in which the companion was started."""
@@ -157,7 +140,6 @@ class StdioEditor:
         return self._files
 
     async def open_file(self, path: str, at: Range | None = None, *, focus: bool = True) -> None:
-        """See the port."""
         self._require(Capability.OPEN)
         if not await asyncio.to_thread(os.path.isfile, path):
             raise EditorError(f"{path}: no such file")
@@ -175,7 +157,6 @@ class StdioEditor:
         await self._ask(path, "editor/closeDocument", editor_wire.encode_document(path))
 
     async def open_diff(self, review: DiffReview) -> None:
-        """See the port."""
         self._require(Capability.DIFF)
         is_new = not await asyncio.to_thread(os.path.exists, review.file_path)
         self._session.reviews[review.id] = review
@@ -210,7 +191,8 @@ class StdioEditor:
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
         """What the plugin pushed, else what it answers."""
         found: tuple[Diagnostic, ...]
-        if self._require(Capability.DIAGNOSTICS).pushes_diagnostics:
+        self._require(Capability.DIAGNOSTICS)
+        if self._session.pushes_diagnostics:
             found = tuple(one for of, every in self._session.pushed.items() if path in (None, of) for one in every)
         elif path is None:
             report = await self._ask(
@@ -224,13 +206,11 @@ class StdioEditor:
         return await self._recoder.diagnostics(found, self._text_of)
 
     async def is_dirty(self, path: str) -> bool | None:
-        """See the port."""
         self._require(Capability.DIRTY)
         files = self._decoded(editor_wire.decode_files, await self._ask(path, "editor/openFiles", {}))
         return next((file.is_dirty for file in files if file.path == path), None)
 
     async def save(self, path: str) -> None:
-        """See the port."""
         self._require(Capability.SAVE)
         if Capability.DIRTY not in self.unavailable:
             match await self.is_dirty(path):
@@ -243,21 +223,18 @@ class StdioEditor:
         await self._ask(path, "editor/saveDocument", editor_wire.encode_document(path))
 
     async def text(self, path: str) -> str | None:
-        """See the port."""
-        attached = self._require(Capability.TEXT)
+        self._require(Capability.TEXT)
         text = await self._ask(path, "editor/text", editor_wire.encode_document(path))
         if not isinstance(text, str):
             return None
-        on_disk = await asyncio.to_thread(_text_on_disk, path) if attached.knows_only_lf else None
+        on_disk = await asyncio.to_thread(_text_on_disk, path) if self._session.knows_only_lf else None
         return text if on_disk is None else editor_wire.with_form_of(on_disk, text)
 
     async def show_message(self, text: str) -> None:
-        """See the port."""
         self._require(Capability.MESSAGE)
         self._require_alive().notify("window/showMessage", {"type": 3, "message": text})
 
     async def confirm(self, title: str, text: str) -> bool:
-        """See the port."""
         self._require(Capability.CONFIRM)
         params = editor_wire.encode_question(title, text)
         with contextlib.suppress(_NoAnswerError):
@@ -266,7 +243,6 @@ class StdioEditor:
         return False
 
     async def execute_code(self, code: str, notebook: str | None = None) -> Execution:
-        """See the port."""
         self._require(Capability.EXECUTE)
         answer = await self._ask(
             "code", "editor/executeCode", {"code": code, "notebook": notebook}, seconds=EXECUTE_SECONDS
@@ -274,7 +250,6 @@ class StdioEditor:
         return self._decoded(editor_wire.decode_execution, answer)
 
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
-        """See the port."""
         self._require(Capability.TERMINAL)
         await self._ask("terminals", "editor/setTerminalEnvironment", {"variables": dict(variables)})
 
@@ -318,12 +293,8 @@ class StdioEditor:
             raise EditorGoneError(f"{self._identity.display_name} has quit, or its plugin has ended")
         return self._connection
 
-    def _require(self, capability: Capability) -> Attached:
+    def _require_present(self) -> None:
         self._require_alive()
-        attached = self._session.attached
-        if attached is None or capability in attached.unavailable:
-            raise NotAvailableError(self._identity, self.unavailable.get(capability, "it has not started yet"))
-        return attached
 
     async def _ask(self, subject: str, method: str, params: JsonObject | None, *, seconds: float | None = None) -> Any:
         name = self._identity.display_name

@@ -362,3 +362,9 @@ class Editor(Protocol):
     async def aclose(self) -> None:
         """Let go of the editor: close our diff views (no decision follows) and the connection. The editor stays."""
         ...
+
+
+def require(editor: Editor, capability: Capability) -> None:
+    """Raise :class:`NotAvailableError` with the editor's reason if it lacks ``capability``."""
+    if (reason := editor.unavailable.get(capability)) is not None:
+        raise NotAvailableError(editor.identity, reason)

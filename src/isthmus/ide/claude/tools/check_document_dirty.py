@@ -4,7 +4,7 @@ from isthmus.ide.claude.documents import find_open, locate
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema, string
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.editor import Capability, require
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_names import CHECK_DOCUMENT_DIRTY
 
@@ -17,8 +17,7 @@ TOOL = Tool(
 
 async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
     """Ask the editor. What is reported has a file behind it, so it is never untitled."""
-    if (reason := companion.editor.unavailable.get(Capability.DIRTY)) is not None:
-        raise NotAvailableError(companion.editor.identity, reason)
+    require(companion.editor, Capability.DIRTY)
     path = await locate(companion, arguments.required_path("filePath"))
     file = await find_open(companion, path)
     is_dirty = await companion.editor.is_dirty(file.path) if file is not None else None

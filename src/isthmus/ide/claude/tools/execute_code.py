@@ -11,7 +11,7 @@ from typing import Protocol, assert_never, runtime_checkable
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import ArgumentError, Arguments, schema, string
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Capability, Execution, ExecutionImage, ExecutionText, NotAvailableError
+from isthmus.ide.editor import Capability, Execution, ExecutionImage, ExecutionText, require
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_content import ToolContent
 from isthmus.ide.mcp.tool_names import EXECUTE_CODE
@@ -50,8 +50,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
             f"executeCode: expected at most {MAXIMUM_CODE_CHARACTERS} characters of code, received {len(code)}"
         )
     editor = companion.editor
-    if (reason := editor.unavailable.get(Capability.EXECUTE)) is not None:
-        raise NotAvailableError(editor.identity, reason)
+    require(editor, Capability.EXECUTE)
     if isinstance(editor, KernelKnower):
         await editor.require_kernel()
     notebook = await _notebook(companion)

@@ -4,7 +4,7 @@ from isthmus.ide.claude.notifications import selection_json
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.editor import Capability, require
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_names import GET_CURRENT_SELECTION
 
@@ -13,8 +13,7 @@ TOOL = Tool(GET_CURRENT_SELECTION, "Get the current text selection in the active
 
 async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
     """Ask the editor, not what was told last."""
-    if (reason := companion.editor.unavailable.get(Capability.SELECTION)) is not None:
-        raise NotAvailableError(companion.editor.identity, reason)
+    require(companion.editor, Capability.SELECTION)
     active = next((file for file in await companion.open_files() if file.is_active), None)
     if active is None:
         return failure_result("No active editor found")

@@ -4,7 +4,7 @@ from isthmus.ide.claude.notifications import selection_json
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, failure_result, json_result, schema
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.editor import Capability, require
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_names import GET_LATEST_SELECTION
 
@@ -15,8 +15,7 @@ TOOL = Tool(
 
 async def run(companion: Companion, client: Session, arguments: Arguments) -> ToolResult:
     """What the companion remembers, after a look at what is selected now."""
-    if (reason := companion.editor.unavailable.get(Capability.SELECTION)) is not None:
-        raise NotAvailableError(companion.editor.identity, reason)
+    require(companion.editor, Capability.SELECTION)
     await companion.open_files()  # a selection of this very moment counts, before its change was told
     latest = companion.latest_selection
     if latest is None:

@@ -12,7 +12,7 @@ from isthmus.ide.claude.documents import locate
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.wire import Arguments, schema, string
 from isthmus.ide.companion import Companion
-from isthmus.ide.editor import Capability, NotAvailableError
+from isthmus.ide.editor import Capability, require
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_names import OPEN_DIFF
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
@@ -37,8 +37,7 @@ async def run(companion: Companion, client: Session, arguments: Arguments) -> To
     arguments.required_path("old_file_path")  # real CLIs send the same path twice, and so for new files
     path = await locate(companion, arguments.required_path("new_file_path"))
     proposed, tab_name = arguments.required_text("new_file_contents"), arguments.required_text("tab_name")
-    if (reason := companion.editor.unavailable.get(Capability.DIFF)) is not None:
-        raise NotAvailableError(companion.editor.identity, reason)
+    require(companion.editor, Capability.DIFF)
     review = await companion.open_diff(client, path, proposed, tab_name=tab_name)
     try:
         decided = await client.wait_for_decision(review)
