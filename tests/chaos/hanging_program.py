@@ -5,7 +5,6 @@ Run as ``python -m chaos.hanging_program FOLDER MOMENT``: goes on with the tasks
 
 import re
 import sys
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from isthmus.cli.options import GivenOptions, decide
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.events import TextContent, ToolCallUpdate
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSet, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSet, ToolSucceeded
 
 HANG_SECONDS = 0.5
 SCRIPT = """
@@ -51,9 +50,9 @@ class Look:
         self._hang("propose")
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         self._hang("run")
-        yield ToolSucceeded(ToolOutput(text="seen"), "seen")
+        return ToolSucceeded(ToolOutput(text="seen"), "seen")
 
     def _hang(self, moment: str) -> None:
         if moment == self.moment:

@@ -10,7 +10,7 @@ import os
 import signal
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -23,7 +23,7 @@ from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
 from isthmus.journal.base import NO_LIMITS, Finished, Lease, NewTask, Taken, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
-from isthmus.tools.base import Approved, Arguments, Tool, ToolContext, ToolItem, ToolKind, ToolSet
+from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, ToolSet
 from isthmus.tools.builtin import builtin_tools
 
 T = TypeVar("T")
@@ -162,14 +162,14 @@ class MortalTool:
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         return await self.tool.propose(arguments, context)
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         DEATH.at("effect to come")
         with self.begun.open("a", encoding="utf-8") as file:
             file.write(f"{context.output_folder.name} {context.tool_call_id}\n")
         DEATH.at("effect begun")
-        async for item in self.tool.run(arguments, context, approved):
-            DEATH.at("effect done")
-            yield item
+        result = await self.tool.run(arguments, context)
+        DEATH.at("effect done")
+        return result
 
 
 def mortal_tools(**options: Any) -> ToolSet:

@@ -2,18 +2,17 @@
 
 import asyncio
 import json
-from contextlib import aclosing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from isthmus.codec import from_json, to_json
 from isthmus.development_tool import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
-from isthmus.tools.base import Approved, LiveContent, Tool, ToolFailed, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceeded
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
-from support.tool_calls import items_of, tool_context
+from support.tool_calls import result_of, running, tool_context
 
 pytestmark = pytest.mark.anyio
 
@@ -40,12 +39,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-async def test_a_call_ends_with_exactly_one_result(tool: Tool, workspace: Path) -> None:
-    items = await items_of(tool, tool_context(workspace), **CALLS[tool.name])
-    assert isinstance(items[-1], ToolSucceeded)
-    assert all(isinstance(item, LiveContent) for item in items[:-1])
-    assert items[-1].for_model
-    assert items[-1].output != ToolOutput()
+async def test_a_call_that_succeeds_has_a_result_for_the_user_and_the_model(tool: Tool, workspace: Path) -> None:
+    result = await result_of(tool, tool_context(workspace), **CALLS[tool.name])
+    assert isinstance(result, ToolSucceeded)
+    assert result.for_model
+    assert result.output != ToolOutput()
 
 
 async def test_a_proposal_has_no_effect_and_fits_the_kind_of_the_tool(tool: Tool, workspace: Path) -> None:
@@ -58,7 +56,7 @@ async def test_a_proposal_has_no_effect_and_fits_the_kind_of_the_tool(tool: Tool
 
 async def test_only_tools_with_an_effect_change_files(tool: Tool, workspace: Path) -> None:
     before = contents(workspace)
-    await items_of(tool, tool_context(workspace), **CALLS[tool.name])
+    await result_of(tool, tool_context(workspace), **CALLS[tool.name])
     assert (contents(workspace) == before) is (tool.kind is ToolKind.READ)
 
 
@@ -69,7 +67,7 @@ async def test_proposals_and_results_survive_being_kept_as_json(tool: Tool, work
         kept = from_json(ConfirmationRequest, json.loads(json.dumps(to_json(request)))).file_edit_details
         assert kept == proposal
         proposal = kept
-    last = (await items_of(tool, tool_context(workspace), Approved(proposal), **CALLS[tool.name]))[-1]
+    last = await result_of(tool, tool_context(workspace), Approved(proposal), **CALLS[tool.name])
     assert isinstance(last, ToolSucceeded)
     assert from_json(ToolOutput, json.loads(json.dumps(to_json(last.output)))) == last.output
 
@@ -90,7 +88,7 @@ async def test_no_argument_breaks_a_tool(tool: Tool, workspace: Path, value: obj
         arguments = {**CALLS[tool.name], name: value}
         try:
             approved = Approved(await tool.propose(arguments, context))
-            last = (await items_of(tool, context, approved, **arguments))[-1]
+            last = await result_of(tool, context, approved, **arguments)
         except ToolFailure as refusal:
             failures.append(refusal)
         else:
@@ -101,13 +99,18 @@ async def test_no_argument_breaks_a_tool(tool: Tool, workspace: Path, value: obj
 
 
 async def test_a_tool_runs_without_a_proposal_as_well(tool: Tool, workspace: Path) -> None:
-    last = (await items_of(tool, tool_context(workspace), Approved(), **CALLS[tool.name]))[-1]
+    last = await result_of(tool, tool_context(workspace), Approved(), **CALLS[tool.name])
     assert isinstance(last, ToolSucceeded)
 
 
-async def test_leaving_a_call_early_is_no_error(tool: Tool, workspace: Path) -> None:
+async def test_a_cancelled_call_ends_and_leaves_nothing_running(tool: Tool, workspace: Path) -> None:
     context = tool_context(workspace)
     approved = Approved(await tool.propose(CALLS[tool.name], context))
-    async with asyncio.timeout(60), aclosing(cast("Any", tool.run(CALLS[tool.name], context, approved))) as items:
-        async for _ in items:
-            break
+    before = asyncio.all_tasks()
+    call = asyncio.create_task(tool.run(CALLS[tool.name], running(context, approved)))
+    await asyncio.sleep(0)
+    call.cancel()
+    async with asyncio.timeout(60):
+        await asyncio.wait({call})
+    assert call.cancelled() or call.exception() is None
+    assert asyncio.all_tasks() <= before

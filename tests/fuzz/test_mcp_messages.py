@@ -21,7 +21,7 @@ from support.fuzzing import TIMEOUT, cases
 from support.fuzzing_http_mcp_server import TEXT, Plan, fuzzing_http
 from support.mcp_frames import METHODS, frame, value
 from support.mcp_hosting import HOSTILE, hostile, hosting
-from support.tool_calls import items_of, said, success_of, tool_context
+from support.tool_calls import result_of, said, success_of, tool_context
 
 pytestmark = [pytest.mark.timeout(TIMEOUT)]
 
@@ -49,7 +49,7 @@ async def hold(
             tools = (await host.tools(scope)).tools
             with contextlib.suppress(ToolFailure):  # what came may have been its answer
                 async with asyncio.timeout(CALL_SECONDS):
-                    await items_of(tools["ok"], context)
+                    await result_of(tools["ok"], context)
             attack(chance, False)
             async with asyncio.timeout(CALL_SECONDS):
                 assert said(await success_of(tools["good__ok"], context, x="1")) == "ok 1"

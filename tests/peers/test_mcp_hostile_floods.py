@@ -56,7 +56,7 @@ from isthmus.tools.servers import ServerState
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import HOSTILE, hostile, hosting, status_when, write_servers
 from support.surroundings import Surroundings
-from support.tool_calls import items_of, said, success_of, tool_context
+from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
@@ -169,7 +169,7 @@ async def test_an_answer_that_would_take_all_memory_or_time_fails_its_call_alone
 ) -> None:
     async with flooded(home, workspace, way, timeout=timeout) as (host, tool):
         with pytest.raises(ToolFailure, match=message):
-            await items_of(tool, tool_context(workspace))
+            await result_of(tool, tool_context(workspace))
         await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
 
 

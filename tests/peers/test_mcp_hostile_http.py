@@ -16,7 +16,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.hostile_http_mcp_server import hostile_http
 from support.mcp_hosting import hosting, status_when
-from support.tool_calls import items_of, said, success_of, tool_context
+from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +52,7 @@ async def test_an_answer_that_cannot_be_taken_fails_the_call_and_says_why(
             tool = await tool_of(host, workspace)
             before = psutil.Process().memory_info().rss
             with pytest.raises(ToolFailure, match=message):
-                await items_of(tool, tool_context(workspace))
+                await result_of(tool, tool_context(workspace))
             assert psutil.Process().memory_info().rss - before < 120 * 1024**2
             assert handler.sent < 64 * 1024**2
 
@@ -78,7 +78,7 @@ async def test_a_json_body_that_answers_no_call_fails_it_at_once_and_says_what_c
     with hostile_http(way) as (url, _):
         async with hosting(home, {"s": {"httpUrl": url, "timeout": 4_000}}) as host:
             with pytest.raises(ToolFailure, match=message):
-                await items_of(await tool_of(host, workspace), tool_context(workspace))
+                await result_of(await tool_of(host, workspace), tool_context(workspace))
 
 
 async def test_no_compressed_answer_is_asked_for(home: Path, workspace: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_body_that_comes_a_byte_now_and_then_is_not_waited_for_longer_th
         async with hosting(home, {"s": {"httpUrl": url, "timeout": 2_000}}) as host:
             tool = await tool_of(host, workspace)
             with pytest.raises(ToolFailure, match="showed no sign of life for 2 s"):
-                await items_of(tool, tool_context(workspace))
+                await result_of(tool, tool_context(workspace))
 
 
 @pytest.mark.requirement("MCP-083", "MCP-124")
@@ -162,7 +162,7 @@ async def test_a_call_after_an_answer_that_was_cut_off_waits_for_the_connection_
             tool, context = await tool_of(host, workspace), tool_context(workspace)
             for cuts in range(1, 10):
                 with pytest.raises(ToolFailure, match="ended before it answered"):
-                    await items_of(tool, context)
+                    await result_of(tool, context)
                 assert said(await success_of(tool, context)) == "fine"
                 assert handler.calls == 2 * cuts
 
@@ -171,7 +171,7 @@ async def test_many_events_that_are_small_are_no_large_one(home: Path, workspace
     with hostile_http("many-small-events") as (url, _):
         async with hosting(home, {"s": {"httpUrl": url}}) as host:
             with pytest.raises(ToolFailure, match="ended before it answered"):
-                await items_of(await tool_of(host, workspace), tool_context(workspace))
+                await result_of(await tool_of(host, workspace), tool_context(workspace))
 
 
 async def test_a_server_that_ends_its_stream_at_once_again_and_again_is_asked_for_it_less_often(

@@ -11,11 +11,11 @@ import psutil
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.base import Approved, LiveContent, Tool, ToolFailed, ToolKind, ToolScope, ToolSucceeded
+from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hostile, hosting, status_when
-from support.tool_calls import failure_of, items_of, said, success_of, tool_context
+from support.tool_calls import failure_of, progress_and_result, result_of, said, success_of, tool_context
 from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -151,7 +151,7 @@ async def test_a_call_that_fails_says_whether_server_answer_or_time_was_the_caus
     async with hosting(home, {"s": hostile(way, timeout=timeout)}) as host:
         tool = await tool_of(host, workspace)
         with pytest.raises(ToolFailure, match=message) as failure:
-            await items_of(tool, tool_context(workspace), x="a")
+            await result_of(tool, tool_context(workspace), x="a")
         assert failure.value.category == category
 
 
@@ -160,7 +160,7 @@ async def test_a_huge_answer_is_not_kept_in_memory(home: Path, workspace: Path) 
         tool = await tool_of(host, workspace)
         before = psutil.Process().memory_info().rss
         with pytest.raises(ToolFailure, match="104857"):
-            await items_of(tool, tool_context(workspace), x="a")
+            await result_of(tool, tool_context(workspace), x="a")
         assert psutil.Process().memory_info().rss - before < 90 * 1024**2
 
 
@@ -218,12 +218,10 @@ async def test_progress_is_shown_and_puts_off_the_deadline_of_silence(home: Path
     # Longer altogether than it may be silent.
     async with hosting(home, {"s": hostile("progress", timeout=2500)}) as host:
         tool = await tool_of(host, workspace)
-        items = await items_of(tool, tool_context(workspace))
-        shown = [item.text for item in items if isinstance(item, LiveContent)]
+        shown, result = await progress_and_result(tool, tool_context(workspace))
         assert len(shown) >= 2
         assert all(re.fullmatch(r"\d+% \((\d) of 8\) step \1", text) for text in shown)
-        assert isinstance(items[-1], ToolSucceeded)
-        assert said(items[-1]) == "done"
+        assert said(result) == "done"
 
 
 async def test_leaving_a_call_tells_the_server_that_it_is_cancelled(
@@ -232,7 +230,7 @@ async def test_leaving_a_call_tells_the_server_that_it_is_cancelled(
     told = tmp_path / "pid.cancelled"
     async with hosting(home, {"s": hostile("cancellable", str(tmp_path / "pid"))}) as host:
         tool = await tool_of(host, workspace)
-        calling = asyncio.create_task(items_of(tool, tool_context(workspace)))
+        calling = asyncio.create_task(result_of(tool, tool_context(workspace)))
         await eventually_async((tmp_path / "pid.called").exists)
         assert not calling.done()
         calling.cancel()
@@ -258,7 +256,7 @@ async def test_a_server_that_died_in_a_call_is_started_again_and_the_call_is_not
     async with hosting(home, {"s": hostile("dies-in-call", str(starts))}) as host:
         tool = await tool_of(host, workspace)
         with pytest.raises(ToolFailure, match="was not repeated"):
-            await items_of(tool, tool_context(workspace))
+            await result_of(tool, tool_context(workspace))
         await eventually_async(lambda: len(starts.read_text().split()) == 2)
         await status_when(host, ToolScope(workspace), "s", ServerState.CONNECTED)
         assert len(starts.read_text().split()) == 2
@@ -321,7 +319,7 @@ async def test_arguments_that_do_not_fit_the_schema_never_reach_the_server(
         assert failure.value.category == "invalid_arguments"
         # Also when somebody edited them after they were proposed.
         with pytest.raises(ToolFailure, match=r"ok: x: 3 is not of type 'string'"):
-            await items_of(tool, context, Approved(await tool.propose({"x": "3"}, context)), x=3)
+            await result_of(tool, context, Approved(await tool.propose({"x": "3"}, context)), x=3)
         assert not noted.exists()
         await success_of(tool, context, x="3")
         assert noted.read_text() == "call\n"
@@ -335,7 +333,7 @@ async def test_a_pattern_of_a_server_that_takes_for_ever_to_match_is_left_to_the
         value = "a" * 60 + "!"
         assert said(await success_of(tool, tool_context(workspace), x=value)) == f"ok {value}"
         with pytest.raises(ToolFailure, match="5 is not of type 'string'"):
-            await items_of(tool, tool_context(workspace), x=5)
+            await result_of(tool, tool_context(workspace), x=5)
 
 
 async def test_a_host_that_closes_while_a_server_hangs_does_not_wait_for_it(

@@ -9,7 +9,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
 from support.sse_mcp_server import LARGE, sse_server
-from support.tool_calls import items_of, success_of, tool_context
+from support.tool_calls import result_of, success_of, tool_context
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +41,7 @@ async def test_a_call_that_is_refused_or_broken_off_fails_at_once_and_says_why(
         async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
             tool = (await host.tools(ToolScope(workspace))).tools["ok"]
             with pytest.raises(ToolFailure, match=message):
-                await items_of(tool, tool_context(workspace))
+                await result_of(tool, tool_context(workspace))
             assert handler.calls == 1
 
 

@@ -12,7 +12,7 @@ from isthmus.tools.base import Approved, ToolScope, version_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
 from support.mcp_hosting import hostile, hosting, status_when, write_servers
-from support.tool_calls import items_of, said, success_of, tool_context
+from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -120,7 +120,7 @@ async def test_a_call_of_a_tool_that_changed_since_it_was_kept_is_not_made_until
         tool = (await host.tools(scope)).tools["ok"]
         before = version_of(tool)
         proposed = Approved(await tool.propose({}, tool_context(scope.workspace)), version=before)
-        calling = asyncio.create_task(items_of(tool, tool_context(scope.workspace), proposed))
+        calling = asyncio.create_task(result_of(tool, tool_context(scope.workspace), proposed))
         listed.hold.unlink()
         with pytest.raises(ToolFailure, match=r"has changed its tool 'ok' since .* nothing was called") as failure:
             await asyncio.wait_for(calling, 60)
@@ -145,7 +145,7 @@ async def test_a_call_of_a_tool_that_is_gone_says_so(home: Path, scope: ToolScop
         tool = (await host.tools(scope)).tools["ok"]
         listed.hold.unlink()
         with pytest.raises(ToolFailure, match="'s' does not have the tool 'ok' any more; nothing was called"):
-            await items_of(tool, tool_context(scope.workspace))
+            await result_of(tool, tool_context(scope.workspace))
 
 
 async def test_a_server_that_fails_keeps_its_tools_out_also_at_the_start_after_and_its_names_for_it(
@@ -246,7 +246,7 @@ async def test_every_other_call_is_made_once_whatever_becomes_of_it(
     async with hosting(home, {"s": listed.settings(trust=trust)}) as host:
         tool = (await host.tools(scope)).tools["die"]
         with pytest.raises(ToolFailure, match="was not repeated"):
-            await items_of(tool, tool_context(scope.workspace))
+            await result_of(tool, tool_context(scope.workspace))
         await status_when(host, scope, "s", ServerState.CONNECTED)
     assert Path(f"{listed.file}.calls").read_text().split() == ["call"]
 

@@ -7,7 +7,7 @@ import pytest
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from support.mcp_hosting import hostile, hosting
-from support.tool_calls import items_of, said, success_of, tool_context
+from support.tool_calls import result_of, said, success_of, tool_context
 
 pytestmark = pytest.mark.anyio
 
@@ -20,4 +20,4 @@ async def test_null_for_an_optional_argument_is_left_out_and_for_a_required_one_
         context = tool_context(workspace)
         assert said(await success_of(tools["ok"], context, x=None)) == said(await success_of(tools["ok"], context))
         with pytest.raises(ToolFailure, match="'y' is a required property"):
-            await items_of(tools["strict__ok"], context, z=None)
+            await result_of(tools["strict__ok"], context, z=None)

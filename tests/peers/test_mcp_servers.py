@@ -1,24 +1,22 @@
 import asyncio
-import contextlib
 import json
 import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
 from isthmus.mcp_host import tool as mcp_tool
-from isthmus.tools.base import Approved, LiveContent, ToolScope
+from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import everything_over, hostile, hosting, node_server, status_when
 from support.ports import free_port
 from support.programs import require
-from support.tool_calls import items_of, said, success_of, tool_context
+from support.tool_calls import result_of, running, said, success_of, tool_context
 from support.waiting import eventually
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("soon_ended")]
@@ -147,7 +145,7 @@ async def test_a_call_that_tells_progress_for_ever_ends_at_the_cap(
     async with hosting(home, {"s": hostile("progress", timeout=2500)}) as host:
         tool = (await host.tools(ToolScope(workspace))).tools["ok"]
         with pytest.raises(ToolFailure, match=r"took longer than 2\.5 s and was cancelled") as failure:
-            await items_of(tool, tool_context(workspace))
+            await result_of(tool, tool_context(workspace))
     assert failure.value.category == "mcp_timeout"
 
 
@@ -156,12 +154,13 @@ async def test_what_a_server_says_of_its_progress_is_short_and_does_nothing_to_a
 ) -> None:
     async with hosting(home, {"s": hostile("rude-progress")}) as host:
         tool = (await host.tools(ToolScope(workspace))).tools["ok"]
-        running = cast("Any", tool.run({}, tool_context(workspace), Approved()))
-        async with contextlib.aclosing(running) as items:
-            first = await anext(items)
-    assert isinstance(first, LiveContent)
-    assert first.text.startswith("1 gonexxx")
-    assert len(first.text) < 600
+        shown: asyncio.Queue[str] = asyncio.Queue()
+        call = asyncio.create_task(tool.run({}, running(tool_context(workspace), progress=shown.put_nowait)))
+        first = await asyncio.wait_for(shown.get(), 60)
+        call.cancel()
+        await asyncio.wait({call})
+    assert first.startswith("1 gonexxx")
+    assert len(first) < 600
 
 
 async def test_structured_content_that_does_not_fit_its_schema_is_a_warning_and_no_failure(
@@ -248,7 +247,7 @@ async def test_a_clients_own_server_is_connected_for_one_segment_of_its_task(hom
             assert (await host.tools(ToolScope(workspace, "c", "other"))).tools == {}
             await host.release(scope)
             with pytest.raises(ToolFailure, match="is not connected"):
-                await items_of(tools["echo"], tool_context(workspace), message="hi")
+                await result_of(tools["echo"], tool_context(workspace), message="hi")
 
 
 async def test_servers_are_limited_to_those_that_the_settings_name_and_unknown_names_are_an_error(

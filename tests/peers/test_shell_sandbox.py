@@ -6,21 +6,21 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import aclosing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psutil
 import pytest
 
 from isthmus.sandbox.policy import OpenPath
 from isthmus.tools import process_group
-from isthmus.tools.base import Approved, LiveContent
+from isthmus.tools.base import Approved
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.run_shell_command import RunShellCommand
 from support.programs import require
 from support.sandboxing import confined_shell, shell_environment
 from support.tool_calls import failure_of, success_of, tool_context
+from support.tool_calls import running as running_context
 from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -309,10 +309,7 @@ async def test_a_cancelled_command_may_end_as_it_should_and_leaves_nothing(
         running_tool = confined_shell(home)
         context = tool_context(workspace, shell_environment(home))
         approved = Approved(await running_tool.propose({"command": command}, context))
-        async with aclosing(cast("Any", running_tool.run({"command": command}, context, approved))) as items:
-            async for item in items:
-                if isinstance(item, LiveContent):
-                    seen.set()
+        await running_tool.run({"command": command}, running_context(context, approved, lambda _: seen.set()))
 
     task = asyncio.create_task(watch())
     await asyncio.wait_for(seen.wait(), 60)

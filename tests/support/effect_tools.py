@@ -1,12 +1,13 @@
 """Tools whose effects can be counted: one of each kind, without files or processes."""
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, McpDetails, ToolOutput
-from isthmus.tools.base import Approved, Arguments, LiveContent, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 
 
 @dataclass
@@ -26,8 +27,10 @@ class EffectTool:
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         return None if self.server is None else McpDetails(self.server, self.name)
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
-        yield LiveContent("begun")
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
+        context.progress("begun")
+        await asyncio.sleep(0)
         self.effects[context.tool_call_id] += 1
-        yield LiveContent("done")
-        yield ToolSucceeded(ToolOutput(text="done"), "done")
+        context.progress("done")
+        await asyncio.sleep(0)
+        return ToolSucceeded(ToolOutput(text="done"), "done")

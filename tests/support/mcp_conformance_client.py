@@ -14,18 +14,19 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
-from isthmus.tools.asking import AskPerson, Chosen
-from isthmus.tools.base import Approved, Tool, ToolContext, ToolItem, ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.base import Approved, CallContext, Tool, ToolResult, ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
+from isthmus.tools.user_question import Chosen, Reply, UserQuestion
 from isthmus.tools.workspace import Workspace
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
@@ -118,19 +119,17 @@ async def call(host: McpHost, scope: ToolScope, name: str, arguments: Mapping[st
         return
 
 
-async def run(tool: Tool, arguments: Mapping[str, Any], workspace: Path) -> ToolItem | None:
+async def accept(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
+    """Accept what a server asks as it is proposed."""
+    (option, *_) = sorted(question.accepting)
+    return Chosen(option)
+
+
+async def run(tool: Tool, arguments: Mapping[str, Any], workspace: Path) -> ToolResult:
     """Call a tool as a turn does; the server's questions are accepted as they are proposed."""
-    context = ToolContext(Workspace(workspace), "call-1", workspace.parent / "outputs", {})
+    context = CallContext(Workspace(workspace), "call-1", workspace.parent / "outputs", {}, ask=accept)
     approved = Approved(await tool.propose(arguments, context))
-    last: ToolItem | None = None
-    running = cast("AsyncGenerator[ToolItem, None]", tool.run(arguments, context, approved))
-    async with contextlib.aclosing(running) as items:
-        async for item in items:
-            last = item
-            if isinstance(item, AskPerson):
-                (option, *_) = sorted(item.question.accepting)
-                item.give(Chosen(option))
-    return last
+    return await tool.run(arguments, replace(context, approved=approved))
 
 
 def arguments_for(tool: Tool) -> Mapping[str, Any]:

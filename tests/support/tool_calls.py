@@ -1,12 +1,12 @@
 """Calls tools as the turn loop does: propose, then run with what was proposed."""
 
 import os
-from collections.abc import Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from isthmus.tools.base import Approved, Tool, ToolContext, ToolFailed, ToolItem, ToolSucceeded
+from isthmus.tools.base import Approved, CallContext, Tool, ToolContext, ToolFailed, ToolResult, ToolSucceeded
+from isthmus.tools.user_question import AskUser, nobody_to_ask
 from isthmus.tools.workspace import Workspace
 
 
@@ -17,36 +17,56 @@ def tool_context(workspace: Path, environment: Mapping[str, str] | None = None) 
     )
 
 
-async def items_of(
+def running(
+    context: ToolContext,
+    approved: Approved | None = None,
+    progress: Callable[[str], object] = str,
+    ask: AskUser = nobody_to_ask,
+) -> CallContext:
+    """The context of a call that runs where it was proposed."""
+
+    def show(text: str) -> None:
+        progress(text)
+
+    return CallContext.of(context, approved or Approved(), show, ask)
+
+
+async def result_of(
     tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
-) -> list[ToolItem]:
-    """Everything a call yields; without `approved` the tool's own proposal is approved."""
+) -> ToolResult:
+    """The result of a call; without `approved` the tool's own proposal is approved."""
+    return (await progress_and_result(tool, context, approved, **arguments))[1]
+
+
+async def progress_and_result(
+    tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
+) -> tuple[list[str], ToolResult]:
+    """Everything that a call shows, and its result."""
     if approved is None:
         approved = Approved(await tool.propose(arguments, context))
-    running = cast("Any", tool.run(arguments, context, approved))
-    async with aclosing(running) as items:
-        return [item async for item in items]
+    shown: list[str] = []
+    return shown, await tool.run(arguments, running(context, approved, shown.append))
 
 
 async def success_of(
     tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
 ) -> ToolSucceeded:
     """The result of a call that has to succeed."""
-    last = (await items_of(tool, context, approved, **arguments))[-1]
-    assert isinstance(last, ToolSucceeded), last
-    return last
+    result = await result_of(tool, context, approved, **arguments)
+    assert isinstance(result, ToolSucceeded), result
+    return result
 
 
 async def failure_of(
     tool: Tool, context: ToolContext, approved: Approved | None = None, /, **arguments: Any
 ) -> ToolFailed:
     """The result of a call that has to run and fail."""
-    last = (await items_of(tool, context, approved, **arguments))[-1]
-    assert isinstance(last, ToolFailed), last
-    return last
+    result = await result_of(tool, context, approved, **arguments)
+    assert isinstance(result, ToolFailed), result
+    return result
 
 
-def said(result: ToolItem) -> str:
+def said(result: ToolResult) -> str:
     """What the model reads of a result, without the mark around what an MCP server wrote."""
     assert isinstance(result, ToolSucceeded), result
     text, begin, end = result.for_model, "<untrusted_context>\n", "\n</untrusted_context>"

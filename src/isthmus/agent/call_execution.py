@@ -1,22 +1,23 @@
 """Carries out the calls of a session that are approved, and goes on with one that had asked something meanwhile.
 
-A tool that asks in the middle of its work gets a call of its own for the question, ``<call>?1``, that waits for a
-person as any other does, while the tool is set aside (:mod:`isthmus.agent.parked_calls`). The model is not told of
-it. Deliberately not here: which calls are made (:mod:`isthmus.agent.calls`).
+A tool that asks in the middle of its work gets a call of its own for the question, ``<call>?1``, that waits for the
+user as any other does, while the running call is suspended (:mod:`isthmus.agent.suspended_calls`). The model is not
+told of it.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from isthmus.agent.approval import ApprovalMode, Policy
 from isthmus.agent.call_events import CANCELLED_CATEGORY, failed, refused
-from isthmus.agent.parked_calls import ParkedCall, ParkedCalls, RunningCall
 from isthmus.agent.resources import ModelSource
+from isthmus.agent.running_call import OpenQuestion, Progress, RunningCall
 from isthmus.agent.session import QUESTION_MARK
+from isthmus.agent.suspended_calls import SuspendedCall, SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
 from isthmus.development_tool import (
@@ -32,9 +33,9 @@ from isthmus.development_tool import (
 from isthmus.events import AgentEvent, Checkpoint, ModelUsed, ToolCallUpdate, ToolResultRecorded, ToolsLoaded
 from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
 from isthmus.text import with_ellipsis
-from isthmus.tools.asking import AskModel, AskPerson, Chosen, ModelAnswer, ModelPrompt, NoAnswer
-from isthmus.tools.base import LiveContent, ToolFailed, ToolItem, ToolSucceeded
+from isthmus.tools.base import Approved, Tool, ToolContext, ToolFailed, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.user_question import Chosen, ModelAnswer, ModelPrompt, NoAnswer, UserQuestion
 
 ABOUT_CHARACTERS = 80
 BeforeEdit: TypeAlias = Callable[[Path], Awaitable[None]]
@@ -48,7 +49,7 @@ class CallExecution:
         self,
         turn: AgentTurn,
         policy: Policy,
-        parked: ParkedCalls,
+        suspended: SuspendedCalls,
         checkpoints: Checkpoints | None,
         open_model: ModelSource | None,
         before_edit: BeforeEdit | None = None,
@@ -57,15 +58,15 @@ class CallExecution:
         self._session = turn.session
         self._before_edit = before_edit
         self._policy = policy
-        self._parked = parked
+        self._suspended = suspended
         self._checkpoints = checkpoints
         self._open_model = open_model
 
-    async def begin(self, announced: ToolCall, items: AsyncGenerator[ToolItem, None], edit: FileDiff | None) -> None:
-        """Run a call that is announced, or executing already; ``edit`` is the file that it changes, which is put aside
-        before."""
+    async def begin(self, announced: ToolCall, tool: Tool, place: ToolContext, approved: Approved) -> None:
+        """Run a call that is announced, or executing already. A checkpoint is taken of a file before it is edited."""
         call = replace(announced, status=ToolCallStatus.EXECUTING)
         checkpoint_id: str | None = None
+        edit = approved.details if isinstance(approved.details, FileDiff) else None
         if self._checkpoints is not None and edit is not None:
             try:
                 checkpoint_id = await self._checkpoints.take(self._checkpoint_for(call), [Path(edit.file_path)])
@@ -78,43 +79,45 @@ class CallExecution:
             await self._before_edit(Path(edit.file_path))
         if announced != call:
             await self._turn.emit(ToolCallUpdate(call))
-        await self._follow(RunningCall(call, items, checkpoint_id))
+        running = RunningCall(call, checkpoint_id)
+        running.start(tool, call.input_parameters, place, approved)
+        await self._follow(running)
 
-    def waits_here(self, call_id: str) -> bool:
-        """Whether a call that executes was set aside in this process."""
-        return self._parked.find(self._session.task_id, call_id) is not None
+    def is_suspended(self, call_id: str) -> bool:
+        """Whether a call that executes waits in this process."""
+        return self._suspended.find(self._session.task_id, call_id) is not None
 
-    async def go_on(self, call_id: str) -> None:
-        """Go on with a call that was set aside, unless it still waits for its answer."""
+    async def resume(self, call_id: str) -> None:
+        """Go on with a suspended call, unless it still waits for its answer."""
         task_id = self._session.task_id
-        found = self._parked.find(task_id, call_id)
+        found = self._suspended.find(task_id, call_id)
         if found is None:
             return
-        question = self._session.calls.get(found.question_id)
-        answer = question.confirmation if question is not None else None
-        if answer is None and found.ask.is_open:
+        asked = self._session.calls.get(found.question_id)
+        answer = asked.confirmation if asked is not None else None
+        if answer is None and found.question.is_open:
             return
-        parked = self._parked.take(task_id, call_id) or found
+        suspended = self._suspended.take(task_id, call_id) or found
         try:
-            if question is not None and question.call is not None and question.result is None:
-                await self._settle(question.call, parked, answer)
-            await self._follow(parked.running)
-        finally:
-            if not self.waits_here(call_id):
-                await parked.running.items.aclose()
+            if asked is not None and asked.call is not None and asked.result is None:
+                await self._settle(asked.call, suspended.question, answer)
+        except BaseException:
+            await suspended.running.stop()
+            raise
+        await self._follow(suspended.running)
 
     async def _follow(self, running: RunningCall) -> None:
-        """Emit what a call does until it ends or asks."""
+        """Emit what a call shows and asks, until it ends or waits for the user."""
         call = running.call
-        is_parked = False
+        is_suspended = False
         try:
-            async for item in running.items:
-                match item:
-                    case LiveContent(text):
+            while True:
+                match await running.news():
+                    case Progress(text):
                         await self._turn.emit(ToolCallUpdate(replace(call, live_content=text)))
-                    case AskPerson() as ask:
-                        if await self._ask(running, ask):
-                            is_parked = True
+                    case OpenQuestion() as question:
+                        if await self._ask(running, question):
+                            is_suspended = True
                             return
                     case ToolSucceeded(output, for_model, media, loads):
                         await self._edited(running.checkpoint_id)
@@ -126,134 +129,127 @@ class CallExecution:
                         )
                         return
                     case ToolFailed(error, for_model, media):
+                        result = for_model or error.message
                         await self._turn.emit(
                             ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error)),
-                            ToolResultRecorded(
-                                call.tool_call_id, for_model or error.message, is_error=True, media=media
-                            ),
+                            ToolResultRecorded(call.tool_call_id, result, is_error=True, media=media),
                         )
                         return
-                    case _:
-                        assert_never(item)
         except ToolFailure as failure:
             await self._turn.emit(*failed(call, failure, self._session.user))
-            return
         finally:
-            if not is_parked:
-                await running.items.aclose()
-        raise RuntimeError(f"the tool {call.tool_name} ended without a result")
+            if not is_suspended:
+                await running.stop()
 
     # --- questions of a call ---
 
-    async def _ask(self, running: RunningCall, ask: AskPerson) -> bool:
+    async def _ask(self, running: RunningCall, question: OpenQuestion) -> bool:
         """Put a call's question; return whether the call waits for the user now."""
-        question = self._question_call(running.call, ask)
-        if self._is_allowed(ask):
-            await self._turn.emit(ToolCallUpdate(question))
-            await self._ask_model(question, ask)
+        asked, asking = question.question, self._question_call(running.call, question.question)
+        if self._is_allowed(asked):
+            await self._turn.emit(ToolCallUpdate(asking))
+            await self._ask_model(asking, question)
             return False
-        if (why_not := self._why_not_asked(ask)) is not None:
-            ask.give(NoAnswer(why_not, is_refusal=True))
-            await self._turn.emit(*refused(question, ErrorDetails(why_not, "permission_denied")))
+        if (refusal := self._refusal(asked)) is not None:
+            question.answer(NoAnswer(refusal, is_refusal=True))
+            await self._turn.emit(*refused(asking, ErrorDetails(refusal, "permission_denied")))
             return False
-        await self._turn.emit(ToolCallUpdate(_asking(question, ask), asked_in=self._parked.process))
-        self._parked.park(self._session.task_id, ParkedCall(running, ask, question.tool_call_id))
+        await self._turn.emit(ToolCallUpdate(_with_options(asking, asked), asked_in=self._suspended.process))
+        self._suspended.suspend(self._session.task_id, SuspendedCall(running, question, asking.tool_call_id))
         return True
 
-    def _question_call(self, call: ToolCall, ask: AskPerson) -> ToolCall:
-        asked = ask.question
+    def _question_call(self, call: ToolCall, asked: UserQuestion) -> ToolCall:
         mark = f"{call.tool_call_id}{QUESTION_MARK}"
         number = 1 + sum(call_id.startswith(mark) for call_id in self._session.calls)
         return ToolCall(
             f"{mark}{number}", ToolCallStatus.PENDING, asked.kind, asked.about, description=asked.description
         )
 
-    def _is_allowed(self, ask: AskPerson) -> bool:
-        """A model may be asked without a person's word when the mode or an earlier answer says so."""
-        question = ask.question
-        if not isinstance(ask, AskModel):
-            return False  # Nothing stands for what only a person knows.
+    def _is_allowed(self, asked: UserQuestion) -> bool:
+        """Return whether the mode or an earlier answer allows to put a prompt to the model."""
+        if asked.prompt is None:
+            return False  # Nothing stands for what only the user knows.
         if self._policy.mode is ApprovalMode.YOLO:
             return True
-        return question.always is not None and any(
-            option == question.always
-            and call.tool_name == question.kind
-            and call.input_parameters.get("server") == question.asker
+        return asked.always is not None and any(
+            option == asked.always
+            and call.tool_name == asked.kind
+            and call.input_parameters.get("server") == asked.asker
             for call, option in self._session.answered
         )
 
-    def _why_not_asked(self, ask: AskPerson) -> str | None:
+    def _refusal(self, asked: UserQuestion) -> str | None:
         if self._policy.may_ask:
             return None
-        if isinstance(ask, AskModel):
+        if asked.prompt is not None:
             return (
                 "Asking the model for a server needs a person's permission and nobody can be asked here, so it was "
                 "declined. Allow it with --approval-mode yolo."
             )
         return (
-            f"{ask.question.asker} asked for what only a person can answer, and nobody can be asked here, so it was "
+            f"{asked.asker} asked for what only a person can answer, and nobody can be asked here, so it was "
             "declined. Run it where somebody can answer: in a terminal or an editor, or over A2A."
         )
 
-    async def _settle(self, question: ToolCall, parked: ParkedCall, answer: ToolCallConfirmation | None) -> None:
-        """End a question that was answered, or taken back, and tell the asker."""
-        ask, asked = parked.ask, parked.ask.question
-        at_rest = replace(question, confirmation_request=None)
-        if answer is None or not ask.is_open:
-            await self._turn.emit(*_not_answered(at_rest, ask.withdrawn or "It is not asked any more"))
+    async def _settle(self, asking: ToolCall, question: OpenQuestion, answer: ToolCallConfirmation | None) -> None:
+        """End a question that was answered, or withdrawn, and give the running call its reply."""
+        asked, at_rest = question.question, replace(asking, confirmation_request=None)
+        if answer is None or not question.is_open:
+            await self._turn.emit(*_not_answered(at_rest, question.withdrawn or "It is not asked any more"))
             return
         content = answer.file_details.new_content if answer.file_details is not None else None
         chosen = Chosen(answer.selected_option_id, content)
         name = next((option.name for option in asked.options if option.id == chosen.option_id), chosen.option_id)
         if chosen.option_id not in asked.accepting:
-            ask.give(chosen)
+            question.answer(chosen)
             await self._turn.emit(*_not_answered(at_rest, f"The person chose: {name}"))
             return
-        if isinstance(ask, AskModel):
-            await self._ask_model(at_rest, ask)
+        if asked.prompt is not None:
+            await self._ask_model(at_rest, question)
             return
         # On the disk before the asker acts upon it.
         await self._turn.emit(ToolCallUpdate(replace(at_rest, status=ToolCallStatus.EXECUTING)))
-        ask.give(chosen)
+        question.answer(chosen)
         await self._succeeded(at_rest, ToolOutput(text=f"Answered: {name}"))
 
-    async def _succeeded(self, question: ToolCall, output: ToolOutput) -> None:
+    async def _succeeded(self, asking: ToolCall, output: ToolOutput) -> None:
         await self._turn.emit(
-            ToolCallUpdate(replace(question, status=ToolCallStatus.SUCCEEDED, output=output)),
-            ToolResultRecorded(question.tool_call_id, "Answered"),
+            ToolCallUpdate(replace(asking, status=ToolCallStatus.SUCCEEDED, output=output)),
+            ToolResultRecorded(asking.tool_call_id, "Answered"),
         )
 
-    async def _ask_model(self, question: ToolCall, ask: AskPerson) -> None:
-        """Make the request that the user has allowed, and give its answer to whoever asked."""
-        if not isinstance(ask, AskModel) or self._open_model is None:
-            ask.give(NoAnswer("There is no model here"))
-            await self._turn.emit(*refused(question, ErrorDetails("There is no model here", "no_model")))
+    async def _ask_model(self, asking: ToolCall, question: OpenQuestion) -> None:
+        """Make the request that the user has allowed, and give its answer to the running call."""
+        prompt = question.question.prompt
+        if prompt is None or self._open_model is None:
+            question.answer(NoAnswer("There is no model here"))
+            await self._turn.emit(*refused(asking, ErrorDetails("There is no model here", "no_model")))
             return
-        await self._turn.emit(ToolCallUpdate(replace(question, status=ToolCallStatus.EXECUTING)))
+        await self._turn.emit(ToolCallUpdate(replace(asking, status=ToolCallStatus.EXECUTING)))
         try:
             model = await self._open_model(self._session.model)
             done: Done | None = None
-            async with aclosing(model.stream(_request(ask.prompt))) as stream:
+            async with aclosing(model.stream(_request(prompt))) as stream:
                 async for item in stream:
                     if isinstance(item, Done):
                         done = item
             if done is None:
                 raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
         except ModelError as error:
-            ask.give(NoAnswer(str(error)))
+            question.answer(NoAnswer(str(error)))
             details = ErrorDetails(str(error), f"model_{error.kind}")
             await self._turn.emit(
-                ToolCallUpdate(replace(question, status=ToolCallStatus.FAILED, error=details)),
-                ToolResultRecorded(question.tool_call_id, details.message, is_error=True),
+                ToolCallUpdate(replace(asking, status=ToolCallStatus.FAILED, error=details)),
+                ToolResultRecorded(asking.tool_call_id, details.message, is_error=True),
             )
             return
         except BaseException:
-            ask.withdraw("The request to the model was cancelled")
+            question.withdraw("The request to the model was cancelled")
             raise
         text, usage = text_of(done.message), done.usage
         await self._turn.emit(ModelUsed(model.name, usage.input, usage.output, usage.cached, usage.thoughts))
-        ask.give(ModelAnswer(text, model.name, done.finish is Finish.LENGTH))
-        await self._succeeded(question, ToolOutput(text=text))
+        question.answer(ModelAnswer(text, model.name, done.finish is Finish.LENGTH))
+        await self._succeeded(asking, ToolOutput(text=text))
 
     # --- checkpoints ---
 
@@ -278,14 +274,14 @@ def _request(prompt: ModelPrompt) -> ModelRequest:
     return ModelRequest(prompt.system, messages, max_output_tokens=prompt.maximum_tokens)
 
 
-def _asking(question: ToolCall, ask: AskPerson) -> ToolCall:
-    request = ConfirmationRequest(ask.question.options)
-    match ask.question.details:
+def _with_options(asking: ToolCall, asked: UserQuestion) -> ToolCall:
+    request = ConfirmationRequest(asked.options)
+    match asked.details:
         case FileDiff() as document:
             request = replace(request, file_edit_details=document)
         case GenericDetails() as details:
             request = replace(request, generic_details=details)
-    return replace(question, confirmation_request=request)
+    return replace(asking, confirmation_request=request)
 
 
 def _not_answered(question: ToolCall, why: str) -> Sequence[AgentEvent]:

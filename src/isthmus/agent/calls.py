@@ -6,10 +6,10 @@ that was interrupted is never run again: its outcome is not known, and that is w
 run once more, and no third time: it may be what ends the process.
 """
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import assert_never, cast
+from typing import assert_never
 
 from isthmus.agent.approval import (
     CANCEL,
@@ -44,11 +44,11 @@ from isthmus.agent.call_events import (
 from isthmus.agent.call_execution import BeforeEdit, CallExecution
 from isthmus.agent.kept_approvals import SessionApprovals
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.requested_file import is_requested
 from isthmus.agent.resources import ModelSource
 from isthmus.agent.session import OpenCall
 from isthmus.agent.session_policy import policy_for
+from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
@@ -67,7 +67,6 @@ from isthmus.tools.base import (
     Approved,
     Tool,
     ToolContext,
-    ToolItem,
     ToolKind,
     ToolSet,
     version_of,
@@ -102,14 +101,14 @@ class CallRunner:
         options: AgentOptions,
         checkpoints: Checkpoints | None = None,
         *,
-        parked: ParkedCalls | None = None,
+        suspended: SuspendedCalls | None = None,
         open_model: ModelSource | None = None,
         is_permitted: bool = False,
         asked_each_time: AskedEachTime | None = None,
         approvals: SessionApprovals | None = None,
         before_edit: BeforeEdit | None = None,
     ) -> None:
-        """``parked`` keeps calls that ask in the middle of their work, ``open_model`` is for those that ask a model.
+        """``suspended`` keeps calls that ask in the middle of their work, ``open_model`` is for those that ask a model.
 
         ``is_permitted``: the person asked for just these calls, so the policy is not.
 
@@ -125,8 +124,8 @@ class CallRunner:
         self._tools = tools
         self._options = options
         policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=tools.yolo_refusal)
-        self._parked = parked if parked is not None else ParkedCalls()
-        self._execution = CallExecution(turn, policy, self._parked, checkpoints, open_model, before_edit)
+        self._suspended = suspended if suspended is not None else SuspendedCalls()
+        self._execution = CallExecution(turn, policy, self._suspended, checkpoints, open_model, before_edit)
         self._is_permitted = is_permitted
         self._asked_each_time = asked_each_time
         self._approvals = approvals
@@ -145,7 +144,7 @@ class CallRunner:
         """Settle every open call that can be; afterwards ``session.waiting`` says what the user must decide."""
         session = self._session
         for call in session.given_up:
-            await self._parked.discard(session.task_id, call.tool_call_id)
+            await self._suspended.discard(session.task_id, call.tool_call_id)
         await self._turn.emit(*given_up_calls(session))
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
@@ -165,8 +164,8 @@ class CallRunner:
             await emit(result_of(call))
             return
         if call is not None and call.status is ToolCallStatus.EXECUTING:
-            if self._execution.waits_here(call.tool_call_id):
-                await self._execution.go_on(call.tool_call_id)
+            if self._execution.is_suspended(call.tool_call_id):
+                await self._execution.resume(call.tool_call_id)
                 return
             await emit(*lost_questions(self._session, call.tool_call_id))
             if tool is None or tool.kind is not ToolKind.READ:
@@ -212,7 +211,7 @@ class CallRunner:
             await self._turn.emit(*failed(executing, failure, self._session.user))
             return
         approved = Approved(ready.proposal, version=ready.version)
-        await self._execute(replace(ready, announced=executing), approved)
+        await self._execution.begin(executing, ready.tool, ready.context, approved)
 
     async def _carry_out(self, ready: _Ready, decision: Decision) -> None:
         match decision:
@@ -224,7 +223,8 @@ class CallRunner:
                 await self._turn.emit(*refused(ready.announced, ErrorDetails(reason, "permission_denied")))
             case Allow():
                 await self._turn.emit(ToolCallUpdate(ready.announced))
-                await self._execute(ready, Approved(ready.proposal, version=ready.version))
+                approved = Approved(ready.proposal, version=ready.version)
+                await self._execution.begin(ready.announced, ready.tool, ready.context, approved)
             case _:
                 assert_never(decision)
 
@@ -252,8 +252,8 @@ class CallRunner:
         if is_for_good and self._approvals is not None and isinstance(item.proposal, McpDetails):
             await self._approvals.keep(item.proposal, version or "")
         approved = Approved(item.proposal, modified.new_content if modified is not None else None, version)
-        ready = _Ready(tool, self._context(item), item.proposal, replace(call, confirmation_request=None))
-        await self._execute(ready, approved)
+        at_rest = replace(call, confirmation_request=None)
+        await self._execution.begin(at_rest, tool, self._context(item), approved)
 
     async def _propose(self, item: OpenCall, tool: Tool) -> _Ready:
         context = self._context(item)
@@ -320,12 +320,6 @@ class CallRunner:
                 self._granted |= grants_of(option, call.tool_name, kind, call.input_parameters, mcp, version)
         self._answers_seen = len(answered)
         return self._granted
-
-    async def _execute(self, ready: _Ready, approved: Approved) -> None:
-        # Tools are async generators, so that leaving early stops what they run.
-        items = ready.tool.run(ready.announced.input_parameters, ready.context, approved)
-        edit = approved.details if isinstance(approved.details, FileDiff) else None
-        await self._execution.begin(ready.announced, cast("AsyncGenerator[ToolItem, None]", items), edit)
 
 
 def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:

@@ -20,13 +20,13 @@ from isthmus.agent.context_keeping import ContextKeeper, still_too_long
 from isthmus.agent.context_size import context_window
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.prompt import system_prompt
 from isthmus.agent.referring import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import Session
 from isthmus.agent.session_policy import policy_for
+from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.thoughts import thought_of
 from isthmus.agent.tool_loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
@@ -76,14 +76,14 @@ class CodingAgent:
         self._resources = resources
         self._options = options
         self._memory = Memory(options.roots)
-        self.parked = ParkedCalls()
+        self.suspended = SuspendedCalls()
 
     @cached_property
     def _commands(self) -> "CommandRunner":
         """Made when it is first wanted: most sessions have no commands."""
         from isthmus.agent.commands.runner import CommandRunner
 
-        return CommandRunner(self._resources, self._memory, self.parked)
+        return CommandRunner(self._resources, self._memory, self.suspended)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """See :meth:`isthmus.engine.segment.CommandAgent.commands`."""
@@ -121,7 +121,7 @@ class CodingAgent:
                 return StateChange(TaskState.FAILED, str(error), f"model_{error.kind}")
         finally:
             # Not yet for a call that waits for the user in the middle of its work.
-            await self.parked.end_segment(scope.task_id, partial(self._resources.tools.release, scope))
+            await self.suspended.end_segment(scope.task_id, partial(self._resources.tools.release, scope))
 
     async def _work(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope) -> StateChange:
         session, resources, options = turn.session, self._resources, self._options
@@ -131,7 +131,7 @@ class CodingAgent:
             loading.tools,
             options,
             resources.checkpoints,
-            parked=self.parked,
+            suspended=self.suspended,
             open_model=resources.open_model,
             approvals=await resources.approvals_of(session.user, tools),
             before_edit=self._before_edit(scope),

@@ -6,14 +6,14 @@ As a tool, so that it happens at most once whatever becomes of the process. Deli
 import asyncio
 import re
 import unicodedata
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolOutput
 from isthmus.files import FileChangedError, exclusive, read_regular, write_if_unchanged
 from isthmus.text import BinaryContentError, UnencodableTextError, decode_text, with_newlines_of
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 
 HEADING = "## Gemini Added Memories"
@@ -69,12 +69,12 @@ class SaveMemory:
         """The fact and the file."""
         return GenericDetails(f"Add to {self._path}: {_fact(arguments)}")
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Write it."""
         fact = _fact(arguments)
         await asyncio.to_thread(_append, self._path, fact)
         text = f"Added to {self._path}: {fact}"
-        yield ToolSucceeded(ToolOutput(text=text), text)
+        return ToolSucceeded(ToolOutput(text=text), text)
 
 
 def _fact(arguments: Arguments) -> str:

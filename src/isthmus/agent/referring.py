@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from isthmus.agent.calls import CallRunner
@@ -22,12 +22,12 @@ from isthmus.events import ReferredContent
 from isthmus.models.base import ToolRequest
 from isthmus.slash_commands import Completion
 from isthmus.tools.base import (
-    Approved,
     Arguments,
+    CallContext,
     Content,
     ToolContext,
-    ToolItem,
     ToolKind,
+    ToolResult,
     ToolScope,
     ToolSet,
     ToolSucceeded,
@@ -147,7 +147,7 @@ class _ReadReference:
         """Nothing: the person asked for it."""
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Read it by the first of the URIs that it can mean and that there is."""
         server, uri = str(arguments["serverName"]), str(arguments["uri"])
         if (server, uri) in self._beyond:
@@ -163,7 +163,7 @@ class _ReadReference:
         content = await self._read(server, (uri,) if reference is None else reference.uris, context)
         lines = content.text.count("\n") + bool(content.text)
         shown = f"{lines} line{'' if lines == 1 else 's'}" + "".join(f" + {item.media_type}" for item in content.media)
-        yield ToolSucceeded(ToolOutput(text=shown), content.text, content.media)
+        return ToolSucceeded(ToolOutput(text=shown), content.text, content.media)
 
     async def _read(self, server: str, uris: Sequence[str], context: ToolContext) -> Content:
         first: ToolFailure | None = None

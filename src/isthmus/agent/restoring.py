@@ -6,7 +6,7 @@ yields Restored after the call has succeeded. Deliberately not here: the command
 
 import difflib
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isthmus.agent.session import Session
@@ -20,7 +20,7 @@ from isthmus.checkpoints.base import (
     RestoreReport,
 )
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, GenericDetails, ToolOutput
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolFailed, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolFailed, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 
 PARAMETERS: Mapping[str, Any] = {
@@ -97,7 +97,7 @@ class RestoreCheckpoint:
             raise ToolFailure(str(error), "checkpoint_failure") from error
         return GenericDetails(_question(plan))
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Put the files back."""
         session = self._session
         reason = CheckpointFor(
@@ -113,9 +113,8 @@ class RestoreCheckpoint:
             raise ToolFailure(str(error), "checkpoint_failure") from error
         told = _told(report)
         if report.problems:
-            yield ToolFailed(ErrorDetails(told, "restore_incomplete"))
-        else:
-            yield ToolSucceeded(ToolOutput(text=told), told)
+            return ToolFailed(ErrorDetails(told, "restore_incomplete"))
+        return ToolSucceeded(ToolOutput(text=told), told)
 
 
 def _id_of(arguments: Arguments) -> str:

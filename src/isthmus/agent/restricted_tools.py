@@ -4,7 +4,7 @@ Forbidden tools are taken from what the model gets; a shell of which only some c
 whatever mode and earlier answers say. What cannot be told apart from a forbidden command is refused, too.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -16,12 +16,12 @@ from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.sources import SettingsError
 from isthmus.settings.tool_rules import ToolList, ToolRules
 from isthmus.tools.base import (
-    Approved,
     Arguments,
+    CallContext,
     Tool,
     ToolContext,
-    ToolItem,
     ToolKind,
+    ToolResult,
     ToolScope,
     ToolSet,
     ToolSource,
@@ -180,15 +180,10 @@ class RestrictedShell:
         self._check(arguments)
         return proposal
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Run the command, unless the rules have come to forbid it since it was asked about."""
         self._check(arguments)
-        items: Any = self._tool.run(arguments, context, approved)
-        try:
-            async for item in items:
-                yield item
-        finally:
-            await items.aclose()
+        return await self._tool.run(arguments, context)
 
     def _check(self, arguments: Arguments) -> None:
         command = arguments.get("command")

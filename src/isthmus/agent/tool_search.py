@@ -4,7 +4,7 @@ Made anew for each segment, over the tools that there are then. Deliberately not
 search, and what loading means (:mod:`isthmus.agent.tool_loading`).
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from isthmus.agent.tool_index import SearchedTool, ToolIndex
 from isthmus.amounts import show_count
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.text import with_ellipsis
-from isthmus.tools.base import SEARCH_TOOL, Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import SEARCH_TOOL, Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 
 DEFAULT_LIMIT = 5
@@ -69,7 +69,7 @@ class ToolSearch:
         _read(arguments)
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """The tools that fit, loaded."""
         query, limit = _read(arguments)
         missing: list[str] = []
@@ -81,7 +81,7 @@ class ToolSearch:
             found = self._index.search(query, limit)
         names = tuple(tool.name for tool in found)
         output = ToolOutput(text="\n".join(names) or "No tool was found.")
-        yield ToolSucceeded(output, self._told(found, missing), loads=names)
+        return ToolSucceeded(output, self._told(found, missing), loads=names)
 
     def _told(self, found: Sequence[SearchedTool], missing: Sequence[str]) -> str:
         lines = ["Loaded; call them by these names:", *map(_line, found)] if found else ["No tool was found."]

@@ -20,10 +20,10 @@ from isthmus.codec import JsonObject
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.following import OTHERS_POLL_SECONDS, Beginnings, deliveries
 from isthmus.engine.owner import is_gone, new_owner
-from isthmus.engine.parking import Parking
 from isthmus.engine.questions import QuestionBoard
 from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
-from isthmus.engine.segment import Agent, ParkingAgent, Segment
+from isthmus.engine.segment import Agent, Segment, SuspendingAgent
+from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
 from isthmus.engine.torn_text import torn_text
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
@@ -92,10 +92,11 @@ class Runner:
         self._breaks: Counter[str] = Counter()
         self._upkeep: list[asyncio.Task[None]] = []
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
-        self._parking: Parking | None = None
-        if isinstance(agent, ParkingAgent):
-            agent.parked.process = self._owner
-            self._parking = Parking(agent.parked, journal, self._running.get, partial(self.claim, events=()))
+        self._suspended: SuspendedCallMonitor | None = None
+        if isinstance(agent, SuspendingAgent):
+            agent.suspended.process = self._owner
+            take_up = partial(self.claim, events=())
+            self._suspended = SuspendedCallMonitor(agent.suspended, journal, self._running.get, take_up)
 
     async def start(self) -> None:
         """Take over what is to be taken over, and look after leases from now on."""
@@ -111,15 +112,15 @@ class Runner:
     async def aclose(self) -> None:
         """Stop here: what runs is interrupted and is taken over at the next start; what waits, waits."""
         upkeep, self._upkeep = self._upkeep, []
-        if self._parking is not None:
-            await self._parking.stop()
+        if self._suspended is not None:
+            await self._suspended.stop()
         leases = [segment.lease for segment in self._segments.values()]
         tasks = [*self._running.values(), *upkeep]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._parking is not None:
-            await self._parking.aclose()
+        if self._suspended is not None:
+            await self._suspended.aclose()
         try:
             await self.journal.release(leases)
         except JournalError:
@@ -237,8 +238,8 @@ class Runner:
             await segment.run()
         except StaleLease as error:
             log.warning("%s", error)
-            if self._parking is not None:
-                self._parking.ended(row.task_id)
+            if self._suspended is not None:
+                self._suspended.ended(row.task_id)
         except Exception as error:  # of one task, which nobody awaits
             log.exception("task %s cannot go on", row.task_id)
             self._broken[row.task_id] = str(error) if isinstance(error, IsthmusError) else "internal error, see the log"
@@ -256,8 +257,8 @@ class Runner:
         self.questions.waiting(
             task_id, session.context_id, session.workspace, session.waiting, user=user, settings=session.settings
         )
-        if not session.waiting and self._parking is not None:
-            self._parking.ended(task_id)
+        if not session.waiting and self._suspended is not None:
+            self._suspended.ended(task_id)
         if not session.waiting and self.options.on_task_end is not None:
             self.options.on_task_end(task_id)
 
@@ -297,8 +298,8 @@ class Runner:
                 for task_id in await self.journal.cancelled([item.lease for item in self._segments.values()]):
                     if (segment := self._segments.get(task_id)) is not None:
                         segment.cancel()
-                if self._parking is not None:
-                    await self._parking.look()
+                if self._suspended is not None:
+                    await self._suspended.look()
                 await self._sweep()
             except Exception:  # whatever it is: leases that nobody renews are lost, of all tasks
                 log.exception("leases could not be looked after")
@@ -320,7 +321,7 @@ class Runner:
     async def go_on(self, row: TaskRow, *, also_broken: bool = False) -> None:
         """Go on with a task whose process has ended, its question too; show one that waits to editors."""
         if row.state.is_waiting:
-            if self._parking is not None and await self._parking.is_lost(row):
+            if self._suspended is not None and await self._suspended.is_lost(row):
                 await self.claim(row, [])
             else:
                 self._ask(row)

@@ -15,8 +15,8 @@ from typing import Protocol, runtime_checkable
 
 from isthmus.agent.call_events import cancelled_calls, failed_calls, given_up_calls
 from isthmus.agent.hosted import AgentFailedError
-from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.session import Session
+from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
@@ -71,11 +71,11 @@ class CommandAgent(Agent, Protocol):
 
 
 @runtime_checkable
-class ParkingAgent(Agent, Protocol):
-    """An agent whose calls may wait for a person in the middle of their work; it keeps them in ``parked``."""
+class SuspendingAgent(Agent, Protocol):
+    """An agent whose calls may wait for a person in the middle of their work; it keeps them in ``suspended``."""
 
     @property
-    def parked(self) -> ParkedCalls: ...
+    def suspended(self) -> SuspendedCalls: ...
 
 
 @runtime_checkable

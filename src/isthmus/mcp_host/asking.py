@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,16 +29,15 @@ from isthmus.mcp_host.server_questions import (
     without_stop,
 )
 from isthmus.threads import in_thread
-from isthmus.tools.asking import (
-    AskModel,
-    AskPerson,
+from isthmus.tools.user_question import (
+    AskUser,
     Chosen,
     ModelAnswer,
     ModelPrompt,
     NoAnswer,
-    PersonQuestion,
-    PromptMessage,
     Reply,
+    SamplingMessage,
+    UserQuestion,
 )
 
 _LOG = logging.getLogger("isthmus.mcp")
@@ -57,6 +56,7 @@ MAXIMUM_CHARACTERS = 200_000
 """Of all the texts of one request."""
 MAXIMUM_TOKENS = 100_000
 """Output tokens that a server may ask for; of more, so many."""
+DONE = "The server says that it is done"
 NOTES = 10
 BROWSER_SECONDS = 10.0
 """After them, one that runs until it is closed is no longer waited for."""
@@ -77,18 +77,16 @@ class Elicited:
 
 
 class CallAsks:
-    """What the server asks in one running call. ``news`` is set when it asks.
+    """Asks the user what the server asks in one running call, through that call's ``ask``.
 
     ``task`` is the folder for outputs of the task that the call is of, which stands for that task.
     """
 
-    def __init__(self, task: str, news: asyncio.Event) -> None:
+    def __init__(self, task: str, ask: AskUser) -> None:
         self.task = task
-        self._news = news
-        self._open: list[AskPerson] = []
-        self._new: deque[AskPerson] = deque()
+        self._ask = ask
         self._count = 0
-        self._end = ""
+        self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Run the call; what its transport's streams bring is known to be its own."""
@@ -98,8 +96,8 @@ class CallAsks:
         calling.add_done_callback(lambda _: self.end("The call ended before it was answered"))
         return calling
 
-    async def ask(self, ask: AskPerson) -> Reply:
-        """Put a question, and wait for what becomes of it.
+    async def ask(self, question: UserQuestion) -> Reply:
+        """Put a question, and wait for its reply.
 
         Raises:
             DeclinedError: the call has asked too much.
@@ -107,30 +105,12 @@ class CallAsks:
         self._count += 1
         if self._count > MAXIMUM_QUESTIONS:
             raise DeclinedError(f"the call has asked {MAXIMUM_QUESTIONS} times, which is as much as one may")
-        if self._end:
-            return NoAnswer(self._end)
-        self._open.append(ask)
-        self._new.append(ask)
-        self._news.set()
-        try:
-            return await ask.reply()
-        finally:
-            ask.withdraw("The server does not wait for an answer any more")
-            self._open.remove(ask)
-
-    def next(self) -> AskPerson | None:
-        """The next question to be shown."""
-        while self._new:
-            ask = self._new.popleft()
-            if ask.is_open:
-                return ask
-        return None
+        return NoAnswer(self._end.result()) if self._end.done() else await self._ask(question, self._end)
 
     def end(self, reason: str) -> None:
-        """The call is over: its questions are too."""
-        self._end = reason
-        for ask in tuple(self._open):
-            ask.withdraw(reason)
+        """Withdraw its questions: the call is over."""
+        if not self._end.done():
+            self._end.set_result(reason)
 
 
 class ServerAsking:
@@ -142,7 +122,7 @@ class ServerAsking:
         self._server = server
         self._workspace = workspace
         self._calls: list[CallAsks] = []
-        self._waiting: list[tuple[AskPerson, set[str]]] = []
+        self._waiting: list[tuple[asyncio.Future[str], set[str]]] = []
         self._completed: deque[str] = deque(maxlen=100)
         self._samples: dict[str, int] = {}
         self.sampled = 0
@@ -179,7 +159,7 @@ class ServerAsking:
         try:
             asks = self._asks(len(message))
             question = url_question(self._server, message, url, opens_browser=self.open_browser is not None)
-            reply = await asks.ask(AskPerson(question))
+            reply = await asks.ask(question)
         except (DeclinedError, UrlError) as error:
             return self._decline("an elicitation", str(error))
         action = action_of(reply, question)
@@ -203,7 +183,7 @@ class ServerAsking:
         tokens = max(1, min(wish.maximum_tokens, MAXIMUM_TOKENS))
         messages = await asyncio.to_thread(_messages, wish, Path(asks.task))
         prompt = ModelPrompt(wish.system, messages, tokens)
-        match await asks.ask(AskModel(sampling_question(self._server, wish), prompt)):
+        match await asks.ask(replace(sampling_question(self._server, wish), prompt=prompt)):
             case ModelAnswer(text, model, is_cut):
                 self.sampled += 1
                 text, is_stopped = without_stop(text, wish.stop_sequences)
@@ -229,24 +209,25 @@ class ServerAsking:
     def completed(self, elicitation_id: str) -> None:
         """The server says that what a person had to do elsewhere is done."""
         self._completed.append(elicitation_id)
-        for ask, missing in self._waiting:
+        for done, missing in self._waiting:
             missing.discard(elicitation_id)
-            if not missing:
-                ask.withdraw("The server says that it is done")
+            if not missing and not done.done():
+                done.set_result(DONE)
 
     # --- for the call ------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def withdrawn_when_done(self, ask: AskPerson, elicitation_ids: Sequence[str]) -> Generator[None]:
-        """Take a question back when the server says that all of these are done."""
+    def completion(self, elicitation_ids: Sequence[str]) -> "Generator[asyncio.Future[str]]":
+        """Give a future that has a result when the server says that all of these are done."""
+        done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         missing = set(elicitation_ids).difference(self._completed)
         if not missing:
-            ask.withdraw("The server says that it is done")
-        self._waiting.append((ask, missing))
+            done.set_result(DONE)
+        self._waiting.append((done, missing))
         try:
-            yield
+            yield done
         finally:
-            self._waiting.remove((ask, missing))
+            self._waiting.remove((done, missing))
 
     async def show(self, url: str) -> None:
         """Open a page that a person has consented to, where that person is at this machine."""
@@ -263,7 +244,7 @@ class ServerAsking:
         problem = last = ""
         for _ in range(ATTEMPTS):
             question = form_question(self._server, message, form, self._workspace, problem, last)
-            reply = await asks.ask(AskPerson(question))
+            reply = await asks.ask(question)
             action = action_of(reply, question)
             if action != ACCEPT or not isinstance(reply, Chosen):
                 return Elicited(action)
@@ -300,20 +281,20 @@ class ServerAsking:
         _LOG.info("MCP server %s: declined %s: %s", self._server, what, why)
 
 
-def _messages(wish: SamplingWish, folder: Path) -> tuple[PromptMessage, ...]:
+def _messages(wish: SamplingWish, folder: Path) -> tuple[SamplingMessage, ...]:
     """The prompt, what is no text in it kept in files. Blocks."""
-    messages: list[PromptMessage] = []
+    messages: list[SamplingMessage] = []
     for number, message in enumerate(wish.messages, 1):
         if not message.others:
-            messages.append(PromptMessage(message.role, message.text))
+            messages.append(SamplingMessage(message.role, message.text))
             continue
         found = render(McpResult(parts_of(message.blocks)), folder, f"sampling-{number}")
         # Media is taken in a person's messages alone; of the model's own, the text says what it was.
-        messages.append(PromptMessage(message.role, found.for_model, found.media if message.role == "user" else ()))
+        messages.append(SamplingMessage(message.role, found.for_model, found.media if message.role == "user" else ()))
     return tuple(messages)
 
 
-def action_of(reply: Reply, question: PersonQuestion) -> str:
+def action_of(reply: Reply, question: UserQuestion) -> str:
     """What MCP calls an answer: accept, decline or cancel."""
     match reply:
         case Chosen(option_id):

@@ -4,14 +4,14 @@ Listing is what the servers said of themselves when they connected, and asks nob
 needs the same permission as its tools. Deliberately not here: references in a person's message.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, McpDetails, ToolOutput
 from isthmus.mcp_host.connection import ServerConnection
 from isthmus.mcp_host.reading import resource_from
 from isthmus.tools.arguments import INVALID_ARGUMENTS, check_arguments
-from isthmus.tools.base import Approved, Arguments, Tool, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.server_contents import ServerResource
 
@@ -59,7 +59,7 @@ class ListResources:
         """Nothing: it reads what is known."""
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """One line for each."""
         server = check_arguments(self.name, self.parameters, arguments).string("serverName")
         wanted = [found for found in self._connections if server in ("", found.config.name)]
@@ -76,7 +76,7 @@ class ListResources:
         if len(lines) < len(listed):
             lines.append(f"[{len(listed) - len(lines)} more are not listed; name one server with serverName]")
         text = "\n".join(lines)
-        yield ToolSucceeded(ToolOutput(text=text), text)
+        return ToolSucceeded(ToolOutput(text=text), text)
 
 
 class ReadResource:
@@ -122,14 +122,15 @@ class ReadResource:
         found, _ = self._found(arguments)
         return McpDetails(found.config.name, self.name)
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Its contents."""
         found, uri = self._found(arguments)
-        if isinstance(approved.details, McpDetails) and approved.details.server_name != found.config.name:
-            message = f"{uri} is not a resource of {approved.details.server_name} any more; nothing was read"
+        proposed = context.approved.details
+        if isinstance(proposed, McpDetails) and proposed.server_name != found.config.name:
+            message = f"{uri} is not a resource of {proposed.server_name} any more; nothing was read"
             raise ToolFailure(message, "tool_changed")
         read = await resource_from(found, uri, context.output_folder)
-        yield ToolSucceeded(ToolOutput(text=read.for_person), read.for_model, read.media)
+        return ToolSucceeded(ToolOutput(text=read.for_person), read.for_model, read.media)
 
     def _found(self, arguments: Arguments) -> tuple[ServerConnection, str]:
         """Which server is asked, and for what.

@@ -16,7 +16,7 @@ from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.elicitation_form import REQUESTED_SCHEMA, Form, quoted
 from isthmus.mcp_host.page_address import host_of
-from isthmus.tools.asking import PersonQuestion
+from isthmus.tools.user_question import UserQuestion
 
 ACCEPT = "accept"
 DECLINE = "decline"
@@ -62,7 +62,7 @@ class SamplingWish:
 
 def form_question(
     server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = ""
-) -> PersonQuestion:
+) -> UserQuestion:
     """The question of a form: its choices where it is one, else a document that a person fills in.
 
     ``problem`` says what was wrong with the ``last`` one.
@@ -85,7 +85,7 @@ def form_question(
     return _question(server, message, details, (accept, _DECLINE, _CANCEL), about)
 
 
-def url_question(server: str, message: str, url: str, *, opens_browser: bool) -> PersonQuestion:
+def url_question(server: str, message: str, url: str, *, opens_browser: bool) -> UserQuestion:
     """The question whether a person goes to a server's page.
 
     Raises:
@@ -106,7 +106,7 @@ def url_question(server: str, message: str, url: str, *, opens_browser: bool) ->
     return _question(server, message, GenericDetails("\n".join(lines)), (accept, _DECLINE, _CANCEL), about)
 
 
-def done_question(server: str, tool: str, urls: Sequence[str]) -> PersonQuestion:
+def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
     """Whether a person is done with pages that a tool needs before it runs."""
     pages = "\n".join(f"  {url}" for url in urls)
     text = f"{tool} of the MCP server {server} is called again when you are done with:\n{pages}"
@@ -115,7 +115,7 @@ def done_question(server: str, tool: str, urls: Sequence[str]) -> PersonQuestion
     return _question(server, text, GenericDetails(text), options, about)
 
 
-def sampling_question(server: str, wish: SamplingWish) -> PersonQuestion:
+def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
     """Whether a server may ask the session's model, at the person's cost."""
     lines = [f"The MCP server {server} wants the model to answer this, at your cost:"]
     if wish.system:
@@ -139,7 +139,7 @@ def sampling_question(server: str, wish: SamplingWish) -> PersonQuestion:
         "messages": [{"role": item.role, "text": item.text[:SHOWN_MESSAGE]} for item in wish.messages],
         "max_tokens": wish.maximum_tokens,
     }
-    return PersonQuestion(
+    return UserQuestion(
         SAMPLING,
         server,
         f"{server} asks the model",
@@ -157,9 +157,9 @@ def _question(
     details: GenericDetails | FileDiff,
     options: tuple[ConfirmationOption, ...],
     about: JsonObject,
-) -> PersonQuestion:
+) -> UserQuestion:
     accepting = frozenset(option.id for option in options) - {DECLINE, CANCEL}
-    return PersonQuestion(ELICITATION, server, f"{server} asks: {_first(message)}", details, options, accepting, about)
+    return UserQuestion(ELICITATION, server, f"{server} asks: {_first(message)}", details, options, accepting, about)
 
 
 def _kind(stated: str) -> str:

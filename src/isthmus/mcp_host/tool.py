@@ -5,9 +5,8 @@ that the call is cancelled. Deliberately not here: connecting, and who may call.
 """
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
@@ -31,18 +30,17 @@ from isthmus.mcp_host.server_questions import ACCEPT, done_question, url_questio
 from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
 from isthmus.text import with_ellipsis, without_control_characters
 from isthmus.tools.arguments import INVALID_ARGUMENTS
-from isthmus.tools.asking import AskPerson, Chosen
 from isthmus.tools.base import (
-    Approved,
     Arguments,
-    LiveContent,
+    CallContext,
     ToolContext,
     ToolFailed,
-    ToolItem,
     ToolKind,
+    ToolResult,
     ToolSucceeded,
 )
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.user_question import Chosen, Reply, UserQuestion
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -143,47 +141,49 @@ class McpTool:
         self._fitted(arguments)
         return McpDetails(self.server_name, self.server_tool_name)
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
-        """Progress as it comes, then the result. Leaving early cancels the call."""
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
+        """Call the server, and show its progress. Cancelling cancels the call."""
         arguments = self._fitted(arguments)
-        proposed = approved.details
+        proposed = context.approved.details
         if isinstance(proposed, McpDetails) and proposed != McpDetails(self.server_name, self.server_tool_name):
             message = f"{self.name} is not the tool any more that was approved; nothing was called"
             raise ToolFailure(message, "tool_changed")
-        version = approved.version if approved.version is not None else self.version
-        pages: Sequence[Page] = ()
-        for number in range(PAGE_ROUNDS + 1):
-            if pages:
-                async with aclosing(self._go_to(pages)) as going:
-                    async for ask in going:
-                        yield ask
+        version = context.approved.version if context.approved.version is not None else self.version
+        for _ in range(PAGE_ROUNDS):
             try:
-                async with aclosing(self._call(arguments, version, context)) as items:
-                    async for item in items:
-                        yield item
-                return
+                return await self._call(arguments, version, context)
             except PagesNeededError as error:
                 # The server has not begun with the call: it is made again, which is what it asks for.
-                pages = error.pages
-                if number == PAGE_ROUNDS:
-                    message = f"{self.server_tool_name} of the MCP server {self.server_name!r} wants ever more pages"
-                    raise ToolFailure(f"{message} to be visited; it was given up", "mcp_error") from error
+                await self._go_to(error.pages, context)
+        try:
+            return await self._call(arguments, version, context)
+        except PagesNeededError as error:
+            message = f"{self.server_tool_name} of the MCP server {self.server_name!r} wants ever more pages"
+            raise ToolFailure(f"{message} to be visited; it was given up", "mcp_error") from error
 
-    async def _call(
-        self, arguments: Arguments, version: str | None, context: ToolContext
-    ) -> AsyncGenerator[ToolItem, None]:
-        """One call, with what the server asks in it."""
-        progress = _Progress()
-        asks = CallAsks(str(context.output_folder), progress.news)
+    async def _call(self, arguments: Arguments, version: str | None, context: CallContext) -> ToolResult:
+        """Make one call, with what the server asks in it."""
+        deadline = CallDeadline(self._connection.config.silence_seconds)
+
+        async def ask(question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
+            with deadline.held():
+                return await context.ask(question, withdrawn)
+
+        async def show(progress: float, total: float | None, message: str | None) -> None:
+            deadline.heard()
+            context.progress(_progress_text(progress, total, message))
+
+        asks = CallAsks(str(context.output_folder), ask)
         try:
             with self._connection.asking.call(asks):
-                calling = asks.start(self._called(arguments, progress, version))
+                calling = asks.start(self._connection.call(self.server_tool_name, arguments, show, version))
                 try:
-                    async with aclosing(self._watch(calling, progress, asks)) as items:
-                        async for item in items:
-                            yield item
-                    yield await self._result(await calling, context)
+                    await asyncio.wait({calling, deadline.exceeded}, return_when=asyncio.FIRST_COMPLETED)
+                    if not calling.done():
+                        raise self._too_long(deadline.exceeded.result())
+                    return await self._result(calling.result(), context)
                 finally:
+                    deadline.close()
                     if not calling.done():
                         calling.cancel()
                         await asyncio.wait({calling}, timeout=1)
@@ -203,18 +203,11 @@ class McpTool:
             said = clean(self._connection.hidden(said))
             raise ToolFailure(f"{where}{said}", category, for_model=f"{where}\n{marked(said)}") from error
 
-    async def _called(self, arguments: Arguments, progress: "_Progress", version: str | None) -> "CallToolResult":
-        try:
-            return await self._connection.call(self.server_tool_name, arguments, progress, version)
-        finally:
-            # Not by a callback of the task, which would come a turn of the event loop later.
-            progress.news.set()
-
-    async def _go_to(self, pages: "Sequence[Page]") -> AsyncGenerator[AskPerson, None]:
-        """Ask the person to visit the pages that the server needs first, and wait until that is done.
+    async def _go_to(self, pages: "Sequence[Page]", context: CallContext) -> None:
+        """Ask the user to visit the pages that the server needs first, and wait until that is done.
 
         Raises:
-            ToolFailure: the person does not.
+            ToolFailure: the user does not.
         """
         asking = self._connection.asking
         refused = f"{self.server_tool_name} of the MCP server {self.server_name!r} needs a page that was not visited"
@@ -225,57 +218,16 @@ class McpTool:
                 )
             except UrlError as error:
                 raise ToolFailure(f"{refused}: {error}", "mcp_declined") from error
-            ask = AskPerson(question)
-            yield ask
-            if action_of(await ask.reply(), question) != ACCEPT:
+            if action_of(await context.ask(question), question) != ACCEPT:
                 raise ToolFailure(f"{refused}; it was not called again", "mcp_declined")
             await asking.show(page.url)
         question = done_question(self.server_name, self.server_tool_name, [page.url for page in pages])
-        ask = AskPerson(question)
-        with asking.withdrawn_when_done(ask, [page.elicitation_id for page in pages]):
-            if ask.is_open:
-                yield ask
-            reply = await ask.reply()
+        with asking.completion([page.elicitation_id for page in pages]) as done:
+            if done.done():
+                return
+            reply = await context.ask(question, done)
         if isinstance(reply, Chosen) and reply.option_id not in question.accepting:
             raise ToolFailure(f"{refused}; it was not called again", "mcp_declined")
-
-    async def _watch(
-        self, calling: "asyncio.Task[CallToolResult]", progress: "_Progress", asks: CallAsks
-    ) -> AsyncGenerator[LiveContent | AskPerson, None]:
-        """Its progress and its questions, until the call has ended. A person may think as long as it takes.
-
-        Raises:
-            ToolFailure: it was silent or took altogether for too long.
-        """
-        silence = self._connection.config.silence_seconds
-        longest = max(silence, LONGEST_CALL_SECONDS)
-        began = heard = time.monotonic()
-        loop = asyncio.get_running_loop()
-        while not calling.done():
-            left = min(heard + silence, began + longest) - time.monotonic()
-            timer = loop.call_later(max(left, 0), progress.expire)
-            try:
-                await progress.news.wait()
-            finally:
-                timer.cancel()
-            progress.news.clear()
-            if not progress.has_expired:
-                asked = time.monotonic()
-                while (ask := asks.next()) is not None:
-                    yield ask
-                heard = time.monotonic()
-                began += heard - asked
-                if (text := progress.take()) is not None:
-                    yield LiveContent(text)
-                continue
-            if calling.done():
-                return
-            progress.has_expired = False
-            now = time.monotonic()
-            if now - began >= longest:
-                raise self._too_long(f"took longer than {longest:g} s")
-            if now - heard >= silence:
-                raise self._too_long(f"showed no sign of life for {silence:g} s")
 
     def _too_long(self, what: str) -> ToolFailure:
         message = (
@@ -284,7 +236,7 @@ class McpTool:
         )
         return ToolFailure(message, "mcp_timeout")
 
-    async def _result(self, found: "CallToolResult", context: ToolContext) -> ToolItem:
+    async def _result(self, found: "CallToolResult", context: CallContext) -> ToolResult:
         maximum = said_maximum(found.meta) or self._offered.result_characters or MAXIMUM_CHARACTERS
         # In a thread when there is something to decode or to keep: that of a small text is not worth it.
         if all(block.type == "text" and len(block.text) < SMALL_TEXT for block in found.content):
@@ -348,29 +300,59 @@ def _rendered(found: "CallToolResult", context: ToolContext, maximum: int) -> Re
     return render(result, context.output_folder, context.tool_call_id, maximum=maximum, is_marked=True)
 
 
-class _Progress:
-    """The last progress of a call, as text."""
+def _progress_text(done: float, total: float | None, message: str | None) -> str:
+    share = f"{done:g}" if not total else f"{100 * done / total:.0f}% ({done:g} of {total:g})"
+    return f"{share} {without_control_characters((message or '')[:LONGEST_PROGRESS])}".rstrip()
 
-    def __init__(self) -> None:
-        self.news = asyncio.Event()
-        self.has_expired = False
-        """The news is that there was none for long."""
-        self._text: str | None = None
 
-    def expire(self) -> None:
-        """Whoever waits for news has waited long enough."""
-        if not self.news.is_set():
-            self.has_expired = True
-            self.news.set()
+class CallDeadline:
+    """Limits how long a call may be silent, in seconds, and how long it may take; neither while the user is asked.
 
-    def take(self) -> str | None:
-        """The text, where there is a new one."""
-        text, self._text = self._text, None
-        return text
+    ``exceeded`` gets the limit that was exceeded as its result, as the end of a sentence.
+    """
 
-    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        share = f"{progress:g}" if not total else f"{100 * progress / total:.0f}% ({progress:g} of {total:g})"
-        said = without_control_characters((message or "")[:LONGEST_PROGRESS])
-        self._text = f"{share} {said}".rstrip()
-        self.has_expired = False
-        self.news.set()
+    def __init__(self, silence: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.exceeded: asyncio.Future[str] = self._loop.create_future()
+        self._silence = silence
+        self._longest = max(silence, LONGEST_CALL_SECONDS)
+        self._began = self._heard = self._loop.time()
+        self._questions = 0
+        self._held_at = 0.0
+        self._timer = self._loop.call_later(silence, self._check)
+
+    def heard(self) -> None:
+        """Note a sign of life."""
+        self._heard = self._loop.time()
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Stand still while the user is asked."""
+        if not self._questions:
+            self._timer.cancel()
+            self._held_at = self._loop.time()
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            if not self._questions:
+                self.heard()
+                self._began += self._heard - self._held_at
+                self._check()
+
+    def close(self) -> None:
+        """End it, with the call."""
+        self._timer.cancel()
+        self.exceeded.cancel()
+
+    def _check(self) -> None:
+        now = self._loop.time()
+        if self.exceeded.done():
+            return
+        if now - self._began >= self._longest:
+            self.exceeded.set_result(f"took longer than {self._longest:g} s")
+        elif now - self._heard >= self._silence:
+            self.exceeded.set_result(f"showed no sign of life for {self._silence:g} s")
+        else:
+            self._timer = self._loop.call_at(min(self._heard + self._silence, self._began + self._longest), self._check)

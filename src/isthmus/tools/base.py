@@ -1,11 +1,11 @@
 """The Tool port: what a tool declares, how it proposes its effect, and how it runs.
 
-A tool first *proposes*: it checks its arguments and says what it would do, without an effect. What it proposed may be
-shown to a person. Then it *runs*, with the proposal that was approved. A tool never asks for permission itself, and
-knows nothing of tasks, models or wires.
+A tool first *proposes*: it checks its arguments and says what it would do, without an effect. The proposal may be shown
+to the user. Then it *runs*, with the proposal that was approved. A tool never asks for permission itself, and knows
+nothing of tasks, models or wires.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpServerSettings, ToolOutput
 from isthmus.media import Media
-from isthmus.tools.asking import AskPerson
+from isthmus.tools.user_question import AskUser, nobody_to_ask
 from isthmus.tools.workspace import Workspace
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -34,7 +34,7 @@ class ToolKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where a call runs. Nothing in it is process-wide.
+    """Where a call is proposed and runs. Nothing in it is process-wide.
 
     ``output_folder`` is where outputs that are too long to show are kept whole; ``environment`` is what child
     processes get. Both belong to the task.
@@ -58,16 +58,31 @@ class Approved:
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LiveContent:
-    """The whole output so far, while a tool runs."""
+def _not_shown(text: str) -> None:
+    """Drop progress where nobody watches."""
 
-    text: str
+
+@dataclass(frozen=True, slots=True)
+class CallContext(ToolContext):
+    """What a running call has besides: the approval, and the ways to show progress and to ask.
+
+    ``progress`` takes the whole output so far; of several texts at once the last is shown. ``await ask(question)``
+    returns when the user has answered, which may take minutes, or nobody can.
+    """
+
+    approved: Approved = Approved()
+    progress: Callable[[str], None] = _not_shown
+    ask: AskUser = nobody_to_ask
+
+    @classmethod
+    def of(cls, place: ToolContext, approved: Approved, progress: Callable[[str], None], ask: AskUser) -> "CallContext":
+        """Return the context of a call that runs where it was proposed."""
+        return cls(place.workspace, place.tool_call_id, place.output_folder, place.environment, approved, progress, ask)
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Text for a model, and what is no text."""
+    """Text for a model, and the media that go with it."""
 
     text: str
     media: tuple[Media, ...] = ()
@@ -75,7 +90,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class ToolSucceeded:
-    """``output`` is for the user, ``for_model`` for the model, as is what is no text in ``media``.
+    """``output`` is for the user, ``for_model`` for the model, as is the ``media``.
 
     ``loads`` are names of tools whose schemas the model is sent from now on.
     """
@@ -95,17 +110,14 @@ class ToolFailed:
     media: tuple[Media, ...] = ()
 
 
-ToolItem: TypeAlias = LiveContent | AskPerson | ToolSucceeded | ToolFailed
+ToolResult: TypeAlias = ToolSucceeded | ToolFailed
 
 
 class Tool(Protocol):
     """One tool. ``parameters`` is a JSON schema of type object; names follow Gemini CLI's tools.
 
-    ``propose`` returns the details of a confirmation, or None for a tool of kind READ.
-    ``run`` yields any number of :class:`LiveContent` and of questions (:mod:`isthmus.tools.asking`), is taken up again
-    after a question when it is answered, and ends with one :class:`ToolSucceeded` or :class:`ToolFailed`. When its
-    task is cancelled it leaves nothing running behind.
-    Both raise :class:`~isthmus.tools.failure.ToolFailure`.
+    ``propose`` returns the details of a confirmation, or None for a tool of kind READ. ``run`` does the work; when it
+    is cancelled it leaves nothing running behind. Both raise :class:`~isthmus.tools.failure.ToolFailure`.
     """
 
     @property
@@ -124,7 +136,7 @@ class Tool(Protocol):
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None: ...
 
-    def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]: ...
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult: ...
 
 
 @runtime_checkable

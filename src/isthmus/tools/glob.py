@@ -1,12 +1,12 @@
 """glob: files by the pattern of their paths, newest first."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.text import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import is_file
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import GlobPattern, has_glob_syntax
@@ -52,7 +52,7 @@ class Glob:
         context.workspace.open_path(self._check(arguments).string("dir_path", "."))
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """The paths."""
         checked = self._check(arguments)
         workspace = context.workspace
@@ -80,13 +80,12 @@ class Glob:
         found = newest_first(await walk.run(collect))
         if not found:
             message = f'No files found matching pattern "{text}" within {printable(str(folder))}.'
-            yield ToolSucceeded(ToolOutput(text=message), walk.note + message)
-            return
+            return ToolSucceeded(ToolOutput(text=message), walk.note + message)
         paths = [printable(f"{workspace.root}/{file.path}") for file in found[:MAXIMUM_RESULTS]]
         if len(found) > MAXIMUM_RESULTS:
             paths.append(f"[{len(found) - MAXIMUM_RESULTS} more files are not shown; use a narrower pattern]")
         head = f'Found {len(found)} file(s) matching "{text}" within {printable(str(folder))}, newest first:\n'
-        yield ToolSucceeded(ToolOutput(text=walk.note + head + "\n".join(paths)), walk.note + head + "\n".join(paths))
+        return ToolSucceeded(ToolOutput(text=walk.note + head + "\n".join(paths)), walk.note + head + "\n".join(paths))
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, {"path": "dir_path"})

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import warnings
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from isthmus.tools.arguments import (
     path_parameter,
     pattern_parameter,
 )
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import BINARY_SUFFIXES, MAXIMUM_FILE_BYTES
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import FileFilter
@@ -99,7 +99,7 @@ class GrepSearch:
         context.workspace.open_path(checked.string("dir_path", "."))
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """The matches, in the order of the paths."""
         checked = self._check(arguments)
         query = _query(checked)
@@ -123,7 +123,7 @@ class GrepSearch:
             text = f"{walk.note}No matches found for {title}."
         else:
             text = walk.note + await asyncio.to_thread(_formatted, context.workspace, result, checked, title)
-        yield ToolSucceeded(ToolOutput(text=text), text)
+        return ToolSucceeded(ToolOutput(text=text), text)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, _ALIASES)

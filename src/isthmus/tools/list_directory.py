@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.text import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import GlobPattern
 from isthmus.tools.workspace import Workspace
@@ -66,7 +66,7 @@ class ListDirectory:
         context.workspace.open_path(self._check(arguments).string("dir_path"))
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """The listing."""
         checked = self._check(arguments)
         shown = checked.string("dir_path")
@@ -78,7 +78,7 @@ class ListDirectory:
         if listing.left_out:
             lines.append(f"({listing.left_out} ignored)")
         text = "\n".join(lines) or "The folder is empty."
-        yield ToolSucceeded(ToolOutput(text=text), f"Directory listing for {printable(str(folder))}:\n{text}")
+        return ToolSucceeded(ToolOutput(text=text), f"Directory listing for {printable(str(folder))}:\n{text}")
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, {"path": "dir_path"})

@@ -5,7 +5,7 @@ shown to the model as it was when it was read, also later in the conversation.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from isthmus.amounts import show_size
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.media import Media
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import read_bytes, text_of
 from isthmus.tools.excerpt import MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
 from isthmus.tools.failure import ToolFailure
@@ -69,7 +69,7 @@ class ReadFile:
         context.workspace.open_path(self._check(arguments).string("file_path"), context.output_folder)
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """The text, with a note in front when it is not the whole file."""
         checked = self._check(arguments)
         shown = checked.string("file_path")
@@ -81,12 +81,11 @@ class ReadFile:
             media_type = SHOWN_KINDS.get(path.suffix.lower())
             if media_type is None or len(data) > MAXIMUM_SHOWN_BYTES:
                 raise
-            yield await asyncio.to_thread(_shown, data, media_type, path, context)
-            return
+            return await asyncio.to_thread(_shown, data, media_type, path, context)
         start, end = _range(checked)
         excerpt = excerpt_of(text, start, end)
         note = excerpt.note(shown) if excerpt.is_partial else ""
-        yield ToolSucceeded(ToolOutput(text=note + excerpt.text), note + excerpt.text or f"{shown} is empty.")
+        return ToolSucceeded(ToolOutput(text=note + excerpt.text), note + excerpt.text or f"{shown} is empty.")
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         schema = {**PARAMETERS, "properties": {**PARAMETERS["properties"], **_OLDER}}

@@ -1,14 +1,14 @@
 """read_many_files: the texts of all files that patterns name, one after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.text import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, pattern_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import BINARY_SUFFIXES, is_file, is_folder, read_bytes, text_of
 from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, excerpt_of
 from isthmus.tools.failure import ToolFailure
@@ -68,7 +68,7 @@ class ReadManyFiles:
             _relative_pattern(context.workspace, pattern)
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """The texts, in the order of their paths."""
         checked = self._check(arguments)
         workspace = context.workspace
@@ -90,11 +90,10 @@ class ReadManyFiles:
         paths = await walk.run(collect)
         if not paths:
             message = "No files match " + ", ".join(checked.strings("include")) + "."
-            yield ToolSucceeded(ToolOutput(text=message), walk.note + message)
-            return
+            return ToolSucceeded(ToolOutput(text=message), walk.note + message)
         text, read, left_out = await asyncio.to_thread(_read_all, workspace, paths)
         summary = "\n".join((f"Read {read} of {len(paths)} files.", *left_out))
-        yield ToolSucceeded(ToolOutput(text=summary), f"{walk.note}{text}--- End of content ---\n{summary}")
+        return ToolSucceeded(ToolOutput(text=summary), f"{walk.note}{text}--- End of content ---\n{summary}")
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, {"paths": "include"})

@@ -1,12 +1,12 @@
 """replace: puts a text in the place of another within a file."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.edit import EditTarget, edit_target, proposed_diff, write_approved
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.replacement import NotReplaced, replace_text
@@ -59,20 +59,20 @@ class Replace:
         """The change as a FileDiff."""
         return (await asyncio.to_thread(self._proposal, arguments, context))[0]
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Write what was approved."""
         shown = self._check(arguments).string("file_path")
-        proposal, note = approved.details, ""
+        proposal, note = context.approved.details, ""
         if not isinstance(proposal, FileDiff):
             proposal, note = await asyncio.to_thread(self._proposal, arguments, context)
-        written = await asyncio.to_thread(write_approved, context, shown, proposal, approved.modified_content)
+        written = await asyncio.to_thread(write_approved, context, shown, proposal, context.approved.modified_content)
         done = "Created the new file" if written.old_content is None else "Modified the file"
         for_model = f"{done} {written.file_path}.{note}"
         if written.new_content != proposal.new_content:
             for_model += f" User modified the content of the file to be: {written.new_content}"
         else:
             for_model += f" What changed:\n{written.formatted_diff}"
-        yield ToolSucceeded(ToolOutput(diff=written), for_model)
+        return ToolSucceeded(ToolOutput(diff=written), for_model)
 
     def _proposal(self, arguments: Arguments, context: ToolContext) -> tuple[FileDiff, str]:
         checked = self._check(arguments)

@@ -5,8 +5,8 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,12 @@ from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteD
 from isthmus.text import printable
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import (
-    Approved,
     Arguments,
-    LiveContent,
+    CallContext,
     ToolContext,
     ToolFailed,
-    ToolItem,
     ToolKind,
+    ToolResult,
     ToolSucceeded,
 )
 from isthmus.tools.failure import ToolFailure
@@ -82,11 +81,11 @@ class RunShellCommand:
         checked = self._check(arguments)
         return ExecuteDetails(checked.string("command"), str(_folder(context.workspace, checked)))
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
-        """The output as it comes, then the result. Leaving early ends the command."""
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
+        """Run the command and show its output as it comes. Cancelling ends it."""
         checked = self._check(arguments)
         folder = _folder(context.workspace, checked)
-        proposal = approved.details
+        proposal = context.approved.details
         if isinstance(proposal, ExecuteDetails) and proposal.working_directory not in (None, str(folder)):
             message = f"{checked.string('dir_path', '.')} is not the folder any more that was approved; nothing was run"
             raise ToolFailure(message, "file_changed")
@@ -100,19 +99,15 @@ class RunShellCommand:
             if self._sandbox is not None:
                 launch = await asyncio.to_thread(self._sandbox.launch, command, folder, environment, context)
                 command, environment = launch.command, dict(launch.environment)
-            async with (
-                process_group(command, folder, environment, output.feed, spares_leader=is_confined) as group,
-                aclosing(self._watch(group, output)) as items,
-            ):
-                async for item in items:
-                    yield item
+            async with process_group(command, folder, environment, output.feed, spares_leader=is_confined) as group:
+                return await self._watch(group, output, context)
         except OSError as error:
             raise ToolFailure(f"the command cannot be started: {error}", "shell_execute_error") from error
         finally:
             output.close()
 
-    async def _watch(self, group: ProcessGroup, output: ShellOutput) -> AsyncGenerator[ToolItem, None]:
-        """What happens until the command has ended, and the result."""
+    async def _watch(self, group: ProcessGroup, output: ShellOutput, context: CallContext) -> ToolResult:
+        """Wait until the command has ended, or has to be ended."""
         ending = asyncio.ensure_future(group.wait())
         reason = ""
         shown_size = 0
@@ -127,13 +122,13 @@ class RunShellCommand:
                 if output.size != shown_size:
                     last_output, shown_size = time.monotonic(), output.size
                     if not ending.done():
-                        yield LiveContent(output.text())
+                        context.progress(output.text())
                         await _first(ending, None, UPDATE_SECONDS)
             left = await _settle(group, ending)
         finally:
             ending.cancel()
         code = group.exit_code
-        yield _result(output, code, left) if not reason else _ended(output, reason)
+        return _result(output, code, left) if not reason else _ended(output, reason)
 
     def _reason_to_end(self, quiet: float, output: ShellOutput) -> str:
         if quiet >= self._inactivity_seconds:

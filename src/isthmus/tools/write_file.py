@@ -1,13 +1,13 @@
 """write_file: gives a file its whole content, new or in place of the old."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.text import with_newlines_of
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.edit import edit_target, proposed_diff, write_approved
 
 PARAMETERS: Mapping[str, Any] = {
@@ -44,18 +44,18 @@ class WriteFile:
         """The change as a FileDiff."""
         return await asyncio.to_thread(self._proposal, arguments, context)
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Write what was approved."""
         shown = self._check(arguments).string("file_path")
-        proposal = approved.details
+        proposal = context.approved.details
         if not isinstance(proposal, FileDiff):
             proposal = await asyncio.to_thread(self._proposal, arguments, context)
-        written = await asyncio.to_thread(write_approved, context, shown, proposal, approved.modified_content)
+        written = await asyncio.to_thread(write_approved, context, shown, proposal, context.approved.modified_content)
         done = "Created and wrote the new file" if written.old_content is None else "Overwrote the file"
         for_model = f"{done} {written.file_path}."
         if written.new_content != proposal.new_content:
             for_model += f" User modified the `content` to be: {written.new_content}"
-        yield ToolSucceeded(ToolOutput(diff=written), for_model)
+        return ToolSucceeded(ToolOutput(diff=written), for_model)
 
     def _proposal(self, arguments: Arguments, context: ToolContext) -> FileDiff:
         checked = self._check(arguments)

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,16 @@ from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolOutput
 from isthmus.events import CommandPrompt, ModelReply, ToolResultRecorded, event_from_json, event_to_json
 from isthmus.media import Media
-from isthmus.models.base import Message, Text, ToolRequest, ToolResult
+from isthmus.models.base import Message, Text, ToolRequest
+from isthmus.models.base import ToolResult as ToolResultPart
 from isthmus.models.message import message_to_json
 from isthmus.tools.base import (
-    Approved,
     Arguments,
+    CallContext,
     ToolContext,
     ToolFailed,
-    ToolItem,
     ToolKind,
+    ToolResult,
     ToolSet,
     ToolSucceeded,
 )
@@ -56,15 +57,14 @@ class Camera:
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         path = context.output_folder / "picture.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(PNG)
         media = (Media("image/png", path),)
         if self._fails:
-            yield ToolFailed(ErrorDetails("blurred"), "it is blurred", media)
-        else:
-            yield ToolSucceeded(ToolOutput(text="a picture"), "here it is", media)
+            return ToolFailed(ErrorDetails("blurred"), "it is blurred", media)
+        return ToolSucceeded(ToolOutput(text="a picture"), "here it is", media)
 
 
 @pytest.mark.anyio
@@ -93,17 +93,17 @@ def test_media_of_results_and_commands_are_in_the_conversation_behind_their_text
     session = Session("c")
     for event in (CALL, ToolResultRecorded("1", "c", media=(IMAGE,)), CommandPrompt("explain", (IMAGE,))):
         session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
-    assert session.messages[-1].parts == (ToolResult("1", "camera", "c", media=(IMAGE,)), Text("explain"), IMAGE)
+    assert session.messages[-1].parts == (ToolResultPart("1", "camera", "c", media=(IMAGE,)), Text("explain"), IMAGE)
 
 
 def test_an_image_counts_as_much_as_providers_count_for_one() -> None:
-    bare = Message("user", (ToolResult("1", "camera", "c"),))
-    assert message_tokens(Message("user", (ToolResult("1", "camera", "c", media=(IMAGE, IMAGE)), IMAGE))) == (
+    bare = Message("user", (ToolResultPart("1", "camera", "c"),))
+    assert message_tokens(Message("user", (ToolResultPart("1", "camera", "c", media=(IMAGE, IMAGE)), IMAGE))) == (
         message_tokens(bare) + 3 * MEDIA_TOKENS
     )
 
 
 def test_a_summarys_author_is_told_where_the_images_are() -> None:
-    messages = [Message("user", (ToolResult("1", "camera", "c", media=(IMAGE,)), IMAGE))]
+    messages = [Message("user", (ToolResultPart("1", "camera", "c", media=(IMAGE,)), IMAGE))]
     line = json.loads(transcript(messages, 10_000))
     assert [part["with"] for part in line["parts"]] == [["image/png in /outputs/a.png"]] * 2

@@ -1,4 +1,3 @@
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -6,23 +5,25 @@ from typing import Any
 import pytest
 
 from isthmus.agent.restricted_tools import CommandRules, RestrictedTools, restrict
+from isthmus.development_tool import ErrorDetails
 from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.sources import SettingsError
 from isthmus.settings.tool_rules import ToolList, ToolRules, parse_entry
 from isthmus.tools.base import (
-    Approved,
-    LiveContent,
+    CallContext,
     ServerTools,
     Tool,
     ToolContext,
-    ToolItem,
+    ToolFailed,
     ToolKind,
+    ToolResult,
     ToolScope,
     ToolSet,
 )
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
+from support.tool_calls import running
 
 pytestmark = pytest.mark.anyio
 
@@ -57,8 +58,8 @@ class Foreign:
     async def propose(self, arguments: Any, context: ToolContext) -> None:
         return None
 
-    async def run(self, arguments: Any, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
-        yield LiveContent("")
+    async def run(self, arguments: Any, context: CallContext) -> ToolResult:
+        return ToolFailed(ErrorDetails("not run"))
 
 
 def whole() -> ToolSet:
@@ -158,7 +159,7 @@ async def test_a_shell_with_forbidden_commands_neither_proposes_nor_runs_them(tm
     with pytest.raises(ToolFailure, match=r"'touch .*' is forbidden by 'run_shell_command\(touch\)' in tools\.exclude"):
         await tool.propose(arguments, context)
     with pytest.raises(ToolFailure, match="nothing was run"):
-        _ = [item async for item in tool.run(arguments, context, Approved(None))]
+        await tool.run(arguments, running(context))
     assert not (tmp_path / "x").exists()
     assert await tool.propose({"command": "ls"}, context) is not None
 

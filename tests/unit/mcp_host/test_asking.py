@@ -1,8 +1,10 @@
 import asyncio
+from collections import deque
 from pathlib import Path
 
 import pytest
 
+from isthmus.agent.running_call import OpenQuestion
 from isthmus.development_tool import FileDiff, GenericDetails
 from isthmus.elicitation_form import form_of
 from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking
@@ -16,7 +18,7 @@ from isthmus.mcp_host.server_questions import (
     without_stop,
 )
 from isthmus.mcp_host.url_elicitation import Page, pages_needed
-from isthmus.tools.asking import AskModel, AskPerson, Chosen, ModelAnswer, NoAnswer
+from isthmus.tools.user_question import Chosen, ModelAnswer, NoAnswer, Reply, UserQuestion
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -26,20 +28,29 @@ YES_NO = {"type": "object", "properties": {"agree": {"type": "boolean"}}}
 WISH = SamplingWish("", (WishMessage("user", "what?"),), 10)
 
 
-def calling(task: str = "task") -> CallAsks:
-    return CallAsks(task, asyncio.Event())
+class AskedCall(CallAsks):
+    """Keeps what a call asks."""
+
+    def __init__(self, task: str) -> None:
+        self.questions: deque[OpenQuestion] = deque()
+        super().__init__(task, self._put)
+
+    async def _put(self, question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
+        asked = OpenQuestion(question)
+        self.questions.append(asked)
+        assert withdrawn is not None
+        withdrawn.add_done_callback(lambda reason: asked.withdraw(reason.result()))
+        return await asked.wait()
 
 
-async def shown(asks: CallAsks) -> AskPerson:
+def calling(task: str = "task") -> AskedCall:
+    return AskedCall(task)
+
+
+async def shown(asks: AskedCall) -> OpenQuestion:
     """The next question of a call."""
-    found: list[AskPerson] = []
-
-    def is_there() -> bool:
-        found.extend([ask] if (ask := asks.next()) is not None else [])
-        return bool(found)
-
-    await eventually_async(is_there)
-    return found[0]
+    await eventually_async(lambda: bool(asks.questions))
+    return asks.questions.popleft()
 
 
 async def test_what_comes_without_a_call_is_declined_and_noted(tmp_path: Path) -> None:
@@ -64,9 +75,9 @@ async def test_a_question_of_nobody_knows_which_session_is_declined_unless_it_ca
         assert await server.elicit_form("?", YES_NO) == Elicited("decline")
         assert "several sessions" in server.notes[0]
         asking = one.start(server.elicit_form("?", YES_NO))
-        (await shown(one)).give(Chosen("yes"))
+        (await shown(one)).answer(Chosen("yes"))
         assert await asking == Elicited("accept", {"agree": True})
-        assert two.next() is None
+        assert not two.questions
 
 
 async def test_of_several_calls_of_one_session_the_last_one_asks(tmp_path: Path) -> None:
@@ -74,7 +85,7 @@ async def test_of_several_calls_of_one_session_the_last_one_asks(tmp_path: Path)
     first, last = calling(), calling()
     with server.call(first), server.call(last):
         asking = asyncio.ensure_future(server.elicit_form("?", YES_NO))
-        (await shown(last)).give(Chosen("no"))
+        (await shown(last)).answer(Chosen("no"))
         assert await asking == Elicited("accept", {"agree": False})
 
 
@@ -87,7 +98,7 @@ async def test_what_is_filled_in_is_asked_anew_until_it_fits_so_many_times_at_mo
             details = ask.question.details
             assert isinstance(details, FileDiff)
             assert ("NOT ACCEPTED" in details.new_content) is (number > 0)
-            ask.give(Chosen("accept", '{"b": "no number"}'))
+            ask.answer(Chosen("accept", '{"b": "no number"}'))
         assert await asking == Elicited("cancel")
         assert server.notes[0].endswith("what was filled in did not fit 3 times")
 
@@ -97,7 +108,7 @@ async def test_a_call_may_ask_so_many_questions(tmp_path: Path) -> None:
     with server.call(asks):
         for _ in range(MAXIMUM_QUESTIONS):
             asking = asyncio.ensure_future(server.elicit_form("?", YES_NO))
-            (await shown(asks)).give(Chosen("cancel"))
+            (await shown(asks)).answer(Chosen("cancel"))
             assert await asking == Elicited("cancel")
         assert await server.elicit_form("?", YES_NO) == Elicited("decline")
         assert f"has asked {MAXIMUM_QUESTIONS} times" in server.notes[0]
@@ -122,7 +133,7 @@ async def test_the_browser_is_opened_after_consent_alone(tmp_path: Path) -> None
             asking = asyncio.ensure_future(server.elicit_url("Log in", "https://example.org/in"))
             ask = await shown(asks)
             assert opened == []
-            ask.give(Chosen(option))
+            ask.answer(Chosen(option))
             assert await asking == Elicited(action)
     assert opened == ["https://example.org/in"]
 
@@ -133,12 +144,12 @@ async def test_the_models_answer_ends_where_the_server_says(tmp_path: Path) -> N
     with server.call(asks):
         asking = asyncio.ensure_future(server.sample(wish))
         ask = await shown(asks)
-        assert isinstance(ask, AskModel)
-        assert (ask.prompt.system, ask.prompt.maximum_tokens) == ("be brief", 100_000)
-        ask.give(ModelAnswer("a bird END and more", "m", is_cut=True))
+        assert ask.question.prompt is not None
+        assert (ask.question.prompt.system, ask.question.prompt.maximum_tokens) == ("be brief", 100_000)
+        ask.answer(ModelAnswer("a bird END and more", "m", is_cut=True))
         assert await asking == ModelAnswer("a bird ", "m")
         asking = asyncio.ensure_future(server.sample(wish))
-        (await shown(asks)).give(NoAnswer("nobody is here"))
+        (await shown(asks)).answer(NoAnswer("nobody is here"))
         with pytest.raises(DeclinedError, match="nobody is here"):
             await asking
 
@@ -153,7 +164,7 @@ async def test_a_server_has_so_many_requests_to_the_model_in_all_calls_of_a_task
             waiting = asyncio.ensure_future(shown(asks))
             await asyncio.wait({asking, waiting}, return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
-                waiting.result().give(ModelAnswer("yes", "m"))
+                waiting.result().answer(ModelAnswer("yes", "m"))
             waiting.cancel()
             return await asking
 
@@ -173,13 +184,13 @@ async def test_an_image_in_a_prompt_goes_to_the_model_from_a_file(tmp_path: Path
     with server.call(asks):
         asking = asyncio.ensure_future(server.sample(wish))
         ask = await shown(asks)
-        assert isinstance(ask, AskModel)
-        (message,) = ask.prompt.messages
+        assert ask.question.prompt is not None
+        (message,) = ask.question.prompt.messages
         (media,) = message.media
         assert (media.media_type, media.path.read_bytes()) == ("image/png", b"\x89PNG\r\n\x1a\n")
         assert isinstance(ask.question.details, GenericDetails)
         assert "user: [image/png]" in ask.question.details.description
-        ask.give(ModelAnswer("a picture", "m"))
+        ask.answer(ModelAnswer("a picture", "m"))
         assert (await asking).text == "a picture"
 
 

@@ -3,18 +3,18 @@ import contextlib
 import os
 import subprocess
 import sys
-from contextlib import aclosing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psutil
 import pytest
 
 from isthmus.development_tool import ExecuteDetails
-from isthmus.tools.base import Approved, LiveContent, ToolSucceeded
+from isthmus.tools.base import Approved, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.run_shell_command import RunShellCommand
-from support.tool_calls import failure_of, items_of, success_of, tool_context
+from support.tool_calls import failure_of, progress_and_result, result_of, success_of, tool_context
+from support.tool_calls import running as running_context
 from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -136,36 +136,36 @@ async def test_a_folder_that_is_another_one_than_approved_is_refused(workspace: 
     (workspace / "a").rmdir()
     (workspace / "a").symlink_to("b")
     with pytest.raises(ToolFailure, match="not the folder any more"):
-        await items_of(tool, context, approved, **arguments)
+        await result_of(tool, context, approved, **arguments)
     assert not (workspace / "b" / "x").exists()
 
 
 async def test_a_command_line_that_the_system_refuses_is_a_failure(workspace: Path) -> None:
     with pytest.raises(ToolFailure, match="cannot be started"):
-        await items_of(RunShellCommand(), tool_context(workspace), command="echo " + "x" * 3_000_000)
+        await result_of(RunShellCommand(), tool_context(workspace), command="echo " + "x" * 3_000_000)
 
 
 async def test_output_is_shown_while_it_comes_whole_each_time(workspace: Path) -> None:
     context = tool_context(workspace)
     arguments = {"command": "echo one; until test -e go; do sleep 0.01; done; echo two"}
     seen: list[str] = []
-    running_call = cast("Any", RunShellCommand().run(arguments, context, Approved()))
-    async with asyncio.timeout(60), aclosing(running_call) as items:
-        async for item in items:
-            if isinstance(item, LiveContent):
-                seen.append(item.text)
-                (workspace / "go").touch()
-            else:
-                assert isinstance(item, ToolSucceeded)
-                assert item.for_model == "Output: one\ntwo"
+
+    def show(text: str) -> None:
+        seen.append(text)
+        (workspace / "go").touch()
+
+    async with asyncio.timeout(60):
+        result = await RunShellCommand().run(arguments, running_context(context, progress=show))
+    assert isinstance(result, ToolSucceeded)
+    assert result.for_model == "Output: one\ntwo"
     assert seen[0] == "one\n"
     assert set(seen[1:]) <= {"one\ntwo\n"}
 
 
 async def test_updates_do_not_come_for_every_line(workspace: Path) -> None:
-    items = await items_of(RunShellCommand(), tool_context(workspace), command="seq 1 200000")
-    assert len(items) < 2_000  # some in a second, however long it takes
-    assert all(len(item.text) < 31_000 for item in items if isinstance(item, LiveContent))
+    shown, _ = await progress_and_result(RunShellCommand(), tool_context(workspace), command="seq 1 200000")
+    assert len(shown) < 2_000  # some in a second, however long it takes
+    assert all(len(text) < 31_000 for text in shown)
 
 
 async def test_long_output_names_the_file_that_has_all_of_it(workspace: Path) -> None:
@@ -230,13 +230,8 @@ async def test_cancelling_ends_everything_that_the_command_started(workspace: Pa
     context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
     started = asyncio.Event()
 
-    async def call() -> None:
-        arguments = {"command": command}
-        async with aclosing(cast("Any", RunShellCommand().run(arguments, context, Approved()))) as items:
-            async for _ in items:
-                started.set()
-
-    task = asyncio.create_task(call())
+    call = running_context(context, progress=lambda _: started.set())
+    task = asyncio.create_task(RunShellCommand().run({"command": command}, call))
     async with asyncio.timeout(60):
         await started.wait()
         await eventually_async(lambda: len(running(marker)) >= COMMANDS[command], what="all processes run")
@@ -246,29 +241,14 @@ async def test_cancelling_ends_everything_that_the_command_started(workspace: Pa
     await eventually_async(lambda: not running(marker), what="no process is left")
 
 
-async def test_leaving_early_ends_the_command(workspace: Path) -> None:
-    marker = f"left-{os.getpid()}"
-    context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
-    async with aclosing(
-        cast("Any", RunShellCommand().run({"command": "echo x; sleep 1000"}, context, Approved()))
-    ) as items:
-        async for _ in items:
-            break
-    await eventually_async(lambda: not running(marker), what="no process is left")
-
-
 async def test_a_second_cancellation_does_not_wait_for_the_grace_period(workspace: Path) -> None:
     marker = f"twice-{os.getpid()}"
     context = tool_context(workspace, {"PATH": os.environ["PATH"], "MARKER": marker})
     command = "trap '' TERM; echo started; while true; do sleep 0.1; done"
     started = asyncio.Event()
 
-    async def call() -> None:
-        async with aclosing(cast("Any", RunShellCommand().run({"command": command}, context, Approved()))) as items:
-            async for _ in items:
-                started.set()
-
-    task = asyncio.create_task(call())
+    call = running_context(context, progress=lambda _: started.set())
+    task = asyncio.create_task(RunShellCommand().run({"command": command}, call))
     async with asyncio.timeout(60):
         await started.wait()
         while not task.done():
@@ -304,18 +284,19 @@ async def test_two_commands_run_side_by_side(workspace: Path) -> None:
 AGENT = """
 import asyncio, os, sys
 from pathlib import Path
-from isthmus.tools.base import Approved, ToolContext
+from isthmus.tools.base import CallContext
 from isthmus.tools.run_shell_command import RunShellCommand
 from isthmus.tools.workspace import Workspace
 
 async def main():
-    context = ToolContext(Workspace(Path(sys.argv[1])), "c", Path(sys.argv[1]), dict(os.environ))
+    folder = Path(sys.argv[1])
+    shown = lambda text: print("started", flush=True)
+    context = CallContext(Workspace(folder), "c", folder, dict(os.environ), progress=shown)
     command = (
         "trap '' TERM; setsid sleep 1000 & env -i bash -c 'while :; do sleep 0.1; done' $MARKER & "
         "echo started; while true; do sleep 0.1; done"
     )
-    async for item in RunShellCommand().run({"command": command}, context, Approved()):
-        print("started", flush=True)
+    await RunShellCommand().run({"command": command}, context)
 
 asyncio.run(main())
 """

@@ -15,9 +15,9 @@ from isthmus.agent.approval import AskedEachTime
 from isthmus.agent.calls import CallRunner
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
 from isthmus.errors import IsthmusError
@@ -79,7 +79,7 @@ class CommandContext:
     tools: ToolSet
     scope: ToolScope
     tree: tuple[SlashCommand, ...]
-    parked: ParkedCalls
+    suspended: SuspendedCalls
     problems: tuple[str, ...] = ()
     _texts: int = field(default=0, init=False)
     _calls: int = field(default=0, init=False)
@@ -146,7 +146,7 @@ class CommandContext:
             self.turn,
             replace(self.tools, tools=named, servers=(), trusted_servers=frozenset()),
             self.options,
-            parked=self.parked,
+            suspended=self.suspended,
             open_model=self.resources.open_model,
             is_permitted=is_permitted,
             asked_each_time=asked_each_time,

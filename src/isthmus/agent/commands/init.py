@@ -1,13 +1,13 @@
 """/init: lets the model study the project and write its file of instructions."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext, CommandRefusedError, ToolUse, error_of
 from isthmus.agent.memory import DEFAULT_CONTEXT_FILES
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolCallStatus, ToolOutput
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 
 PROMPT = """\
 Study the project in the workspace and write the file {path}: the instructions for coding agents that will work here.
@@ -44,10 +44,10 @@ class ReplaceInstructions:
             f"{arguments['file_path']} exists already. Let the model study the project and write it anew?"
         )
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Nothing is to be done yet."""
         text = f"{arguments['file_path']} may be written anew."
-        yield ToolSucceeded(ToolOutput(text=text), text)
+        return ToolSucceeded(ToolOutput(text=text), text)
 
 
 async def init(context: CommandContext) -> None:

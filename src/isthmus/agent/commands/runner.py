@@ -19,8 +19,8 @@ from isthmus.agent.commands.prompts import PromptNames
 from isthmus.agent.commands.registry import BUILT_IN
 from isthmus.agent.memory import Memory
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 class CommandRunner:
     """The commands of a coding agent."""
 
-    def __init__(self, resources: AgentResources, memory: Memory, parked: ParkedCalls | None = None) -> None:
+    def __init__(self, resources: AgentResources, memory: Memory, suspended: SuspendedCalls | None = None) -> None:
         self._resources = resources
-        self._parked = parked if parked is not None else ParkedCalls()
+        self._suspended = suspended if suspended is not None else SuspendedCalls()
         self._memory = memory
         self._said_problems: set[str] = set()
         self._prompt_names = PromptNames()
@@ -76,7 +76,7 @@ class CommandRunner:
             tools=tools,
             scope=scope,
             tree=tuple(item.declared() for item in nodes),
-            parked=self._parked,
+            suspended=self._suspended,
             problems=problems,
         )
         end = StateChange(TaskState.COMPLETED)

@@ -1,7 +1,6 @@
 """Calls that ask in the middle of their work, when several things happen at once."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from isthmus.client import PromptMessage, TaskError
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import JournalError
-from isthmus.tools.base import Approved, Arguments, ToolContext, ToolItem, ToolKind
+from isthmus.tools.base import Arguments, CallContext, ToolKind, ToolResult
 from support.engines import events
-from support.parked_calls_desk import AskingTool, Desk, desk
 from support.scripted_wire import Call
+from support.suspended_calls_desk import AskingTool, Desk, desk
 from support.turns import all_of
 from support.waiting import eventually_async
 
@@ -54,7 +53,7 @@ async def test_two_calls_of_a_task_wait_at_once_and_are_answered_in_any_order(
             last = await person.answer("accept", questions[order[1]])
         assert last == StateChange(TaskState.COMPLETED)
         assert [tool.log for tool in tools] == [["begun", "accept"]] * 2
-        assert person.agent.parked.task_ids == ()
+        assert person.agent.suspended.task_ids == ()
         assert person.tools.count == 2  # of the segment that asked for permission, and of that which ended
 
 
@@ -72,7 +71,7 @@ async def test_cancelling_while_an_answer_arrives_leaves_nothing_behind(tmp_path
             assert all(isinstance(item, (TaskError, *(type(item),))) for item in found)
             await person.ended(TaskState.CANCELED)
             assert all(call.status.is_final for call in person.calls.values())
-            await eventually_async(lambda desk=person: desk.agent.parked.task_ids == ())
+            await eventually_async(lambda desk=person: desk.agent.suspended.task_ids == ())
             await eventually_async(lambda log=tool.log: log[-1] == "left")
             await eventually_async(lambda desk=person: desk.tools.count == 1)
 
@@ -82,7 +81,7 @@ async def test_an_answer_that_comes_when_the_question_was_taken_back_does_no_har
     async with desk(tmp_path, tool) as person:
         await person.prompt()
         question = person.question
-        tool.asked[0].withdraw("never mind")
+        tool.withdrawals[0].set_result("never mind")
         try:
             await person.answer("accept", question)
         except TaskError as error:
@@ -98,10 +97,9 @@ class StickyTool(AskingTool):
 
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         try:
-            async for item in super().run(arguments, context, approved):
-                yield item
+            return await super().run(arguments, context)
         finally:
             await self.may_end.wait()
 
@@ -114,8 +112,8 @@ async def test_nothing_is_taken_up_any_more_while_the_engine_ends(tmp_path: Path
         turn = await person.engine.prompt(PromptMessage("again"))
         await all_of(turn)
         ending = asyncio.create_task(person.engine.aclose())
-        tool.asked[0].withdraw("The server was ended")
-        await eventually_async(lambda: tool.log[-1] == "left")
+        tool.withdrawals[0].set_result("The server was ended")
+        await eventually_async(lambda: len(tool.log) == 2)
         sticky.may_end.set()
         await ending
         assert person.engine._runner._running == {}  # pyright: ignore[reportPrivateUsage]
@@ -138,7 +136,7 @@ async def test_a_task_that_could_not_be_taken_up_when_its_question_was_taken_bac
             return await claim(*arguments, **options)
 
         monkeypatch.setattr(journal, "claim", full)
-        tool.asked[0].withdraw("never mind")
+        tool.withdrawals[0].set_result("never mind")
         await person.ended()
         assert failures == []
         assert "never mind" in tool.log[1]
@@ -163,4 +161,4 @@ async def test_a_call_ends_whose_task_was_deleted_while_it_waited(tmp_path: Path
         await person.prompt()
         await person.engine._runner.retention.delete([person.task], also_waiting=True)  # pyright: ignore[reportPrivateUsage]
         await eventually_async(lambda: tool.log == ["begun", "left"] and person.tools.count == 1)
-        assert person.agent.parked.task_ids == ()
+        assert person.agent.suspended.task_ids == ()

@@ -2,7 +2,7 @@
 
 A task whose question was taken back, or not answered in time, is taken up again; the calls of one that was cancelled,
 or that another process has taken, are ended. A question whose process has ended is lost with the call that asked it,
-which is found out here. Deliberately not here: the calls (:mod:`isthmus.agent.parked_calls`).
+which is found out here. Deliberately not here: the calls (:mod:`isthmus.agent.suspended_calls`).
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
-from isthmus.agent.parked_calls import ParkedCalls
 from isthmus.agent.session import QUESTION_MARK
+from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.engine.owner import is_gone
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal, TaskRow
@@ -27,22 +27,22 @@ TakeUp: TypeAlias = Callable[[TaskRow], Awaitable[object]]
 """Takes a task at rest and runs it, unless somebody was faster."""
 
 
-class Parking:
-    """The upkeep of one process."""
+class SuspendedCallMonitor:
+    """The upkeep of the suspended calls of one process."""
 
-    def __init__(self, parked: ParkedCalls, journal: Journal, running_of: RunningOf, take_up: TakeUp) -> None:
-        self._parked = parked
+    def __init__(self, suspended: SuspendedCalls, journal: Journal, running_of: RunningOf, take_up: TakeUp) -> None:
+        self._suspended = suspended
         self._journal = journal
         self._running_of = running_of
         self._take_up = take_up
         self._work: set[asyncio.Task[None]] = set()
-        parked.on_due = self._due
+        suspended.on_due = self._due
 
     async def is_lost(self, row: TaskRow) -> bool:
         """Whether a task at rest waits for an answer that nobody could pass on: whoever asked has ended with its
         process. Not when that process may be on another machine."""
         waiting = {call.tool_call_id for call in row.pending if QUESTION_MARK in call.tool_call_id}
-        if not waiting or self._parked.holds(row.task_id):
+        if not waiting or self._suspended.holds(row.task_id):
             return False
         events = await self._journal.events(row.task_id, max(0, row.seq - LATEST_EVENTS), LATEST_EVENTS)
         updates = [item.event for item in events if isinstance(item.event, ToolCallUpdate)]
@@ -51,36 +51,36 @@ class Parking:
 
     def ended(self, task_id: str) -> None:
         """The task does not wait any more: what it left is ended in the background."""
-        if self._parked.holds(task_id):
-            self._begin(self._parked.discard(task_id))
+        if self._suspended.holds(task_id):
+            self._begin(self._suspended.discard(task_id))
 
     async def look(self) -> None:
         """End the calls of tasks that went on elsewhere, or are gone; go on with what could not be taken up before."""
-        for task_id in self._parked.task_ids:
+        for task_id in self._suspended.task_ids:
             if self._running_of(task_id) is not None:
                 continue
             if not await self._waits_for_us(task_id):
-                await self._parked.discard(task_id)
-            elif self._parked.is_due(task_id):
+                await self._suspended.discard(task_id)
+            elif self._suspended.is_due(task_id):
                 self._due(task_id)
 
     async def stop(self) -> None:
         """Take up no task any more."""
-        self._parked.on_due = None
+        self._suspended.on_due = None
         for task in tuple(self._work):
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
 
     async def aclose(self) -> None:
         """End every call that waits here."""
-        await self._parked.aclose()
+        await self._suspended.aclose()
         await self.stop()
 
     def _due(self, task_id: str) -> None:
         self._begin(self._go_on(task_id))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="isthmus-parked-calls")
+        task = asyncio.create_task(work, name="isthmus-suspended-calls")
         self._work.add(task)
         task.add_done_callback(self._done)
 
@@ -92,7 +92,7 @@ class Parking:
     async def _go_on(self, task_id: str) -> None:
         while (running := self._running_of(task_id)) is not None:
             await asyncio.wait([running])
-        if not self._parked.is_due(task_id):
+        if not self._suspended.is_due(task_id):
             return  # What ran has seen to it.
         row = await self._journal.task(task_id)
         if row is None or row.state is not TaskState.INPUT_REQUIRED:
@@ -108,4 +108,4 @@ class Parking:
         if row is None or row.state is not TaskState.INPUT_REQUIRED:
             return False
         waiting = {call.tool_call_id for call in row.pending}
-        return waiting.issuperset(self._parked.questions(task_id))
+        return waiting.issuperset(self._suspended.questions(task_id))

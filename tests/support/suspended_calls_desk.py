@@ -1,7 +1,7 @@
 """A tool that asks in the middle of its work, and an agent that calls it in a real engine over a real journal."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,19 +23,17 @@ from isthmus.engine import Engine
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
-from isthmus.tools.asking import AskModel, AskPerson, ModelPrompt, PersonQuestion
-from isthmus.tools.asking import PromptMessage as Prompt
 from isthmus.tools.base import (
-    Approved,
     Arguments,
-    LiveContent,
+    CallContext,
     ToolContext,
-    ToolItem,
     ToolKind,
+    ToolResult,
     ToolScope,
     ToolSet,
     ToolSucceeded,
 )
+from isthmus.tools.user_question import ModelPrompt, SamplingMessage, UserQuestion
 from support.engines import engine_on, events, once
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say
@@ -54,7 +52,8 @@ class AskingTool:
     questions: int = 1
     asks_model: bool = False
     log: list[str] = field(default_factory=list[str])
-    asked: list[AskPerson] = field(default_factory=list[AskPerson])
+    withdrawals: list[asyncio.Future[str]] = field(default_factory=list[asyncio.Future[str]])
+    """One for each question: its result, the reason, takes the question back."""
     description: str = "Asks."
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
 
@@ -64,30 +63,26 @@ class AskingTool:
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         return None
 
-    async def run(self, arguments: Arguments, context: ToolContext, approved: Approved) -> AsyncIterator[ToolItem]:
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         self.log.append("begun")
+        context.progress("begun")
         try:
-            yield LiveContent("begun")
             for number in range(self.questions):
-                ask = self._ask(number)
-                self.asked.append(ask)
-                yield ask
-                reply = await ask.reply()
+                self.withdrawals.append(asyncio.get_running_loop().create_future())
+                reply = await context.ask(self._question(number), self.withdrawals[-1])
                 self.log.append(str(getattr(reply, "option_id", None) or getattr(reply, "text", None) or reply))
-        except GeneratorExit:
+        except asyncio.CancelledError:
             self.log.append("left")
             raise
-        yield ToolSucceeded(ToolOutput(text="done"), "done asking")
+        return ToolSucceeded(ToolOutput(text="done"), "done asking")
 
-    def _ask(self, number: int) -> AskPerson:
-        about = {"server": "s", "number": number}
-        question = PersonQuestion(
+    def _question(self, number: int) -> UserQuestion:
+        prompt = ModelPrompt("be brief", (SamplingMessage("user", "what is it?"),), 9)
+        return UserQuestion(
             "sampling" if self.asks_model else "elicitation", "s", "s asks", GenericDetails(f"number {number}"),
-            OPTIONS, frozenset({"accept", "always"}), about, "always",
+            OPTIONS, frozenset({"accept", "always"}), {"server": "s", "number": number}, "always",
+            prompt if self.asks_model else None,
         )  # fmt: skip
-        if self.asks_model:
-            return AskModel(question, ModelPrompt("be brief", (Prompt("user", "what is it?"),), 9))
-        return AskPerson(question)
 
 
 @dataclass
@@ -184,7 +179,7 @@ async def desk(
         released = Released(ToolSet.of(*tools))
         mode = policy or Policy(grants=frozenset())
         agent = CodingAgent(AgentResources(opened, released), AgentOptions(path / "outputs", {}, mode))
-        agent.parked.seconds = seconds
+        agent.suspended.seconds = seconds
         try:
             async with engine_on(path, agent, lease_seconds=1, takes_over=takes_over) as engine:
                 yield Desk(engine, agent, released, wire)

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.running_call import OpenQuestion
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import StateChange, TaskState
-from isthmus.tools.asking import Chosen
 from isthmus.tools.base import ToolKind
-from support.parked_calls_desk import AskingTool, desk
+from isthmus.tools.user_question import Chosen
 from support.scripted_wire import Call
+from support.suspended_calls_desk import AskingTool, desk
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +58,7 @@ async def test_what_asks_takes_its_question_back(tmp_path: Path) -> None:
     tool = AskingTool(kind=READ)
     async with desk(tmp_path, tool) as person:
         await person.prompt()
-        tool.asked[0].withdraw("I know it now")
+        tool.withdrawals[0].set_result("I know it now")
         await person.ended()
         (question,) = [call for call in person.calls.values() if call.tool_name == "elicitation"]
         assert question.error is not None
@@ -73,7 +74,7 @@ async def test_cancelling_the_task_ends_the_call_and_what_it_used(tmp_path: Path
         await eventually_async(lambda: tool.log == ["begun", "left"] and person.tools.count == 1)
         await person.ended(TaskState.CANCELED)
         assert {call.status for call in person.calls.values()} == {ToolCallStatus.CANCELLED}
-        assert person.agent.parked.task_ids == ()
+        assert person.agent.suspended.task_ids == ()
 
 
 async def test_a_message_in_place_of_an_answer_stops_the_call_and_the_model_hears_so(tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ async def test_a_question_whose_process_is_gone_is_closed_and_the_model_goes_on(
     tool = AskingTool()
     policy = Policy(ApprovalMode.YOLO)
     async with desk(tmp_path, tool, policy=policy) as person:
-        person.agent.parked.process = await asyncio.to_thread(ended_process)
+        person.agent.suspended.process = await asyncio.to_thread(ended_process)
         await person.prompt()
         task = person.task
     async with desk(tmp_path, tool, policy=policy, replies=["over"], takes_over=not is_opened) as person:
@@ -162,7 +163,7 @@ async def test_a_task_that_another_process_takes_ends_the_call_here(tmp_path: Pa
             there.task = here.task
             await there.answer("accept", here.question)
             await eventually_async(lambda: tool.log == ["begun", "left"])
-            assert here.agent.parked.task_ids == ()
+            assert here.agent.suspended.task_ids == ()
             assert here.tools.count == 1
 
 
@@ -218,9 +219,9 @@ async def test_without_a_person_the_model_is_asked_in_yolo_mode_alone(
 
 
 async def test_the_first_answer_to_a_question_counts() -> None:
-    ask = AskingTool()._ask(0)  # pyright: ignore[reportPrivateUsage]
-    ask.give(Chosen("accept"))
-    ask.give(Chosen("no"))
-    ask.withdraw("late")
-    assert await ask.reply() == Chosen("accept")
-    assert ask.withdrawn == ""
+    question = OpenQuestion(AskingTool()._question(0))  # pyright: ignore[reportPrivateUsage]
+    question.answer(Chosen("accept"))
+    question.answer(Chosen("no"))
+    question.withdraw("late")
+    assert await question.wait() == Chosen("accept")
+    assert question.withdrawn == ""

@@ -1,0 +1,155 @@
+"""A tool call under way: an asyncio task, and a mailbox with what its tool shows and asks.
+
+Whoever follows the call takes from the mailbox, one turn after another: a call that asks goes on when it is answered,
+in the next turn. One progress stands for all that nobody took yet.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from isthmus.development_tool import ToolCall
+from isthmus.tools.base import Approved, Arguments, CallContext, Tool, ToolContext, ToolResult
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.user_question import NoAnswer, Reply, UserQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The whole output so far."""
+
+    text: str
+
+
+class OpenQuestion:
+    """A question of a running call, and the place for its reply. The first reply counts."""
+
+    def __init__(self, question: UserQuestion) -> None:
+        self.question = question
+        self.on_withdrawn: Callable[[], None] | None = None
+        """Called once when the question is withdrawn: it need not be shown any longer."""
+        self._reply: Reply | None = None
+        self._has_reply = asyncio.Event()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no reply is known yet."""
+        return self._reply is None
+
+    @property
+    def withdrawn(self) -> str:
+        """The reason why there is no answer; empty while there may be one, and when there is."""
+        return self._reply.reason if isinstance(self._reply, NoAnswer) else ""
+
+    def answer(self, reply: Reply) -> None:
+        """Give the reply."""
+        if self._reply is None:
+            self._reply = reply
+            self._has_reply.set()
+
+    def withdraw(self, reason: str) -> None:
+        """Take the question back, or give it up."""
+        if self._reply is None:
+            self.answer(NoAnswer(reason))
+            if self.on_withdrawn is not None:
+                self.on_withdrawn()
+
+    async def wait(self) -> Reply:
+        """Return the reply when there is one."""
+        await self._has_reply.wait()
+        return self._reply or NoAnswer("There was no answer")
+
+
+News: TypeAlias = Progress | OpenQuestion | ToolResult
+
+
+class RunningCall:
+    """A call from its start to its result. ``call`` is its state while it runs.
+
+    ``checkpoint_id`` is the checkpoint taken for it, if any.
+    """
+
+    def __init__(self, call: ToolCall, checkpoint_id: str | None = None) -> None:
+        self.call = call
+        self.checkpoint_id = checkpoint_id
+        self._task: asyncio.Task[ToolResult] | None = None
+        self._progress: Progress | None = None
+        self._questions: deque[OpenQuestion] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    def start(self, tool: Tool, arguments: Arguments, place: ToolContext, approved: Approved) -> None:
+        """Begin with the work of the tool."""
+        context = CallContext.of(place, approved, self._show, self._ask)
+        self._task = asyncio.create_task(tool.run(arguments, context), name=f"isthmus-call-{place.tool_call_id}")
+        self._task.add_done_callback(lambda _: self._notify())
+
+    async def news(self) -> News:
+        """Return what is next: progress, a question, or the result.
+
+        Raises:
+            ToolFailure: the tool gave up.
+        """
+        task = self._task
+        if task is None:
+            raise RuntimeError("the call was not started")
+        while True:
+            if self._progress is not None:
+                progress, self._progress = self._progress, None
+                return progress
+            while self._questions:
+                question = self._questions.popleft()
+                if question.is_open:
+                    return question
+            if task.done():
+                return task.result()
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+
+    async def stop(self) -> None:
+        """Cancel the work, unless it is done, and wait until it has ended. Its questions are withdrawn then."""
+        task = self._task
+        if task is None:
+            return
+        if not task.done():
+            task.cancel()
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                task.cancel()  # Whoever stops it is in a hurry.
+                raise
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, ToolFailure):
+            log.error("the call %s did not end well", self.call.tool_call_id, exc_info=error)
+
+    def _show(self, text: str) -> None:
+        self._progress = Progress(text)
+        self._notify()
+
+    async def _ask(self, question: UserQuestion, withdrawn: "asyncio.Future[str] | None" = None) -> Reply:
+        asked = OpenQuestion(question)
+
+        def withdraw(reason: "asyncio.Future[str]") -> None:
+            if not reason.cancelled():
+                asked.withdraw(reason.result())
+
+        if withdrawn is not None:
+            withdrawn.add_done_callback(withdraw)
+        self._questions.append(asked)
+        self._notify()
+        try:
+            return await asked.wait()
+        finally:
+            if withdrawn is not None:
+                withdrawn.remove_done_callback(withdraw)
+            asked.withdraw("Its asker does not wait for an answer any more")
+
+    def _notify(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
