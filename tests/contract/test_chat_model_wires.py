@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from isthmus.models.anthropic import open_anthropic
 from isthmus.models.base import (
     Done,
     ModelErrorKind,
@@ -14,7 +13,7 @@ from isthmus.models.base import (
     ToolResult,
     requests_of,
 )
-from isthmus.models.choose import choose, open_model
+from isthmus.models.choose import ModelChoice, choose, open_model
 from support.anthropic_wire import AnthropicWire
 from support.model_bench import ANTHROPIC, GEMINI, KEY, QUESTION, bench, continued
 from support.openai_wire import OpenAIWire
@@ -74,7 +73,7 @@ async def test_anthropic_sends_redacted_thinking_back_and_marks_what_to_cache() 
 async def test_anthropics_token_goes_out_as_a_bearer_token_and_no_key_with_it() -> None:
     with AnthropicWire([Reply.of(Say("ok"))]) as wire:
         environment = {"ANTHROPIC_BASE_URL": wire.base_url, "ANTHROPIC_AUTH_TOKEN": KEY}
-        model = open_anthropic("claude-x", environment)
+        model = open_model(ModelChoice("anthropic", "claude-x", "a test"), environment)
         assert [item async for item in model.stream(QUESTION)]
         await model.aclose()
         headers = wire.requests[0].headers

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from isthmus.models.anthropic import open_anthropic
 from isthmus.models.base import (
     ChatModel,
     Done,
@@ -20,11 +19,10 @@ from isthmus.models.base import (
     ToolResult,
     ToolSpec,
 )
-from isthmus.models.gemini import open_gemini
 from isthmus.models.http import Timeouts
 from isthmus.models.message import message_from_json, message_to_json
-from isthmus.models.openai import open_openai
-from isthmus.models.streaming import ProviderModel, StreamOptions
+from isthmus.models.providers import provider_with_id
+from isthmus.models.streaming import ProviderModel, StreamOptions, open_provider
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire
 from support.openai_wire import OpenAIWire
@@ -45,7 +43,6 @@ class Provider:
 
     name: str
     wire: type[ScriptedWire]
-    open: Callable[..., ProviderModel]
     key: str
     base_url: str
     messages: Callable[[WireRequest], list[Any]]
@@ -53,6 +50,13 @@ class Provider:
     unknown: Mapping[str, Any]
     """A part that no client knows."""
     raw_safety: str
+
+    def open(
+        self, model: str, environment: Mapping[str, str], *, options: StreamOptions | None = None
+    ) -> ProviderModel:
+        spec = provider_with_id(self.name)
+        assert spec is not None
+        return open_provider(spec, model, environment, options=options)
 
 
 def gemini_messages(request: WireRequest) -> list[Any]:
@@ -70,7 +74,6 @@ def openai_messages(request: WireRequest) -> list[Any]:
 GEMINI = Provider(
     "gemini",
     GeminiWire,
-    open_gemini,
     "GEMINI_API_KEY",
     "GOOGLE_GEMINI_BASE_URL",
     gemini_messages,
@@ -80,7 +83,6 @@ GEMINI = Provider(
 ANTHROPIC = Provider(
     "anthropic",
     AnthropicWire,
-    open_anthropic,
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_BASE_URL",
     anthropic_messages,
@@ -90,7 +92,6 @@ ANTHROPIC = Provider(
 OPENAI = Provider(
     "openai",
     OpenAIWire,
-    open_openai,
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
     openai_messages,

@@ -1,7 +1,7 @@
 """How a coding agent is set up: what holds for all its sessions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,29 +42,18 @@ class AgentOptions:
         return environment_for_strangers(self.environment) if user else self.environment
 
 
-OWN_SECRETS = frozenset(
-    {
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "GEMINI_API_KEY",
-        "GEMINI_CLI_IDE_AUTH_TOKEN",
-        "GOOGLE_API_KEY",
-        "ISTHMUS_A2A_TOKEN",
-        "OPENAI_API_KEY",
-    }
-)
-"""What the agent itself needs, and no command that a model writes does."""
-
-
+OWN_TOKENS = frozenset(("GEMINI_CLI_IDE_AUTH_TOKEN", "ISTHMUS_A2A_TOKEN"))
 AGENT_MARK = "ISTHMUS_AGENT"
 
 
-def environment_for_commands(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment without the agent's own keys and tokens; what else is there, a person's commands may need.
+def environment_for_commands(environment: Mapping[str, str], model_secrets: Set[str]) -> Mapping[str, str]:
+    """Return the environment without the agent's own tokens, and without ``model_secrets``, the keys of its models.
 
-    It has a mark by which others see that an agent runs the command, and not its user.
+    No command that a model writes needs those; what else is there, a user's commands may need. A mark tells others
+    that an agent runs the command, and not its user.
     """
-    return {**{name: value for name, value in environment.items() if name not in OWN_SECRETS}, AGENT_MARK: "1"}
+    kept = {name: value for name, value in environment.items() if name not in OWN_TOKENS | model_secrets}
+    return {**kept, AGENT_MARK: "1"}
 
 
 _SECRET_NAME = re.compile(

@@ -38,6 +38,7 @@ from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import OnWait
+from isthmus.models.providers import secret_variables
 from isthmus.places import cache_directory
 from isthmus.settings import Settings, SettingsError
 from isthmus.tools.base import ToolScope
@@ -186,7 +187,7 @@ def _agent_options(
 ) -> AgentOptions:
     return AgentOptions(
         output_folder=files.outputs,
-        environment=environment_for_commands(setup.environment),
+        environment=environment_for_commands(setup.environment, secret_variables()),
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
         settings_rule=settings_rule or SettingsRule(),

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from isthmus.errors import IsthmusError
 from isthmus.models.base import Capabilities, ChatModel, ModelError, ModelErrorKind, ModelRequest, StreamItem
 from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model, provider_of
-from isthmus.models.media_rules import ANY, RULES, MediaRules
+from isthmus.models.media_rules import MediaRules
+from isthmus.models.providers import ANY_MEDIA, provider_with_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,8 +116,8 @@ class ModelDirectory:
 
     def media_rules(self, name: str | None) -> MediaRules:
         """Return what the model of this name takes of what is no text; None is the agent's own."""
-        provider = self.own.provider if name is None or self._is_own(name) else provider_of(name)
-        return RULES.get(provider or "", ANY)
+        provider = provider_with_id(self.own.provider) if name is None or self._is_own(name) else provider_of(name)
+        return provider.media if provider is not None else ANY_MEDIA
 
     async def aclose(self) -> None:
         """Close every connection."""

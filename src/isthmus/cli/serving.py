@@ -129,9 +129,10 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
 def input_modes(provider: str) -> tuple[str, ...]:
     """Return the media types that messages to a server may have whose own model is this provider's."""
     from isthmus.a2a.options import TEXT_MODES
-    from isthmus.models.media_rules import RULES
+    from isthmus.models.providers import provider_with_id
 
-    return (*TEXT_MODES, *(sorted(RULES[provider].kinds) if provider in RULES else ()))
+    found = provider_with_id(provider)
+    return (*TEXT_MODES, *(sorted(found.media.kinds) if found is not None else ()))
 
 
 def _is_served(users: "UsersFile | None", name: str) -> bool:

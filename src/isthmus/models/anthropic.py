@@ -23,7 +23,6 @@ from isthmus.models.base import (
     ModelRequest,
     Opaque,
     Part,
-    ProviderState,
     StreamItem,
     Text,
     TextDelta,
@@ -35,11 +34,10 @@ from isthmus.models.base import (
     Usage,
 )
 from isthmus.models.conversation import in_order, kept_for, used_ids
-from isthmus.models.endpoint import ANTHROPIC, endpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.media_rules import RULES
-from isthmus.models.received import as_count, tool_arguments, unused_id, without
-from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
+from isthmus.models.providers import ANTHROPIC
+from isthmus.models.received import as_count, tool_arguments, without
+from isthmus.models.streaming import Answer, Reader, Wire
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -56,20 +54,6 @@ FINISH: Mapping[str, Finish] = {
 CACHED: JsonObject = {"cache_control": {"type": "ephemeral"}}
 CACHED_TURNS = 2
 CONTEXT_WINDOW = 200_000
-
-
-def open_anthropic(
-    name: str, environment: Mapping[str, str], *, base_url: str | None = None, options: StreamOptions | None = None
-) -> ProviderModel:
-    """The Anthropic model ``name``.
-
-    Raises:
-        ModelError: CONFIGURATION - no key, or an unusable address.
-    """
-    options = options or StreamOptions()
-    abilities = Capabilities(CONTEXT_WINDOW if version_of(name) else None, thoughts=thinks(name))
-    where = endpoint(ANTHROPIC, environment, base_url)
-    return ProviderModel(AnthropicWire(name, where, environment, options.timeouts, abilities), options)
 
 
 def version_of(name: str) -> tuple[int, int] | None:
@@ -187,29 +171,33 @@ class _Block:
     def kind(self) -> str:
         return as_text(self.start.get("type"))
 
+    def add(self, text: str) -> Sequence[StreamItem]:
+        """Take more of a text or a thought; returns what of it can be seen."""
+        self.text.append(text)
+        if not text:
+            return ()
+        return (TextDelta(text),) if self.kind == "text" else (ThoughtDelta(text),)
 
-class AnthropicReader:
-    """Folds the events of one answer; see :class:`~isthmus.models.streaming.Reader`."""
+
+class AnthropicReader(Reader):
+    """Folds the events of one answer."""
 
     def __init__(self, used_ids: Collection[str] = ()) -> None:
-        self._used = set(used_ids)
+        super().__init__(PROVIDER, used_ids)
         self._blocks: dict[int, _Block] = {}
-        self._usage: JsonObject = {}
-        self._reason = ""
         self._ended = False
 
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
-        """Take one event."""
         whole = as_object(event)
         match whole.get("type"):
             case "message_start":
-                self._count(as_object(whole.get("message")).get("usage"))
+                self._take_usage(as_object(whole.get("message")).get("usage"))
             case "content_block_start":
                 return self._start(as_count(whole.get("index")), as_object(whole.get("content_block")))
             case "content_block_delta":
                 return self._delta(as_count(whole.get("index")), as_object(whole.get("delta")))
             case "message_delta":
-                self._count(whole.get("usage"))
+                self._take_usage(whole.get("usage"))
                 self._reason = as_text(as_object(whole.get("delta")).get("stop_reason")) or self._reason
             case "message_stop":
                 self._ended = True
@@ -219,7 +207,7 @@ class AnthropicReader:
                 pass
         return ()
 
-    def _count(self, usage: object) -> None:
+    def _take_usage(self, usage: object) -> None:
         # The counts of a later event replace the earlier ones: they are totals.
         self._usage = {**self._usage, **{name: item for name, item in as_object(usage).items() if item is not None}}
 
@@ -228,26 +216,16 @@ class AnthropicReader:
         match block.kind:
             case "tool_use":
                 return (ToolRequestStarted(as_text(start.get("name"))),)
-            case "text" if text := as_text(start.get("text")):
-                block.text.append(text)
-                return (TextDelta(text),)
-            case "thinking" if text := as_text(start.get("thinking")):
-                block.text.append(text)
-                return (ThoughtDelta(text),)
+            case "text" | "thinking":
+                return block.add(as_text(start.get(block.kind)))
             case _:
                 return ()
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> Sequence[StreamItem]:
         block = self._blocks.setdefault(index, _Block({"type": "text"}))
         match block.kind, delta.get("type"):
-            case "text", "text_delta":
-                text = as_text(delta.get("text"))
-                block.text.append(text)
-                return (TextDelta(text),) if text else ()
-            case "thinking", "thinking_delta":
-                text = as_text(delta.get("thinking"))
-                block.text.append(text)
-                return (ThoughtDelta(text),) if text else ()
+            case ("text", "text_delta") | ("thinking", "thinking_delta"):
+                return block.add(as_text(delta.get(block.kind)))
             case "thinking", "signature_delta":
                 block.signature += as_text(delta.get("signature"))
             case _, "input_json_delta":
@@ -261,7 +239,6 @@ class AnthropicReader:
         return ()
 
     def answer(self) -> Answer:
-        """What came."""
         parts = tuple(self._part(self._blocks[index]) for index in sorted(self._blocks))
         parts = tuple(part for part in parts if part != Text(""))
         finish = FINISH.get(self._reason, Finish.OTHER)
@@ -272,43 +249,31 @@ class AnthropicReader:
         text = "".join(block.text)
         match block.kind:
             case "text":
-                return Text(text, _state({**without(block.start, "type", "text", "citations"), **block.extra}))
+                return Text(text, self._state({**without(block.start, "type", "text", "citations"), **block.extra}))
             case "thinking":
                 signature = as_text(block.start.get("signature")) + block.signature
                 kept = without(block.start, "type", "thinking", "signature")
-                return Thought(text, _state({**kept, "signature": signature} if signature else kept))
+                return Thought(text, self._state({**kept, "signature": signature} if signature else kept))
             case "tool_use":
-                return self._request(block, text)
+                arguments, invalid = tool_arguments(text) if text else (as_object(block.start.get("input")), None)
+                given, name = as_text(block.start.get("id")), as_text(block.start.get("name"))
+                kept = without(block.start, "type", "id", "name", "input")
+                return self._request(given, name, arguments, kept, invalid)
             case _:
                 # A block of the server's own tools may stream its input, as ours do.
                 streamed = {"input": tool_arguments(text)[0]} if text else {}
                 return Opaque(PROVIDER, {**block.start, **block.extra, **streamed})
 
-    def _request(self, block: _Block, text: str) -> ToolRequest:
-        given = as_text(block.start.get("id"))
-        identity = unused_id(given, self._used)
-        self._used.add(identity)
-        arguments, invalid = tool_arguments(text) if text else (as_object(block.start.get("input")), None)
-        kept = without(block.start, "type", "id", "name", "input")
-        if given != identity:
-            kept["id"] = given
-        return ToolRequest(identity, as_text(block.start.get("name")), arguments, _state(kept), invalid)
-
     def _counted(self) -> Usage:
-        counts = {name: as_count(value) for name, value in self._usage.items()}
-        cached, cache_write = counts.get("cache_read_input_tokens", 0), counts.get("cache_creation_input_tokens", 0)
+        cached, cache_write = self._count("cache_read_input_tokens"), self._count("cache_creation_input_tokens")
         details = as_object(self._usage.get("output_tokens_details"))
         return Usage(
-            input=counts.get("input_tokens", 0) + cached + cache_write,
-            output=counts.get("output_tokens", 0),
+            input=self._count("input_tokens") + cached + cache_write,
+            output=self._count("output_tokens"),
             cached=cached,
             cache_write=cache_write,
             thoughts=as_count(details.get("thinking_tokens")),
         )
-
-
-def _state(kept: JsonObject) -> ProviderState | None:
-    return ProviderState(PROVIDER, kept) if kept else None
 
 
 def _merge(block: _Block, delta: Mapping[str, Any]) -> None:
@@ -321,7 +286,9 @@ def _merge(block: _Block, delta: Mapping[str, Any]) -> None:
 class AnthropicWire(Wire["AsyncAnthropic"]):
     """The connection to Anthropic; see :class:`~isthmus.models.streaming.Wire`."""
 
-    media = RULES[PROVIDER]
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(CONTEXT_WINDOW if version_of(self.name) else None, thoughts=thinks(self.name))
 
     def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)
@@ -361,5 +328,5 @@ class AnthropicWire(Wire["AsyncAnthropic"]):
             http_client=self.http_client(),
         )
 
-    async def close(self, client: "AsyncAnthropic") -> None:
-        await client.close()
+
+WIRE = AnthropicWire

@@ -8,25 +8,19 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING
 
 from isthmus.errors import IsthmusError
-from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, Provider, configured_by, endpoint
+from isthmus.models.endpoint import configured_by, endpoint
 from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address, served_model
+from isthmus.models.providers import GEMINI, OPENAI, PROVIDERS, Provider, provider_with_id
 
 if TYPE_CHECKING:
     from isthmus.models.base import ChatModel
 
-ProviderName: TypeAlias = Literal["gemini", "anthropic", "openai", "scripted", "demo"]
-
 FORMS = (
-    "gemini:NAME, anthropic:NAME, openai:NAME, ollama:NAME, scripted:FILE, demo, or a bare name that begins with "
-    "gemini-, claude-, gpt- or o and a digit"
-)
-BARE: tuple[tuple[re.Pattern[str], Provider], ...] = (
-    (re.compile(r"(models/)?(gemini|gemma)-", re.IGNORECASE), GEMINI),
-    (re.compile(r"claude-", re.IGNORECASE), ANTHROPIC),
-    (re.compile(r"(gpt-|chatgpt-|o\d)", re.IGNORECASE), OPENAI),
+    f"{', '.join(f'{provider.id}:NAME' for provider in PROVIDERS)}, ollama:NAME, scripted:FILE, demo, or a bare name "
+    f"that begins with {', '.join(provider.shown_names for provider in PROVIDERS)}"
 )
 GEMINI_CLI_ALIASES = re.compile(r"auto(-.*)?|pro|flash|flash-lite", re.IGNORECASE)
 """What Gemini CLI's settings may hold in place of a model's name."""
@@ -34,9 +28,12 @@ GEMINI_CLI_ALIASES = re.compile(r"auto(-.*)?|pro|flash|flash-lite", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model and why it was chosen. ``base_url`` is set when it is not the environment's; ``script`` when scripted."""
+    """A model and why it was chosen. ``provider`` is the id of one, ``scripted`` or ``demo``.
 
-    provider: ProviderName
+    ``base_url`` is set when it is not the environment's; ``script`` when scripted.
+    """
+
+    provider: str
     name: str
     reason: str
     base_url: str | None = None
@@ -62,7 +59,7 @@ def choose(
             mistake; the text says what to do.
     """
     if spec is not None and spec.strip():
-        return _named(spec.strip(), environment, "you chose it with -m")
+        return choose_by_name(spec, environment, "you chose it with -m")
     choice = _of_user(settings_model, environment, find_server)
     name = _without_alias(project_model or "")
     if not name:
@@ -73,7 +70,7 @@ def choose(
         return replace(
             choice, reason=f"{choice.reason}; the project's settings name {name!r:.200}, but {where} is used"
         )
-    return _named(name, environment, "the project's settings name it")
+    return choose_by_name(name, environment, "the project's settings name it")
 
 
 def _of_user(
@@ -85,12 +82,12 @@ def _of_user(
     if settings_model is not None and (name := _without_alias(settings_model)):
         provider = _provider_of(name)
         if provider is None or configured_by(provider, environment) is not None:
-            return _named(name, environment, "your settings name it")
+            return choose_by_name(name, environment, "your settings name it")
         passed_over = f"; your settings name {settings_model.strip()}, but {provider.key_variables[0]} is not set"
     for provider in PROVIDERS:
         if (variable := configured_by(provider, environment)) is not None:
             endpoint(provider, environment)  # a key or an address that cannot be used is said now
-            return ModelChoice(_id(provider), _default_model(provider, environment), f"{variable} is set{passed_over}")
+            return ModelChoice(provider.id, _default_model(provider, environment), f"{variable} is set{passed_over}")
     if (server := find_server(environment)) is not None:
         reason = f"{server.title} answers on this machine and no key is set{passed_over}"
         return ModelChoice("openai", server.model, reason, server.base_url)
@@ -103,62 +100,13 @@ def _without_alias(name: str) -> str:
     return f"gemini:{GEMINI.default_model}" if GEMINI_CLI_ALIASES.fullmatch(name) else name
 
 
-def choose_by_name(name: str, environment: Mapping[str, str], reason: str) -> ModelChoice:
-    """The model of this name, in one of the forms of ``-m``. ``reason`` says who chose it.
+def choose_by_name(spec: str, environment: Mapping[str, str], reason: str) -> ModelChoice:
+    """Return the model of a name in one of the forms of ``-m``. ``reason`` says who chose it.
 
     Raises:
         IsthmusError: as in :func:`choose`.
     """
-    return _named(name.strip(), environment, reason)
-
-
-def check_name(name: str, environment: Mapping[str, str]) -> None:
-    """Hold a model's name against the forms of ``-m`` and the keys there are; reads no file and asks no server.
-
-    Raises:
-        IsthmusError: it has no known form, or its provider no key that can be used.
-    """
-    spec = name.strip()
-    prefix, _, rest = spec.partition(":")
-    if spec.lower() != "demo" and not (rest and prefix.lower() in ("scripted", "ollama")):
-        _known_provider(spec, environment, "")
-
-
-def provider_of(name: str) -> str | None:
-    """Return the id of the provider that a model's name belongs to; None for a name without one, such as a script's."""
-    spec = name.strip()
-    if spec.lower().startswith("ollama:"):
-        return OPENAI.id
-    provider = _provider_of(spec)
-    return provider.id if provider is not None else None
-
-
-def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
-    """The chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
-
-    Raises:
-        ModelError: CONFIGURATION - no key, or an address that cannot be used.
-        ScriptError: the script has a mistake; line and column are named.
-    """
-    match choice.provider:
-        case "demo" | "scripted":
-            from isthmus.models.scripted import DEMO_SCRIPT, open_scripted
-
-            return open_scripted(choice.script or DEMO_SCRIPT)
-        case "gemini":
-            from isthmus.models.gemini import open_gemini as open_provider
-        case "anthropic":
-            from isthmus.models.anthropic import open_anthropic as open_provider
-        case "openai":
-            from isthmus.models.openai import open_openai as open_provider
-        case _:
-            assert_never(choice.provider)
-    model = open_provider(choice.name, environment, base_url=choice.base_url)
-    model.load()
-    return model
-
-
-def _named(spec: str, environment: Mapping[str, str], reason: str) -> ModelChoice:
+    spec = spec.strip()
     prefix, separator, name = spec.partition(":")
     if spec.lower() == "demo":
         return ModelChoice("demo", "demo", reason)
@@ -174,7 +122,44 @@ def _named(spec: str, environment: Mapping[str, str], reason: str) -> ModelChoic
     provider = _known_provider(spec, environment, f" ({reason})")
     if not separator or prefix.lower() != provider.id:
         name = spec if _is_bare(spec) else ""
-    return ModelChoice(_id(provider), name or _default_model(provider, environment), reason)
+    return ModelChoice(provider.id, name or _default_model(provider, environment), reason)
+
+
+def check_name(name: str, environment: Mapping[str, str]) -> None:
+    """Hold a model's name against the forms of ``-m`` and the keys there are; reads no file and asks no server.
+
+    Raises:
+        IsthmusError: it has no known form, or its provider no key that can be used.
+    """
+    spec = name.strip()
+    prefix, _, rest = spec.partition(":")
+    if spec.lower() != "demo" and not (rest and prefix.lower() in ("scripted", "ollama")):
+        _known_provider(spec, environment, "")
+
+
+def provider_of(name: str) -> Provider | None:
+    """Return the provider that a model's name belongs to; None for a name without one, such as a script's."""
+    spec = name.strip()
+    return OPENAI if spec.lower().startswith("ollama:") else _provider_of(spec)
+
+
+def open_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
+    """The chosen model, its SDK imported: up to 1.7 s of CPU, so call it in a thread.
+
+    Raises:
+        ModelError: CONFIGURATION - no key, or an address that cannot be used.
+        ScriptError: the script has a mistake; line and column are named.
+    """
+    provider = provider_with_id(choice.provider)
+    if provider is None:
+        from isthmus.models.scripted import DEMO_SCRIPT, open_scripted
+
+        return open_scripted(choice.script or DEMO_SCRIPT)
+    from isthmus.models.streaming import open_provider
+
+    model = open_provider(provider, choice.name, environment, base_url=choice.base_url)
+    model.load()
+    return model
 
 
 def _known_provider(spec: str, environment: Mapping[str, str], why: str) -> Provider:
@@ -188,29 +173,18 @@ def _known_provider(spec: str, environment: Mapping[str, str], why: str) -> Prov
 
 def _provider_of(spec: str) -> Provider | None:
     """The provider that a name belongs to, None when it has another form."""
-    prefix = spec.partition(":")[0].lower()
-    for provider in PROVIDERS:
-        if prefix == provider.id:
-            return provider
-    return next((provider for pattern, provider in BARE if pattern.match(spec)), None)
+    named = provider_with_id(spec.partition(":")[0])
+    return named or next((provider for provider in PROVIDERS if provider.names.match(spec)), None)
 
 
 def _is_bare(spec: str) -> bool:
-    return any(pattern.match(spec) for pattern, _ in BARE)
-
-
-def _id(provider: Provider) -> Literal["gemini", "anthropic", "openai"]:
-    match provider.id:
-        case "gemini" | "anthropic" | "openai":
-            return provider.id
-        case _:
-            raise ValueError(f"{provider.id!r} is no provider with a module here")
+    return any(provider.names.match(spec) for provider in PROVIDERS)
 
 
 def _default_model(provider: Provider, environment: Mapping[str, str]) -> str:
-    """The provider's default, or the model that another server behind OPENAI_BASE_URL names."""
-    base_url = environment.get(OPENAI.base_url_variable, "").strip().rstrip("/")
-    is_other = provider is OPENAI and base_url not in ("", OPENAI.base_url)
+    """The provider's default, or the model that another server behind its address variable names."""
+    base_url = environment.get(provider.base_url_variable, "").strip().rstrip("/")
+    is_other = provider.is_imitated and base_url not in ("", provider.base_url)
     if is_other and (served := served_model(base_url)):
         return served
     return provider.default_model

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from isthmus.models.base import ModelError, ModelErrorKind
+from isthmus.models.providers import PROVIDERS, Provider
 
 NO_KEY = "not-needed"
 """What is sent as a key to a server on this machine when none is set: the SDKs insist on one."""
@@ -16,49 +17,6 @@ NO_KEY = "not-needed"
 SHORTEST_SECRET = 8
 """Characters. A shorter value is a placeholder, which servers on this machine often take; it would be found in every
 text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A provider's names: what a person calls it, and its environment variables, the first that is set counts."""
-
-    id: str
-    title: str
-    key_variables: tuple[str, ...]
-    token_variables: tuple[str, ...]
-    base_url_variable: str
-    base_url: str
-    default_model: str
-
-
-GEMINI = Provider(
-    "gemini",
-    "Gemini",
-    ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    (),
-    "GOOGLE_GEMINI_BASE_URL",
-    "https://generativelanguage.googleapis.com",
-    "gemini-3.8-flash",
-)
-ANTHROPIC = Provider(
-    "anthropic",
-    "Anthropic",
-    ("ANTHROPIC_API_KEY",),
-    ("ANTHROPIC_AUTH_TOKEN",),
-    "ANTHROPIC_BASE_URL",
-    "https://api.anthropic.com",
-    "claude-sonnet-5-5",
-)
-OPENAI = Provider(
-    "openai",
-    "OpenAI",
-    ("OPENAI_API_KEY",),
-    (),
-    "OPENAI_BASE_URL",
-    "https://api.openai.com/v1",
-    "gpt-6.2-sol",
-)
-PROVIDERS = (GEMINI, ANTHROPIC, OPENAI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +33,8 @@ class Endpoint:
 
     @property
     def title(self) -> str:
-        """Who is spoken to: OpenAI's wire has many imitators."""
-        imitates = self.provider is OPENAI and self.base_url != OPENAI.base_url
+        """Who is spoken to: another server may imitate the provider."""
+        imitates = self.provider.is_imitated and self.base_url != self.provider.base_url
         return "The model server" if imitates else self.provider.title
 
     @property
@@ -111,7 +69,7 @@ def is_loopback(url: str) -> bool:
 
 def configured_by(provider: Provider, environment: Mapping[str, str]) -> str | None:
     """The variable that configures the provider, None when there is none."""
-    for variable in (*provider.key_variables, *provider.token_variables):
+    for variable in provider.secret_variables:
         if environment.get(variable, "").strip():
             return variable
     base_url = environment.get(provider.base_url_variable, "").strip().rstrip("/")
@@ -128,7 +86,7 @@ def short_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
         " is not hidden in error messages and logs, where it would hide other words: check that it was copied whole"
         for provider in PROVIDERS
         if not is_loopback(environment.get(provider.base_url_variable, "").strip())
-        for variable in (*provider.key_variables, *provider.token_variables)
+        for variable in provider.secret_variables
         if 0 < len(key := environment.get(variable, "").strip()) < SHORTEST_SECRET
     )
 
@@ -147,7 +105,7 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
     key = _first(environment, provider.key_variables)
     token = None if key else _first(environment, provider.token_variables)
     if not key and not token and not _needs_no_key(provider, address):
-        names = " or ".join((*provider.key_variables, *provider.token_variables))
+        names = " or ".join(provider.secret_variables)
         raise ModelError(
             ModelErrorKind.CONFIGURATION,
             f"{provider.title} needs a key: set {names}, or choose another model with -m",
@@ -156,8 +114,8 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
 
 
 def _needs_no_key(provider: Provider, address: str) -> bool:
-    """Servers on this machine, and those that imitate OpenAI in one's own network, mostly have no keys."""
-    return is_loopback(address) or (provider is OPENAI and address != OPENAI.base_url)
+    """Servers on this machine, and those that imitate a provider in one's own network, mostly have no keys."""
+    return is_loopback(address) or (provider.is_imitated and address != provider.base_url)
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:

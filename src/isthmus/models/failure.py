@@ -117,7 +117,7 @@ def _text(
     match kind:
         case ModelErrorKind.AUTHENTICATION:
             # A 401 may quote a part of the key, so its words are not repeated.
-            names = " or ".join((*provider.key_variables, *provider.token_variables))
+            names = " or ".join(provider.secret_variables)
             reason = quoted if failure.status == 403 else ""
             return f"{title} refused the key{number}{reason}. Check {names}"
         case ModelErrorKind.UNKNOWN_MODEL:

@@ -36,11 +36,13 @@ from isthmus.models.base import (
     Usage,
 )
 from isthmus.models.conversation import in_order, kept_for, used_ids
-from isthmus.models.endpoint import GEMINI, endpoint
+from isthmus.models.endpoint import Endpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.media_rules import JPEG, PDF, PNG, RULES, WEBP
-from isthmus.models.received import as_count, excerpt, unused_id, without
-from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
+from isthmus.models.http import Timeouts
+from isthmus.models.media_rules import JPEG, PDF, PNG, WEBP
+from isthmus.models.providers import GEMINI
+from isthmus.models.received import as_count, excerpt, without
+from isthmus.models.streaming import Answer, Reader, Wire
 from isthmus.models.tool_names import NameRule
 
 if TYPE_CHECKING:
@@ -63,21 +65,6 @@ FINISH: Mapping[str, Finish] = {
     "SPII": Finish.SAFETY,
     "IMAGE_SAFETY": Finish.SAFETY,
 }
-
-
-def open_gemini(
-    name: str, environment: Mapping[str, str], *, base_url: str | None = None, options: StreamOptions | None = None
-) -> ProviderModel:
-    """The Gemini model ``name``.
-
-    Raises:
-        ModelError: CONFIGURATION - no key, or an unusable address.
-    """
-    options = options or StreamOptions()
-    name = name.removeprefix("models/")
-    abilities = Capabilities(CONTEXT_WINDOW if thinks(name) else None, thoughts=thinks(name))
-    where = endpoint(GEMINI, environment, base_url)
-    return ProviderModel(GeminiWire(name, where, environment, options.timeouts, abilities), options)
 
 
 def thinks(name: str) -> bool:
@@ -176,19 +163,16 @@ def _inline(attachment: Attachment) -> Mapping[str, Any]:
     return {"inlineData": {"mimeType": attachment.media_type, "data": attachment.data}}
 
 
-class GeminiReader:
-    """Folds the chunks of one answer; see :class:`~isthmus.models.streaming.Reader`."""
+class GeminiReader(Reader):
+    """Folds the chunks of one answer."""
 
     def __init__(self, used_ids: Collection[str] = ()) -> None:
-        self._used = set(used_ids)
+        super().__init__(PROVIDER, used_ids)
         self._parts: list[Part] = []
-        self._usage: JsonObject = {}
-        self._reason = ""
         self._explanation = ""
         self._blocked = False
 
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
-        """Take one chunk."""
         chunk = as_object(event)
         if "error" in chunk:
             error = error_object(chunk)
@@ -210,7 +194,7 @@ class GeminiReader:
         if not part:
             return ()
         if isinstance(part.get("functionCall"), Mapping):
-            request = self._request(part)
+            request = self._called(part)
             self._parts.append(request)
             return (ToolRequestStarted(request.name),)
         text = part.get("text")
@@ -220,8 +204,7 @@ class GeminiReader:
         if part.get("thought") is True:
             self._add(Thought(text, ProviderState(PROVIDER, without(part, "text", "thought"))))
             return (ThoughtDelta(text),) if text else ()
-        kept = without(part, "text")
-        self._add(Text(text, ProviderState(PROVIDER, kept) if kept else None))
+        self._add(Text(text, self._state(without(part, "text"))))
         return (TextDelta(text),) if text else ()
 
     def _add(self, part: Text | Thought) -> None:
@@ -238,10 +221,9 @@ class GeminiReader:
         elif part != Text(""):
             self._parts.append(part)
 
-    def _request(self, part: Mapping[str, Any]) -> ToolRequest:
+    def _called(self, part: Mapping[str, Any]) -> ToolRequest:
         call = as_object(part["functionCall"])
-        identity = unused_id(as_text(call.get("id")), self._used)
-        self._used.add(identity)
+        identity = self._unused_id(as_text(call.get("id")))
         arguments: object = call.get("args")
         invalid = None
         if arguments is not None and not is_object(arguments):
@@ -253,7 +235,6 @@ class GeminiReader:
         return ToolRequest(identity, as_text(call.get("name")), as_object(arguments), state, invalid)
 
     def answer(self) -> Answer:
-        """What came."""
         finish = Finish.SAFETY if self._blocked else FINISH.get(self._reason, Finish.OTHER)
         if finish is Finish.STOP and any(isinstance(part, ToolRequest) for part in self._parts):
             finish = Finish.TOOL_CALLS
@@ -262,12 +243,11 @@ class GeminiReader:
         return Answer(message, self._counted(), finish, raw or None, ended=bool(self._reason))
 
     def _counted(self) -> Usage:
-        counts = {name: as_count(value) for name, value in self._usage.items()}
-        thoughts = counts.get("thoughtsTokenCount", 0)
+        thoughts = self._count("thoughtsTokenCount")
         return Usage(
-            input=counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0),
-            output=counts.get("candidatesTokenCount", 0) + thoughts,
-            cached=counts.get("cachedContentTokenCount", 0),
+            input=self._count("promptTokenCount") + self._count("toolUsePromptTokenCount"),
+            output=self._count("candidatesTokenCount") + thoughts,
+            cached=self._count("cachedContentTokenCount"),
             thoughts=thoughts,
         )
 
@@ -276,8 +256,6 @@ class _Client(Protocol):
     """What is used of the SDK's client."""
 
     async def events(self, path: str, body: JsonObject) -> AsyncGenerator[object, None]: ...
-
-    async def close_connections(self) -> None: ...
 
 
 _responses: ContextVar["list[httpx2.Response] | None"] = ContextVar("gemini_responses", default=None)
@@ -288,7 +266,13 @@ class GeminiWire(Wire[_Client]):
     """The connection to Gemini; see :class:`~isthmus.models.streaming.Wire`."""
 
     tool_names = NameRule("A-Za-z0-9_.-", begins="A-Za-z_")
-    media = RULES[PROVIDER]
+
+    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts) -> None:
+        super().__init__(name.removeprefix("models/"), endpoint, environment, timeouts)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(CONTEXT_WINDOW if thinks(self.name) else None, thoughts=thinks(self.name))
 
     def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)
@@ -337,16 +321,10 @@ class GeminiWire(Wire[_Client]):
                 chunks = await self._api_client.async_request_streamed("post", path, dict(body), None)
                 return _decoded(chunks)
 
-            async def close_connections(self) -> None:
-                await http.aclose()
-
         http = self.http_client()
         http.event_hooks = {**http.event_hooks, "response": [_remember, *http.event_hooks["response"]]}
         options = HttpOptions(base_url=self.endpoint.base_url, api_version=API_VERSION, httpx_async_client=http)
         return RawClient(vertexai=False, api_key=self.endpoint.key, http_options=options)
-
-    async def close(self, client: _Client) -> None:
-        await client.close_connections()
 
 
 async def _remember(response: "httpx2.Response") -> None:
@@ -359,3 +337,6 @@ async def _decoded(chunks: AsyncIterator[Any]) -> AsyncGenerator[object, None]:
     async for chunk in chunks:
         if chunk.body:
             yield json.loads(chunk.body)
+
+
+WIRE = GeminiWire

@@ -16,11 +16,6 @@ class Lazy(Generic[T]):
         self._lock = threading.Lock()
         self._loaded: tuple[T] | None = None
 
-    @property
-    def loaded(self) -> T | None:
-        """The thing when it is there already."""
-        return None if self._loaded is None else self._loaded[0]
-
     async def get(self) -> T:
         """The thing; the event loop goes on while it is loaded."""
         return self._loaded[0] if self._loaded is not None else await asyncio.to_thread(self.load)

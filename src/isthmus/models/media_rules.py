@@ -4,11 +4,7 @@ Nothing heavy is imported here: a message is held against these rules before its
 what is sent of a whole conversation (:mod:`isthmus.models.attachments`).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-
-from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI
 
 PNG, JPEG, GIF, WEBP, HEIC, HEIF = (f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "heic", "heif"))
 PDF = "application/pdf"
@@ -41,25 +37,6 @@ class NotTaken:
     """Why a file is not taken, as a part of a sentence."""
 
     why: str
-
-
-RULES: Mapping[str, MediaRules] = MappingProxyType(
-    {
-        # A request has at most 20 MB; base64 makes 14 MB of bytes 18.7 MB.
-        GEMINI.id: MediaRules(frozenset((PNG, JPEG, WEBP, HEIC, HEIF, PDF, *AUDIO)), 14_000_000, 14_000_000),
-        # An image has at most 5 MiB in base64, a request at most 32 MB.
-        ANTHROPIC.id: MediaRules(frozenset((PNG, JPEG, GIF, WEBP, PDF)), 5 * 1024 * 1024 * 3 // 4, 20_000_000),
-        # Images alone: sound and documents are for single models. A request has at most 50 MB.
-        OPENAI.id: MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000),
-    }
-)
-"""By the id of the provider."""
-ANY = MediaRules(
-    frozenset[str]().union(*(rules.kinds for rules in RULES.values())),
-    max(rules.maximum_bytes for rules in RULES.values()),
-    max(rules.maximum_total for rules in RULES.values()),
-)
-"""What some provider takes: for a model that has no rules."""
 
 
 def taken_as(stated: str, data: bytes, rules: MediaRules) -> str | NotTaken:

@@ -34,12 +34,10 @@ from isthmus.models.base import (
     Usage,
 )
 from isthmus.models.conversation import used_ids
-from isthmus.models.endpoint import OPENAI, endpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.media_rules import RULES
 from isthmus.models.openai_body import origin_of, request_body
-from isthmus.models.received import as_count, tool_arguments, unused_id, without
-from isthmus.models.streaming import Answer, ProviderModel, StreamOptions, Wire
+from isthmus.models.received import as_count, tool_arguments, without
+from isthmus.models.streaming import Answer, Reader, Wire
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -53,19 +51,6 @@ FINISH: Mapping[str, Finish] = {
 }
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
-
-
-def open_openai(
-    name: str, environment: Mapping[str, str], *, base_url: str | None = None, options: StreamOptions | None = None
-) -> ProviderModel:
-    """The model ``name`` of OpenAI, or of the server at ``base_url`` or OPENAI_BASE_URL.
-
-    Raises:
-        ModelError: CONFIGURATION - no key for an address that is not on this machine, or an unusable address.
-    """
-    options = options or StreamOptions()
-    where = endpoint(OPENAI, environment, base_url)
-    return ProviderModel(OpenAIWire(name, where, environment, options.timeouts, Capabilities(thoughts=True)), options)
 
 
 @dataclass(slots=True)
@@ -89,23 +74,19 @@ class _Call:
             return False
 
 
-class OpenAIReader:
-    """Folds the chunks of one answer; see :class:`~isthmus.models.streaming.Reader`."""
+class OpenAIReader(Reader):
+    """Folds the chunks of one answer."""
 
     def __init__(self, origin: str, used_ids: Collection[str] = ()) -> None:
-        self._origin = origin
-        self._used = set(used_ids)
+        super().__init__(origin, used_ids)
         self._text: list[str] = []
         self._thought: list[str] = []
         self._thought_field = ""
         self._refused = False
         self._calls: list[_Call] = []
         self._unknown: dict[str, Any] = {}
-        self._usage: JsonObject = {}
-        self._reason = ""
 
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
-        """Take one chunk."""
         chunk = as_object(event)
         if chunk.get("error"):
             return HttpFailure(None, error_object(chunk))
@@ -207,7 +188,6 @@ class OpenAIReader:
         return last
 
     def answer(self) -> Answer:
-        """What came."""
         parts: list[Part] = []
         if self._thought:
             parts.append(Thought("".join(self._thought), ProviderState(self._origin, {"field": self._thought_field})))
@@ -215,7 +195,7 @@ class OpenAIReader:
             parts.append(Opaque(self._origin, dict(self._unknown)))
         if text := "".join(self._text):
             parts.append(Text(text))
-        calls = [self._request(call) for call in self._calls]
+        calls = [self._called(call) for call in self._calls]
         parts += calls
         finish = FINISH.get(self._reason, Finish.OTHER)
         if self._refused:
@@ -227,21 +207,17 @@ class OpenAIReader:
         cut = not self._reason and any(not call.is_complete for call in self._calls)
         return Answer(Message("assistant", tuple(parts)), self._counted(), finish, self._reason or None, ended=not cut)
 
-    def _request(self, call: _Call) -> ToolRequest:
-        identity = unused_id(call.id, self._used)
-        self._used.add(identity)
+    def _called(self, call: _Call) -> ToolRequest:
         arguments, invalid = (call.whole, None) if call.whole is not None else tool_arguments("".join(call.arguments))
-        kept = {**call.extra, "id": call.id} if call.id and call.id != identity else call.extra
-        state = ProviderState(self._origin, kept) if kept else None
-        return ToolRequest(identity, call.name, arguments, state, invalid)
+        return self._request(call.id, call.name, arguments, call.extra, invalid)
 
     def _counted(self) -> Usage:
         prompt = as_object(self._usage.get("prompt_tokens_details"))
         completion = as_object(self._usage.get("completion_tokens_details"))
-        cached = as_count(prompt.get("cached_tokens")) or as_count(self._usage.get("prompt_cache_hit_tokens"))
+        cached = as_count(prompt.get("cached_tokens")) or self._count("prompt_cache_hit_tokens")
         return Usage(
-            input=as_count(self._usage.get("prompt_tokens")),
-            output=as_count(self._usage.get("completion_tokens")),
+            input=self._count("prompt_tokens"),
+            output=self._count("completion_tokens"),
             cached=cached,
             cache_write=as_count(prompt.get("cache_write_tokens")),
             thoughts=as_count(completion.get("reasoning_tokens")),
@@ -268,7 +244,9 @@ def _joined_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
 class OpenAIWire(Wire["AsyncOpenAI"]):
     """The connection to a server of Chat Completions; see :class:`~isthmus.models.streaming.Wire`."""
 
-    media = RULES[OPENAI.id]
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(thoughts=True)
 
     def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, origin_of(self.endpoint), attachments)
@@ -303,5 +281,5 @@ class OpenAIWire(Wire["AsyncOpenAI"]):
         where = self.endpoint
         return AsyncOpenAI(api_key=where.key, base_url=where.base_url, max_retries=0, http_client=self.http_client())
 
-    async def close(self, client: "AsyncOpenAI") -> None:
-        await client.close()
+
+WIRE = OpenAIWire

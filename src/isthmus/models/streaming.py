@@ -10,10 +10,11 @@ import random
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from isthmus.amounts import show_count
 from isthmus.codec import JsonObject
@@ -28,17 +29,19 @@ from isthmus.models.base import (
     ModelErrorKind,
     ModelRequest,
     Opaque,
+    ProviderState,
     Retrying,
     StreamItem,
     Text,
     ToolRequest,
     Usage,
 )
-from isthmus.models.endpoint import Endpoint
+from isthmus.models.endpoint import Endpoint, endpoint
 from isthmus.models.failure import HttpFailure, model_error
 from isthmus.models.http import Timeouts, connection_error, http_client
 from isthmus.models.lazy import Lazy
-from isthmus.models.media_rules import MediaRules
+from isthmus.models.providers import Provider
+from isthmus.models.received import as_count, unused_id
 from isthmus.models.retry import PASSING, RetryPolicy
 from isthmus.models.tool_names import NameRule, WireNames
 
@@ -74,16 +77,50 @@ class Answer:
     ended: bool = True
 
 
-class Reader(Protocol):
+class Reader(ABC):
     """Folds the events of one answer into a message; does no I/O.
 
-    ``feed`` returns what a person can see of the event. It accepts any JSON: what it does not know it keeps or leaves
-    out. It raises :class:`ModelError` or returns an :class:`HttpFailure` when the event is an error of the server.
+    What only the server understands is kept as the state of ``origin``, and goes back to it alone. ``used_ids`` are
+    the ids of the tool calls that the conversation has already.
     """
 
-    def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure: ...
+    def __init__(self, origin: str, used_ids: Collection[str]) -> None:
+        self._origin = origin
+        self._used = set(used_ids)
+        self._usage: JsonObject = {}
+        self._reason = ""
 
-    def answer(self) -> Answer: ...
+    @abstractmethod
+    def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
+        """Take one event, any JSON, and return what a user can see of it.
+
+        What is not known is kept or left out. An :class:`HttpFailure` is returned when the event is an error of the
+        server.
+        """
+
+    @abstractmethod
+    def answer(self) -> Answer:
+        """Return what came so far as an answer."""
+
+    def _request(
+        self, given_id: str, name: str, arguments: JsonObject, kept: JsonObject, invalid: str | None
+    ) -> ToolRequest:
+        """A tool call; the server's id is kept for it where the conversation has that id already."""
+        identity = self._unused_id(given_id)
+        if given_id and given_id != identity:
+            kept = {**kept, "id": given_id}
+        return ToolRequest(identity, name, arguments, self._state(kept), invalid)
+
+    def _unused_id(self, given: str) -> str:
+        identity = unused_id(given, self._used)
+        self._used.add(identity)
+        return identity
+
+    def _state(self, kept: JsonObject) -> ProviderState | None:
+        return ProviderState(self._origin, kept) if kept else None
+
+    def _count(self, name: str) -> int:
+        return as_count(self._usage.get(name))
 
 
 class Wire(ABC, Generic[Client]):
@@ -91,26 +128,23 @@ class Wire(ABC, Generic[Client]):
 
     tool_names = NameRule()
     """The names of tools that the provider takes; the bodies get, and the readers give, only such names."""
-    media: MediaRules
-    """What the provider takes that is no text."""
 
-    def __init__(
-        self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts, abilities: Capabilities
-    ) -> None:
+    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts) -> None:
         self.name = name
         self.endpoint = endpoint
-        self.capabilities = abilities
         self._environment = environment
         self._timeouts = timeouts
+        self._http: httpx2.AsyncClient | None = None
         self._client: Lazy[Client] = Lazy(self.connect)
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What is known of the model."""
 
     @abstractmethod
     def connect(self) -> Client:
         """Import the SDK and make its client, over :meth:`http_client` and with the SDK's own retries off."""
-
-    @abstractmethod
-    async def close(self, client: Client) -> None:
-        """Close what :meth:`connect` opened."""
 
     @abstractmethod
     def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
@@ -138,12 +172,13 @@ class Wire(ABC, Generic[Client]):
 
     async def aclose(self) -> None:
         """Close the connections."""
-        if (client := self._client.loaded) is not None:
-            await self.close(client)
+        if self._http is not None:
+            await self._http.aclose()
 
     def http_client(self) -> "httpx2.AsyncClient":
-        """The HTTP client for the SDK."""
-        return http_client(self.endpoint, self._environment, self._timeouts)
+        """Return the HTTP client for the SDK; all its connections are this one's."""
+        self._http = http_client(self.endpoint, self._environment, self._timeouts)
+        return self._http
 
 
 class KnownMedia:
@@ -184,6 +219,25 @@ def _may_be_of_media(error: ModelError) -> bool:
         return True
     is_servers = error.status is not None and error.status >= 500
     return is_servers and re.search(r"\b(images?|vision|multi-?modal|mmproj)\b", str(error), re.IGNORECASE) is not None
+
+
+def open_provider(
+    provider: Provider,
+    name: str,
+    environment: Mapping[str, str],
+    *,
+    base_url: str | None = None,
+    options: StreamOptions | None = None,
+) -> "ProviderModel":
+    """Return the model ``name`` of a provider, or of the server at ``base_url`` that speaks its protocol.
+
+    Raises:
+        ModelError: CONFIGURATION - no key for an address that needs one, or an unusable address.
+    """
+    options = options or StreamOptions()
+    where = endpoint(provider, environment, base_url)
+    wire: type[Wire[Any]] = import_module(f"isthmus.models.{provider.id}").WIRE
+    return ProviderModel(wire(name, where, environment, options.timeouts), options)
 
 
 class ProviderModel:
@@ -265,7 +319,7 @@ class ProviderModel:
         if next(media_of(request.messages), None) is None:
             return NO_ATTACHMENTS
         refused = self._media.refused | left_out
-        return await asyncio.to_thread(read_attachments, request.messages, self._wire.media, refused)
+        return await asyncio.to_thread(read_attachments, request.messages, self._wire.endpoint.provider.media, refused)
 
     def _checked(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:
         if isinstance(read, HttpFailure):

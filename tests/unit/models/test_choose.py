@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 import time
@@ -11,9 +12,10 @@ from isthmus.errors import IsthmusError
 from isthmus.models import local_servers
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.choose import ModelChoice, choose, open_model
-from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, Provider, endpoint, is_loopback
+from isthmus.models.endpoint import endpoint, is_loopback
 from isthmus.models.http import proxy_for
 from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address
+from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, Provider, secret_variables
 from support.openai_wire import OpenAIWire
 from support.wire_server import Answer, Hold, WireRequest, WireServer
 
@@ -306,3 +308,18 @@ def test_choosing_a_model_imports_nothing_heavy() -> None:
         subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60).stdout
     )
     assert not {"google", "anthropic", "openai", "yaml", "httpx2", "httpx", "pydantic", "asyncio"} & set(loaded)
+
+
+def test_a_name_of_no_known_form_is_answered_with_all_forms() -> None:
+    forms = (
+        "no model is called 'nonsense' (you chose it with -m); expected gemini:NAME, anthropic:NAME, openai:NAME, "
+        "ollama:NAME, scripted:FILE, demo, or a bare name that begins with gemini-, claude-, gpt- or o and a digit"
+    )
+    with pytest.raises(IsthmusError, match=f"^{re.escape(forms)}$"):
+        choose("nonsense", None, KEYS, must_not_ask)
+
+
+def test_the_keys_of_every_provider_are_secrets() -> None:
+    assert secret_variables() == {
+        "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"
+    }  # fmt: skip

@@ -3,8 +3,9 @@ from typing import Any
 import pytest
 
 from isthmus.models.base import ModelErrorKind
-from isthmus.models.endpoint import ANTHROPIC, GEMINI, OPENAI, Endpoint, Provider
+from isthmus.models.endpoint import Endpoint
 from isthmus.models.failure import HttpFailure, error_object, hidden, model_error
+from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, Provider
 
 KIND = ModelErrorKind
 

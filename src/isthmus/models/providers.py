@@ -1,0 +1,98 @@
+"""The providers of models: how each is named, where it is, which keys it has and which media it takes.
+
+The module of a provider has its ``id`` for a name and its :class:`~isthmus.models.streaming.Wire` as ``WIRE``. It is
+imported when a model is opened, so nothing heavy is imported here.
+"""
+
+import re
+from dataclasses import dataclass
+
+from isthmus.models.media_rules import AUDIO, GIF, HEIC, HEIF, JPEG, PDF, PNG, WEBP, MediaRules
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider of models. Of its environment variables the first that is set counts.
+
+    ``id`` is the prefix of its models in ``-m``. ``names`` matches the beginnings of names that need no prefix, and
+    ``shown_names`` tells them. ``token_variables`` hold a bearer token in the key's place. ``is_imitated``: other
+    servers speak its protocol, and mostly without keys.
+    """
+
+    id: str
+    title: str
+    key_variables: tuple[str, ...]
+    base_url_variable: str
+    base_url: str
+    default_model: str
+    names: re.Pattern[str]
+    shown_names: str
+    media: MediaRules
+    token_variables: tuple[str, ...] = ()
+    is_imitated: bool = False
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The variables that hold a key or a token."""
+        return (*self.key_variables, *self.token_variables)
+
+
+GEMINI = Provider(
+    "gemini",
+    "Gemini",
+    ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "GOOGLE_GEMINI_BASE_URL",
+    "https://generativelanguage.googleapis.com",
+    "gemini-3.8-flash",
+    re.compile(r"(models/)?(gemini|gemma)-", re.IGNORECASE),
+    "gemini-",
+    # A request has at most 20 MB; base64 makes 14 MB of bytes 18.7 MB.
+    MediaRules(frozenset((PNG, JPEG, WEBP, HEIC, HEIF, PDF, *AUDIO)), 14_000_000, 14_000_000),
+)
+ANTHROPIC = Provider(
+    "anthropic",
+    "Anthropic",
+    ("ANTHROPIC_API_KEY",),
+    "ANTHROPIC_BASE_URL",
+    "https://api.anthropic.com",
+    "claude-sonnet-5-5",
+    re.compile(r"claude-", re.IGNORECASE),
+    "claude-",
+    # An image has at most 5 MiB in base64, a request at most 32 MB.
+    MediaRules(frozenset((PNG, JPEG, GIF, WEBP, PDF)), 5 * 1024 * 1024 * 3 // 4, 20_000_000),
+    token_variables=("ANTHROPIC_AUTH_TOKEN",),
+)
+OPENAI = Provider(
+    "openai",
+    "OpenAI",
+    ("OPENAI_API_KEY",),
+    "OPENAI_BASE_URL",
+    "https://api.openai.com/v1",
+    "gpt-6.2-sol",
+    re.compile(r"(gpt-|chatgpt-|o\d)", re.IGNORECASE),
+    "gpt- or o and a digit",
+    # Images alone: sound and documents are for single models. A request has at most 50 MB.
+    MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000),
+    is_imitated=True,
+)
+
+PROVIDERS = (GEMINI, ANTHROPIC, OPENAI)
+"""In the order in which their keys are looked for."""
+
+
+def provider_with_id(identity: str) -> Provider | None:
+    """Return the provider of this id, in any case; None if there is none."""
+    return next((provider for provider in PROVIDERS if provider.id == identity.lower()), None)
+
+
+def secret_variables() -> frozenset[str]:
+    """Return the environment variables that hold keys and tokens of providers."""
+    return frozenset(variable for provider in PROVIDERS for variable in provider.secret_variables)
+
+
+ANY_MEDIA = MediaRules(
+    frozenset[str]().union(*(provider.media.kinds for provider in PROVIDERS)),
+    max(provider.media.maximum_bytes for provider in PROVIDERS),
+    max(provider.media.maximum_total for provider in PROVIDERS),
+)
+"""What some provider takes: for a model that has no rules."""
