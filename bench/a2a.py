@@ -142,13 +142,12 @@ async def _subscribe(each: Server) -> None:
 
 
 async def _tasks(each: Server, clients: int, count: int) -> None:
-    request = each.request("Say hello to everybody who reads this.")
     left = iter(range(count))
 
     async def work(connection: Connection, left: Iterator[int]) -> None:
         async with connection:
             for _ in left:
-                _check(await connection.post(request), TASK_EVENTS)
+                _check(await connection.post(each.request("Say hello to everybody who reads this.")), TASK_EVENTS)
 
     before, begin = each.program.cpu(), time.perf_counter()
     await asyncio.gather(*(work(each.connect(), left) for _ in range(clients)))

@@ -1,6 +1,7 @@
 """The load: a raw HTTP/1.1 keep-alive client, the same for every server, cheap enough not to be what is measured."""
 
 import asyncio
+import itertools
 import json
 import socket
 import time
@@ -13,6 +14,7 @@ DEADLINE_SECONDS = 60.0
 FIRST_EVENT_SECONDS = 5.0
 RECEIVE_BYTES = 65536
 """The receive buffer, so that a server cannot be far ahead of what was counted here."""
+_NUMBERS = itertools.count(1)
 TOKEN = "benchmark"
 """What our server expects."""
 
@@ -121,11 +123,11 @@ def _events(content: bytes) -> int:
 
 
 def message(text: str, metadata: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A message of A2A 0.3."""
+    """A message of A2A 0.3, with an id of its own: one that comes again begins no task."""
     content: dict[str, Any] = {
         "kind": "message",
         "role": "user",
-        "messageId": "message",
+        "messageId": f"message-{next(_NUMBERS)}",
         "parts": [{"kind": "text", "text": text}],
         **more,
     }
