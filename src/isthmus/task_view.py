@@ -96,7 +96,10 @@ class CallView:
 
 @dataclass(slots=True)
 class ModelUsage:
-    """What the requests to one model came to. Counts are tokens; ``latency`` is seconds."""
+    """Requests to one model, how many of them failed, and their tokens; ``latency`` is in seconds.
+
+    ``input_tokens`` include those that were cached, ``output_tokens`` those of thoughts.
+    """
 
     requests: int = 0
     errors: int = 0
@@ -105,6 +108,21 @@ class ModelUsage:
     output_tokens: int = 0
     cached_tokens: int = 0
     thought_tokens: int = 0
+
+    @classmethod
+    def of(cls, used: ModelReply | ModelUsed) -> "ModelUsage":
+        """Return the usage of one request."""
+        return cls(1, 0, 0.0, used.input_tokens, used.output_tokens, used.cached_tokens, used.thought_tokens)
+
+    def __iadd__(self, other: "ModelUsage") -> "ModelUsage":
+        self.requests += other.requests
+        self.errors += other.errors
+        self.latency += other.latency
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cached_tokens += other.cached_tokens
+        self.thought_tokens += other.thought_tokens
+        return self
 
 
 @dataclass(slots=True)
@@ -214,10 +232,8 @@ class TaskView:
             case RetryNotice():
                 self.failed_requests += 1
                 self.request_began_at = at
-            case ModelReply():
+            case ModelReply() | ModelUsed():
                 self._count(event, at)
-            case ModelUsed():
-                self._count_tokens(event)
             case ToolResultRecorded():
                 self.request_began_at = at
             case ReferredContent():
@@ -285,21 +301,14 @@ class TaskView:
             self.live.pop(call.tool_call_id, None)
             self.request_began_at = at
 
-    def _count(self, reply: ModelReply, at: float) -> None:
-        usage = self.models.setdefault(reply.model, ModelUsage())
-        usage.requests += 1 + self.failed_requests
-        usage.errors += self.failed_requests
-        usage.latency += max(0.0, at - self.request_began_at) if self.request_began_at is not None else 0.0
-        self.failed_requests, self.request_began_at = 0, None
-        self._count_tokens(reply)
-
-    def _count_tokens(self, used: ModelReply | ModelUsed) -> None:
+    def _count(self, used: ModelReply | ModelUsed, at: float) -> None:
         usage = self.models.setdefault(used.model, ModelUsage())
-        usage.requests += isinstance(used, ModelUsed)
-        usage.input_tokens += used.input_tokens
-        usage.output_tokens += used.output_tokens
-        usage.cached_tokens += used.cached_tokens
-        usage.thought_tokens += used.thought_tokens
+        usage += ModelUsage.of(used)
+        if isinstance(used, ModelReply):
+            usage.requests += self.failed_requests
+            usage.errors += self.failed_requests
+            usage.latency += max(0.0, at - self.request_began_at) if self.request_began_at is not None else 0.0
+            self.failed_requests, self.request_began_at = 0, None
 
 
 def text_of_parts(parts: Sequence[ArtifactPart]) -> str:

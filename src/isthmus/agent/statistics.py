@@ -3,6 +3,7 @@
 Times are only known of events that were kept. Deliberately not here: prices, and how it is shown.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,30 +20,12 @@ from isthmus.events import (
     StateChange,
     ToolCallUpdate,
 )
+from isthmus.task_view import ModelUsage
 
 K = TypeVar("K")
 
 COMPACTION = "(summaries of the conversation)"
 """Stands for the model in the count of what compaction cost."""
-
-
-@dataclass(slots=True)
-class ModelUse:
-    """Requests to one model, and their tokens: ``input`` includes ``cached``, ``output`` includes ``thoughts``."""
-
-    requests: int = 0
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    thoughts: int = 0
-
-    def __iadd__(self, other: "ModelUse") -> "ModelUse":
-        self.requests += other.requests
-        self.input += other.input
-        self.output += other.output
-        self.cached += other.cached
-        self.thoughts += other.thoughts
-        return self
 
 
 @dataclass(slots=True)
@@ -66,19 +49,27 @@ class ToolUse:
 class TaskUse:
     """What one task used. ``seconds`` is how long it worked, without the time in which it waited for a person."""
 
-    models: dict[str, ModelUse] = field(default_factory=dict[str, ModelUse])
+    models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     tools: dict[str, ToolUse] = field(default_factory=dict[str, ToolUse])
     prompts: int = 0
     seconds: float = 0.0
 
     def __iadd__(self, other: "TaskUse") -> "TaskUse":
         for model, use in other.models.items():
-            self.models.setdefault(model, ModelUse()).__iadd__(use)
+            self.models.setdefault(model, ModelUsage()).__iadd__(use)
         for tool, calls in other.tools.items():
             self.tools.setdefault(tool, ToolUse()).__iadd__(calls)
         self.prompts += other.prompts
         self.seconds += other.seconds
         return self
+
+
+def total(uses: Iterable[TaskUse]) -> TaskUse:
+    """Return what several tasks used together."""
+    whole = TaskUse()
+    for use in uses:
+        whole += use
+    return whole
 
 
 @dataclass(slots=True)
@@ -108,22 +99,15 @@ class Statistics:
                     if at is not None and any(task == task_id for task, _ in self._executing_since):
                         self._asked_since[task_id] = at
             case ModelReply() | ModelUsed():
-                found = use.models.setdefault(event.model, ModelUse())
-                found += ModelUse(1, event.input_tokens, event.output_tokens, event.cached_tokens, event.thought_tokens)
+                found = use.models.setdefault(event.model, ModelUsage())
+                found += ModelUsage.of(event)
             case Compacted():
-                found = use.models.setdefault(COMPACTION, ModelUse())
-                found += ModelUse(1, event.input_tokens, event.output_tokens)
+                found = use.models.setdefault(COMPACTION, ModelUsage())
+                found += ModelUsage(1, input_tokens=event.input_tokens, output_tokens=event.output_tokens)
             case ToolCallUpdate(call):
                 self._take_call(use, call, task_id, at)
             case _:
                 pass
-
-    def total(self) -> TaskUse:
-        """What all tasks used together."""
-        whole = TaskUse()
-        for use in self.tasks.values():
-            whole += use
-        return whole
 
     def _leave_out(self, task_id: str, at: float) -> None:
         """A call that asks in the middle of its work does not take the time in which a person thinks."""

@@ -1,4 +1,4 @@
-from isthmus.agent.statistics import COMPACTION, ModelUse, Statistics, ToolUse
+from isthmus.agent.statistics import COMPACTION, Statistics, ToolUse, total
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
@@ -11,10 +11,15 @@ from isthmus.events import (
     TaskState,
     ToolCallUpdate,
 )
+from isthmus.task_view import ModelUsage
 
 
 def call(status: ToolCallStatus, name: str = "touch", call_id: str = "1") -> ToolCallUpdate:
     return ToolCallUpdate(ToolCall(call_id, status, name, {}))
+
+
+def usage(requests: int, *tokens: int) -> ModelUsage:
+    return ModelUsage(requests, 0, 0.0, *tokens)
 
 
 def folded(*events: tuple[float, AgentEvent]) -> Statistics:
@@ -83,12 +88,12 @@ def test_tokens_are_counted_by_model_and_summaries_apart() -> None:
     )
     statistics.take(ModelReply("d", "small", {}, 1000, 1000), "u", None)
     assert statistics.tasks["t"].models == {
-        "small": ModelUse(2, 11, 6, 4, 1), "large": ModelUse(1, 100, 50), COMPACTION: ModelUse(1, 7, 3),
+        "small": usage(2, 11, 6, 4, 1), "large": usage(1, 100, 50), COMPACTION: usage(1, 7, 3),
     }  # fmt: skip
-    assert statistics.total().models["small"] == ModelUse(3, 1011, 1006, 4, 1)
+    assert total(statistics.tasks.values()).models["small"] == usage(3, 1011, 1006, 4, 1)
     assert statistics.tasks["t"].models["small"].requests == 2
 
 
 def test_what_a_model_answered_for_a_server_counts_as_its_use() -> None:
     use = folded((1, ModelReply("m", "big", {}, 10, 5)), (2, ModelUsed("big", 3, 2))).tasks["t"]
-    assert use.models["big"] == ModelUse(2, 13, 7)
+    assert use.models["big"] == usage(2, 13, 7)

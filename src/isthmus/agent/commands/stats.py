@@ -2,7 +2,7 @@
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
-from isthmus.agent.statistics import TaskUse, ToolUse
+from isthmus.agent.statistics import TaskUse, ToolUse, total
 from isthmus.amounts import show_count
 
 
@@ -13,10 +13,7 @@ async def stats(context: CommandContext) -> None:
     if not others:
         await context.say("This session has not used anything yet.")
         return
-    total = TaskUse()
-    for use in others.values():
-        total += use
-    parts = [f"Session {context.session.context_id}: {show_count(len(others), 'task')}", *_told(total)]
+    parts = [f"Session {context.session.context_id}: {show_count(len(others), 'task')}", *_told(total(others.values()))]
     used = [(task_id, use) for task_id, use in others.items() if use.prompts or use.models or use.tools]
     if used and len(others) > 1:
         task_id, last = used[-1]
@@ -29,8 +26,8 @@ def _told(use: TaskUse) -> list[str]:
     for name, model in use.models.items():
         requests = show_count(model.requests, "request")
         lines.append(
-            f"  {name}: {requests}, {model.input:,} input tokens ({model.cached:,} cached), "
-            f"{model.output:,} output tokens ({model.thoughts:,} thoughts)"
+            f"  {name}: {requests}, {model.input_tokens:,} input tokens ({model.cached_tokens:,} cached), "
+            f"{model.output_tokens:,} output tokens ({model.thought_tokens:,} thoughts)"
         )
     calls = ToolUse()
     for tool in use.tools.values():
