@@ -53,7 +53,7 @@ class Provider:
 
     def open(
         self, model: str, environment: Mapping[str, str], *, options: StreamOptions | None = None
-    ) -> ProviderModel:
+    ) -> ProviderModel[Any]:
         spec = provider_with_id(self.name)
         assert spec is not None
         return open_provider(spec, model, environment, options=options)

@@ -37,7 +37,7 @@ from isthmus.models.conversation import in_order, kept_for, used_ids
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.providers import ANTHROPIC
 from isthmus.models.received import as_count, tool_arguments, without
-from isthmus.models.streaming import Answer, Reader, Wire
+from isthmus.models.streaming import Answer, ProviderModel, Reader
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -283,22 +283,22 @@ def _merge(block: _Block, delta: Mapping[str, Any]) -> None:
         block.extra[name] = before + value if isinstance(before, str) and isinstance(value, str) else value
 
 
-class AnthropicWire(Wire["AsyncAnthropic"]):
-    """The connection to Anthropic; see :class:`~isthmus.models.streaming.Wire`."""
+class AnthropicModel(ProviderModel["AsyncAnthropic"]):
+    """A model of Anthropic."""
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(CONTEXT_WINDOW if version_of(self.name) else None, thoughts=thinks(self.name))
 
-    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+    def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)
 
-    def reader(self, request: ModelRequest) -> AnthropicReader:
+    def _reader(self, request: ModelRequest) -> AnthropicReader:
         return AnthropicReader(used_ids(request.messages))
 
     @asynccontextmanager
-    async def open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
-        client = await self.client()
+    async def _open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
+        client = await self._client.get()
         from anthropic import AsyncStream
 
         # Cast to object: the events as they came.
@@ -307,7 +307,7 @@ class AnthropicWire(Wire["AsyncAnthropic"]):
         ) as events:
             yield events
 
-    def failure(self, error: Exception) -> HttpFailure | Exception | None:
+    def _failure(self, error: Exception) -> HttpFailure | Exception | None:
         from anthropic import APIConnectionError, APIStatusError
 
         if isinstance(error, APIStatusError):
@@ -316,17 +316,17 @@ class AnthropicWire(Wire["AsyncAnthropic"]):
         cause = error.__cause__
         return cause if isinstance(error, APIConnectionError) and isinstance(cause, Exception) else None
 
-    def connect(self) -> "AsyncAnthropic":
+    def _connect(self) -> "AsyncAnthropic":
         from anthropic import AsyncAnthropic
 
-        where = self.endpoint
+        where = self._endpoint
         return AsyncAnthropic(
             api_key=where.key or None,
             auth_token=where.token,
             base_url=where.base_url,
             max_retries=0,
-            http_client=self.http_client(),
+            http_client=self._http_client(),
         )
 
 
-WIRE = AnthropicWire
+MODEL = AnthropicModel

@@ -38,11 +38,10 @@ from isthmus.models.base import (
 from isthmus.models.conversation import in_order, kept_for, used_ids
 from isthmus.models.endpoint import Endpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.http import Timeouts
 from isthmus.models.media_rules import JPEG, PDF, PNG, WEBP
 from isthmus.models.providers import GEMINI
 from isthmus.models.received import as_count, excerpt, without
-from isthmus.models.streaming import Answer, Reader, Wire
+from isthmus.models.streaming import Answer, ProviderModel, Reader, StreamOptions
 from isthmus.models.tool_names import NameRule
 
 if TYPE_CHECKING:
@@ -262,27 +261,27 @@ _responses: ContextVar["list[httpx2.Response] | None"] = ContextVar("gemini_resp
 """Takes the HTTP response of the request that is being opened."""
 
 
-class GeminiWire(Wire[_Client]):
-    """The connection to Gemini; see :class:`~isthmus.models.streaming.Wire`."""
+class GeminiModel(ProviderModel[_Client]):
+    """A model of Gemini."""
 
     tool_names = NameRule("A-Za-z0-9_.-", begins="A-Za-z_")
 
-    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts) -> None:
-        super().__init__(name.removeprefix("models/"), endpoint, environment, timeouts)
+    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], options: StreamOptions) -> None:
+        super().__init__(name.removeprefix("models/"), endpoint, environment, options)
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(CONTEXT_WINDOW if thinks(self.name) else None, thoughts=thinks(self.name))
 
-    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+    def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)
 
-    def reader(self, request: ModelRequest) -> GeminiReader:
+    def _reader(self, request: ModelRequest) -> GeminiReader:
         return GeminiReader(used_ids(request.messages))
 
     @asynccontextmanager
-    async def open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
-        client = await self.client()
+    async def _open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
+        client = await self._client.get()
         path = self.name if "/" in self.name else f"models/{self.name}"
         responses: list[httpx2.Response] = []
         token = _responses.set(responses)
@@ -298,7 +297,7 @@ class GeminiWire(Wire[_Client]):
             for response in responses:
                 await response.aclose()
 
-    def failure(self, error: Exception) -> HttpFailure | Exception | None:
+    def _failure(self, error: Exception) -> HttpFailure | Exception | None:
         import httpx2
         from google.genai.errors import APIError, UnknownApiResponseError
 
@@ -310,7 +309,7 @@ class GeminiWire(Wire[_Client]):
         headers = dict(response.headers) if isinstance(response, httpx2.Response) else {}
         return HttpFailure(error.code, error_object(getattr(error, "details", None)), headers, error.message or "")
 
-    def connect(self) -> _Client:
+    def _connect(self) -> _Client:
         from google import genai
         from google.genai.types import HttpOptions
 
@@ -321,10 +320,10 @@ class GeminiWire(Wire[_Client]):
                 chunks = await self._api_client.async_request_streamed("post", path, dict(body), None)
                 return _decoded(chunks)
 
-        http = self.http_client()
+        http = self._http_client()
         http.event_hooks = {**http.event_hooks, "response": [_remember, *http.event_hooks["response"]]}
-        options = HttpOptions(base_url=self.endpoint.base_url, api_version=API_VERSION, httpx_async_client=http)
-        return RawClient(vertexai=False, api_key=self.endpoint.key, http_options=options)
+        options = HttpOptions(base_url=self._endpoint.base_url, api_version=API_VERSION, httpx_async_client=http)
+        return RawClient(vertexai=False, api_key=self._endpoint.key, http_options=options)
 
 
 async def _remember(response: "httpx2.Response") -> None:
@@ -339,4 +338,4 @@ async def _decoded(chunks: AsyncIterator[Any]) -> AsyncGenerator[object, None]:
             yield json.loads(chunk.body)
 
 
-WIRE = GeminiWire
+MODEL = GeminiModel

@@ -37,7 +37,7 @@ from isthmus.models.conversation import used_ids
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.openai_body import origin_of, request_body
 from isthmus.models.received import as_count, tool_arguments, without
-from isthmus.models.streaming import Answer, Reader, Wire
+from isthmus.models.streaming import Answer, ProviderModel, Reader
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -241,22 +241,22 @@ def _joined_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
     return joined
 
 
-class OpenAIWire(Wire["AsyncOpenAI"]):
-    """The connection to a server of Chat Completions; see :class:`~isthmus.models.streaming.Wire`."""
+class OpenAIModel(ProviderModel["AsyncOpenAI"]):
+    """A model of a server of Chat Completions."""
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(thoughts=True)
 
-    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
-        return request_body(request, self.name, origin_of(self.endpoint), attachments)
+    def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+        return request_body(request, self.name, origin_of(self._endpoint), attachments)
 
-    def reader(self, request: ModelRequest) -> OpenAIReader:
-        return OpenAIReader(origin_of(self.endpoint), used_ids(request.messages))
+    def _reader(self, request: ModelRequest) -> OpenAIReader:
+        return OpenAIReader(origin_of(self._endpoint), used_ids(request.messages))
 
     @asynccontextmanager
-    async def open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
-        client = await self.client()
+    async def _open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
+        client = await self._client.get()
         from openai import AsyncStream
 
         # Cast to object: the chunks as they came.
@@ -265,7 +265,7 @@ class OpenAIWire(Wire["AsyncOpenAI"]):
         ) as chunks:
             yield chunks
 
-    def failure(self, error: Exception) -> HttpFailure | Exception | None:
+    def _failure(self, error: Exception) -> HttpFailure | Exception | None:
         from openai import APIConnectionError, APIError, APIStatusError
 
         if isinstance(error, APIStatusError):
@@ -275,11 +275,11 @@ class OpenAIWire(Wire["AsyncOpenAI"]):
         # An error inside the stream.
         return HttpFailure(None, error_object(error.body), text=error.message) if isinstance(error, APIError) else None
 
-    def connect(self) -> "AsyncOpenAI":
+    def _connect(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI
 
-        where = self.endpoint
-        return AsyncOpenAI(api_key=where.key, base_url=where.base_url, max_retries=0, http_client=self.http_client())
+        where = self._endpoint
+        return AsyncOpenAI(api_key=where.key, base_url=where.base_url, max_retries=0, http_client=self._http_client())
 
 
-WIRE = OpenAIWire
+MODEL = OpenAIModel

@@ -1,7 +1,7 @@
 """The providers of models: how each is named, where it is, which keys it has and which media it takes.
 
-The module of a provider has its ``id`` for a name and its :class:`~isthmus.models.streaming.Wire` as ``WIRE``. It is
-imported when a model is opened, so nothing heavy is imported here.
+The module of a provider has its ``id`` for a name, and its :class:`~isthmus.models.streaming.ProviderModel` as
+``MODEL``. It is imported when a model is opened, so nothing heavy is imported here.
 """
 
 import re

@@ -1,7 +1,8 @@
 """One request to a model, tried as often as the retry policy says: the shell that all providers share.
 
-A provider brings a :class:`Wire` (how to send a body and get JSON events back) and a :class:`Reader` (what the events
-mean). Here are the tries, the waits between them and what becomes of a failure; no provider's JSON.
+A provider brings a subclass of :class:`ProviderModel` (how to send a body and get JSON events back) and of
+:class:`Reader` (what the events mean). Here are the tries, the waits between them and what becomes of a failure; no
+provider's JSON.
 """
 
 import asyncio
@@ -123,64 +124,6 @@ class Reader(ABC):
         return as_count(self._usage.get(name))
 
 
-class Wire(ABC, Generic[Client]):
-    """A provider behind the client of its official SDK, which is made at the first request."""
-
-    tool_names = NameRule()
-    """The names of tools that the provider takes; the bodies get, and the readers give, only such names."""
-
-    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], timeouts: Timeouts) -> None:
-        self.name = name
-        self.endpoint = endpoint
-        self._environment = environment
-        self._timeouts = timeouts
-        self._http: httpx2.AsyncClient | None = None
-        self._client: Lazy[Client] = Lazy(self.connect)
-
-    @property
-    @abstractmethod
-    def capabilities(self) -> Capabilities:
-        """What is known of the model."""
-
-    @abstractmethod
-    def connect(self) -> Client:
-        """Import the SDK and make its client, over :meth:`http_client` and with the SDK's own retries off."""
-
-    @abstractmethod
-    def body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
-        """The body of the request; `attachments` has what of it is no text."""
-
-    @abstractmethod
-    def reader(self, request: ModelRequest) -> Reader:
-        """A reader for the answer to this request."""
-
-    @abstractmethod
-    def open(self, body: JsonObject) -> AbstractAsyncContextManager[AsyncIterator[object]]:
-        """Send the body; the block gets the events as the JSON that came, and its end closes the response at once."""
-
-    @abstractmethod
-    def failure(self, error: Exception) -> HttpFailure | Exception | None:
-        """What an exception of the SDK stands for: an HTTP failure, the error below it, or None when not the SDK's."""
-
-    async def client(self) -> Client:
-        """The SDK's client; the event loop goes on while the SDK is loaded."""
-        return await self._client.get()
-
-    def load(self) -> None:
-        """Load the SDK here and now, on this thread."""
-        self._client.load()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        if self._http is not None:
-            await self._http.aclose()
-
-    def http_client(self) -> "httpx2.AsyncClient":
-        """Return the HTTP client for the SDK; all its connections are this one's."""
-        self._http = http_client(self.endpoint, self._environment, self._timeouts)
-        return self._http
-
-
 class KnownMedia:
     """Which media a provider took, and which it refused a request for; the last of each."""
 
@@ -221,69 +164,81 @@ def _may_be_of_media(error: ModelError) -> bool:
     return is_servers and re.search(r"\b(images?|vision|multi-?modal|mmproj)\b", str(error), re.IGNORECASE) is not None
 
 
-def open_provider(
-    provider: Provider,
-    name: str,
-    environment: Mapping[str, str],
-    *,
-    base_url: str | None = None,
-    options: StreamOptions | None = None,
-) -> "ProviderModel":
-    """Return the model ``name`` of a provider, or of the server at ``base_url`` that speaks its protocol.
+class ProviderModel(ABC, Generic[Client]):
+    """A :class:`~isthmus.models.base.ChatModel` behind the client of a provider's official SDK.
 
-    Raises:
-        ModelError: CONFIGURATION - no key for an address that needs one, or an unusable address.
+    The client is made at the first request. A subclass knows the SDK and the provider's JSON.
     """
-    options = options or StreamOptions()
-    where = endpoint(provider, environment, base_url)
-    wire: type[Wire[Any]] = import_module(f"isthmus.models.{provider.id}").WIRE
-    return ProviderModel(wire(name, where, environment, options.timeouts), options)
 
+    tool_names = NameRule()
+    """The names of tools that the provider takes; the bodies get, and the readers give, only such names."""
 
-class ProviderModel:
-    """A :class:`~isthmus.models.base.ChatModel` over a provider's wire."""
-
-    def __init__(self, wire: Wire[Any], options: StreamOptions) -> None:
-        self._wire = wire
+    def __init__(self, name: str, endpoint: Endpoint, environment: Mapping[str, str], options: StreamOptions) -> None:
+        self.name = name
+        self._endpoint = endpoint
+        self._environment = environment
         self._options = options
         self._media = KnownMedia()
-
-    @property
-    def name(self) -> str:
-        """The model's name at the provider."""
-        return self._wire.name
+        self._http: httpx2.AsyncClient | None = None
+        self._client: Lazy[Client] = Lazy(self._connect)
 
     @property
     def provider(self) -> str:
-        """`gemini`, `anthropic` or `openai`."""
-        return self._wire.endpoint.provider.id
+        """The provider's id."""
+        return self._endpoint.provider.id
 
     @property
+    @abstractmethod
     def capabilities(self) -> Capabilities:
         """What is known of the model."""
-        return self._wire.capabilities
+
+    @abstractmethod
+    def _connect(self) -> Client:
+        """Import the SDK and make its client, over :meth:`_http_client` and with the SDK's own retries off."""
+
+    @abstractmethod
+    def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
+        """The body of the request; `attachments` has what of it is not text."""
+
+    @abstractmethod
+    def _reader(self, request: ModelRequest) -> Reader:
+        """A reader for the answer to this request."""
+
+    @abstractmethod
+    def _open(self, body: JsonObject) -> AbstractAsyncContextManager[AsyncIterator[object]]:
+        """Send the body; the block gets the events as the JSON that came, and its end closes the response at once."""
+
+    @abstractmethod
+    def _failure(self, error: Exception) -> HttpFailure | Exception | None:
+        """What an exception of the SDK stands for: an HTTP failure, the error below it, or None when not the SDK's."""
+
+    def _http_client(self) -> "httpx2.AsyncClient":
+        """Return the HTTP client for the SDK; all its connections are this one's."""
+        self._http = http_client(self._endpoint, self._environment, self._options.timeouts)
+        return self._http
 
     def load(self) -> None:
         """Import the SDK now (0.7-1.7 s of CPU; blocks), so that the first request need not; may be left out."""
-        self._wire.load()
+        self._client.load()
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._wire.aclose()
+        if self._http is not None:
+            await self._http.aclose()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """See :meth:`ChatModel.stream`."""
-        names = WireNames(request, self._wire.tool_names)
+        names = WireNames(request, self.tool_names)
         request = names.sent(request)
         attachments = await self._attachments(request)
-        body = self._wire.body(request, attachments)
+        body = self._body(request, attachments)
         left_out: frozenset[Media] = frozenset()
         policy, attempt = self._options.policy, 1
         while True:
             begun = False
             try:
-                reader = self._wire.reader(request)
-                async with self._wire.open(body) as events:
+                reader = self._reader(request)
+                async with self._open(body) as events:
                     async for event in events:
                         for item in self._checked(reader.feed(event)):
                             begun = True
@@ -301,7 +256,7 @@ class ProviderModel:
                 # One image that a provider cannot read would make every further request of the conversation fail.
                 left_out |= suspected
                 attachments = await self._attachments(request, left_out)
-                body = self._wire.body(request, attachments)
+                body = self._body(request, attachments)
                 kinds = ", ".join(sorted({media.media_type for media in left_out}))
                 what = f"{error} It is asked again without {show_count(len(left_out), 'file')} ({kinds})."
                 yield Retrying(2, 2, 0.0, what)
@@ -319,15 +274,15 @@ class ProviderModel:
         if next(media_of(request.messages), None) is None:
             return NO_ATTACHMENTS
         refused = self._media.refused | left_out
-        return await asyncio.to_thread(read_attachments, request.messages, self._wire.endpoint.provider.media, refused)
+        return await asyncio.to_thread(read_attachments, request.messages, self._endpoint.provider.media, refused)
 
     def _checked(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:
         if isinstance(read, HttpFailure):
-            raise model_error(read, self._wire.endpoint, self._wire.name, self._options.now())
+            raise model_error(read, self._endpoint, self.name, self._options.now())
         return read
 
     def _done(self, answer: Answer) -> Done:
-        title = self._wire.endpoint.title
+        title = self._endpoint.title
         if not answer.ended:
             raise ModelError(ModelErrorKind.INTERRUPTED, f"the answer of {title} ended too early")
         said = any(
@@ -343,25 +298,24 @@ class ProviderModel:
             )
         if not said and answer.finish not in (Finish.LENGTH, Finish.SAFETY):
             reason = f" ({answer.raw_finish})" if answer.raw_finish else ""
-            raise ModelError(ModelErrorKind.EMPTY, f"{self._wire.name} gave an empty answer{reason}")
+            raise ModelError(ModelErrorKind.EMPTY, f"{self.name} gave an empty answer{reason}")
         return Done(answer.message, answer.usage, answer.finish, answer.raw_finish)
 
     def _translated(self, failure: Exception) -> ModelError | None:
         """The failure as a ModelError; None for a bug."""
         if isinstance(failure, ModelError):
             return failure
-        endpoint = self._wire.endpoint
-        meant = self._wire.failure(failure)
+        meant = self._failure(failure)
         if isinstance(meant, ModelError):
             return meant
         if isinstance(failure, (json.JSONDecodeError, UnicodeDecodeError)):
             meant = HttpFailure(None, text=f"what came is not JSON ({failure})")
         if isinstance(meant, HttpFailure):
-            error = model_error(meant, endpoint, self._wire.name, self._options.now())
+            error = model_error(meant, self._endpoint, self.name, self._options.now())
         else:
-            error = connection_error(meant or failure, endpoint, self._options.timeouts)
+            error = connection_error(meant or failure, self._endpoint, self._options.timeouts)
         # What an SDK says of a refused key may quote it, in part at least.
-        quotes_key = any(secret in str(failure) for secret in endpoint.secrets)
+        quotes_key = any(secret in str(failure) for secret in self._endpoint.secrets)
         if error is not None and error.kind is not ModelErrorKind.AUTHENTICATION and not quotes_key:
             error.__cause__ = failure
         return error
@@ -369,5 +323,23 @@ class ProviderModel:
     def _interrupted(self, error: ModelError) -> ModelError:
         text = str(error)
         if error.kind is not ModelErrorKind.INTERRUPTED:
-            text = f"the answer of {self._wire.endpoint.title} broke off: {text}"
+            text = f"the answer of {self._endpoint.title} broke off: {text}"
         return ModelError(ModelErrorKind.INTERRUPTED, text, status=error.status, retry_after=error.retry_after)
+
+
+def open_provider(
+    provider: Provider,
+    name: str,
+    environment: Mapping[str, str],
+    *,
+    base_url: str | None = None,
+    options: StreamOptions | None = None,
+) -> ProviderModel[Any]:
+    """Return the model ``name`` of a provider, or of the server at ``base_url`` that speaks its protocol.
+
+    Raises:
+        ModelError: CONFIGURATION - no key for an address that needs one, or an unusable address.
+    """
+    where = endpoint(provider, environment, base_url)
+    model: type[ProviderModel[Any]] = import_module(f"isthmus.models.{provider.id}").MODEL
+    return model(name, where, environment, options or StreamOptions())
