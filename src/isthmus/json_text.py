@@ -1,7 +1,8 @@
 """JSON as it goes over the wire: bounded when it comes in, stable and safe in event streams when it goes out.
 
 ``decode`` refuses what would hurt later: depth without end, NaN, text that is no Unicode. ``encode`` never fails on
-what a model or a file brought along. Deliberately not here: any meaning of the values.
+what a model or a file brought along. ``decode_any_text`` and ``encode_ascii`` carry half surrogate pairs, as the names
+of files that are not UTF-8 have them. Deliberately not here: any meaning of the values.
 """
 
 import codecs
@@ -67,7 +68,29 @@ def encode(value: object) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
+        return encode_ascii(value)
+
+
+def decode_any_text(data: bytes | str) -> Any:
+    """Return the value of a JSON text in which half surrogate pairs may stand.
+
+    Raises:
+        JsonError: not UTF-8, not JSON, or nested more deeply than Python reads.
+    """
+    try:
+        return _DECODE_ANY_TEXT(data if isinstance(data, str) else data.decode("utf-8", "surrogatepass"))
+    except RecursionError as error:
+        raise JsonError("the JSON is nested too deeply") from error
+    except ValueError as error:  # of UTF-8, too
+        raise JsonError(str(error)) from error
+
+
+def encode_ascii(value: object) -> bytes:
+    """Return compact JSON on one line, of ASCII alone: half surrogate pairs and line separators are escapes."""
+    try:
         return _ENCODE_ASCII(value).encode()
+    except ValueError:
+        return encode_ascii(_finite(value))
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -76,6 +99,10 @@ def _escape(found: re.Match[str]) -> str:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
+
+
+# Made once: what is made for each message costs as much as a small message itself.
+_DECODE_ANY_TEXT = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 def _finite_float(text: str) -> float:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.codec import from_json
-from isthmus.editors.rpc_error import RpcClosedError, RpcError
 from isthmus.ide.person.control_client import RefusedError, RunningCompanion, ask
+from isthmus.rpc.messages import RpcError
+from isthmus.rpc.pending import RpcClosedError
 from support.claude_servers import NeovimServer
 from support.isthmus_program import ISTHMUS, CompanionProgram
 from support.neovim import RunningNeovim, running_neovim

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.ide.mcp.json_rpc_message import encode
-from isthmus.ide.mcp.mcp_peer import CallTool, CancelCall, Ignored, McpPeer, Notified, Reply, Tool, ToolResult
+from isthmus.ide.mcp.mcp_peer import CallTool, CancelCall, Ignored, McpPeer, Reply, Tool, ToolResult
+from isthmus.json_text import encode_ascii
+from isthmus.rpc.messages import Notification, RequestId
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from support.fuzzing import TIMEOUT, cases
@@ -122,12 +123,12 @@ def test_generated_messages_to_the_companion_have_one_answer_each_that_can_be_se
     once, or not at all when it was cancelled."""
     for chance in cases("mcp messages to the companion", SHARE / 2, least=50):
         peer = McpPeer("server", "0.1", (_TOOL,))
-        running: list[int | str] = []
+        running: list[RequestId] = []
         is_initialized = False
         for _ in range(chance.randrange(1, 60)):
             match peer.receive(message_to_a_server(chance)):
                 case Reply(answer):
-                    text = json.loads(encode(answer))
+                    text = json.loads(encode_ascii(answer))
                     assert text["jsonrpc"] == "2.0"
                     assert ("result" in text) != ("error" in text)
                     is_initialized = is_initialized or "protocolVersion" in text.get("result", ())
@@ -140,7 +141,7 @@ def test_generated_messages_to_the_companion_have_one_answer_each_that_can_be_se
                     assert type(number) in (int, str)
                     running.remove(number)
                     assert peer.finish(number, ToolResult.text("late")) is None
-                case Notified(method, params):
+                case Notification(method, params):
                     assert isinstance(method, str)
                     assert isinstance(params, dict)
                 case Ignored():
@@ -149,7 +150,7 @@ def test_generated_messages_to_the_companion_have_one_answer_each_that_can_be_se
                 number = running.pop(chance.randrange(len(running)))
                 answer = peer.finish(number, ToolResult.text("fine"))
                 assert answer is not None
-                assert json.loads(encode(answer))["id"] == number
+                assert json.loads(encode_ascii(answer))["id"] == number
                 assert peer.finish(number, ToolResult.text("fine")) is None
         ping = peer.receive(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
         assert ping == Reply({"jsonrpc": "2.0", "id": "last", "result": {}})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors import json_rpc, json_rpc_connection, stdio
+from isthmus.editors import json_rpc_connection, stdio
 from isthmus.ide.editor import (
     ContextChanged,
     DiffAccepted,
@@ -17,6 +17,8 @@ from isthmus.ide.editor import (
     EditorGoneError,
     WorkspaceChanged,
 )
+from isthmus.rpc.lsp import frame
+from isthmus.rpc.messages import notification
 from support.stdio_editor import RunningPlugin, StdioPerson, equals, made, review_of, stdio_person, told
 from support.waiting import eventually_async
 
@@ -196,7 +198,7 @@ async def test_what_an_editor_said_last_is_heard_though_it_reads_no_more(
     connection = await json_rpc_connection.open_connection(
         incoming, outgoing, lambda _method, _params: None, lambda method, _: heard.append(method), lambda _: ended.set()
     )
-    os.write(theirs_out, b"".join(json_rpc.notification(f"told/{number}", {}) for number in range(100)))
+    os.write(theirs_out, b"".join(frame(notification(f"told/{number}", {})) for number in range(100)))
     os.close(theirs_in)
     if not stays_open:
         os.close(theirs_out)

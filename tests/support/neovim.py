@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.editors.msgpack_rpc import RpcConnection, connect
-from isthmus.editors.rpc_error import RpcClosedError
 from isthmus.ide.editor import DiffAccepted, DiffRejected, Editor, EditorEvent
+from isthmus.rpc.pending import RpcClosedError
 from support.isthmus_program import ISTHMUS
 from support.programs import require
 from support.waiting import eventually_async

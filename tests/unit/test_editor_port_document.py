@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 from isthmus.codec import MAXIMUM_DEPTH
-from isthmus.editors import editor_wire, json_rpc, json_rpc_connection, lsp_diagnostics, plugin_session, stdio
+from isthmus.editors import editor_wire, json_rpc_connection, lsp_diagnostics, plugin_session, stdio
 from isthmus.ide.editor import Capability
+from isthmus.rpc import lsp
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "editor-port.md").read_text(encoding="utf-8")
@@ -20,7 +21,7 @@ def test_the_example_in_the_document_is_the_program_that_tests_run() -> None:
 
 
 def test_every_method_is_documented_and_every_documented_one_is_there() -> None:
-    sources = [stdio, plugin_session, json_rpc]
+    sources = [stdio, plugin_session, json_rpc_connection]
     code = "".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in sources)
     spoken = set(re.findall(rf'"({METHOD})"', code))
     documented = set(re.findall(rf"`({METHOD})[` ]", DOCUMENT))
@@ -45,9 +46,9 @@ def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     assert limits["`editor/openDiff`"] == limits["any other answer"] == f"{stdio.COMMAND_SECONDS:g} s"
     assert limits["`window/showMessageRequest`"] == f"{stdio.CONFIRM_SECONDS / 60:g} min"
     assert limits["`editor/executeCode`"] == f"{stdio.EXECUTE_SECONDS / 3600:g} h"
-    assert limits["header of a frame"] == f"{json_rpc.MAXIMUM_HEADER_BYTES / 1024:g} KiB"
-    assert limits["body of a frame"] == f"{json_rpc.MAXIMUM_BODY_BYTES / MIB:g} MiB, both directions"
-    assert limits["frames that are no JSON-RPC"] == str(json_rpc.MAXIMUM_MALFORMED)
+    assert limits["header of a frame"] == f"{lsp.MAXIMUM_HEADER_BYTES / 1024:g} KiB"
+    assert limits["body of a frame"] == f"{lsp.MAXIMUM_BODY_BYTES / MIB:g} MiB, both directions"
+    assert limits["frames that are no JSON-RPC"] == str(lsp.MAXIMUM_MALFORMED)
     unread = f"{json_rpc_connection.MAXIMUM_UNREAD_BYTES / MIB:g} MiB"
     assert limits["unread output, when the plugin does not read"] == unread
     counts = f"{lsp_diagnostics.MAXIMUM_FILES} files, {lsp_diagnostics.MAXIMUM_DIAGNOSTICS} diagnostics a file"

@@ -10,18 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isthmus.editors.msgpack_rpc import (
-    Message,
-    Notification,
-    Request,
-    Response,
-    RpcCodec,
-    RpcConnection,
-    connect,
-)
+from isthmus.editors.msgpack_rpc import Message, RpcCodec, RpcConnection, connect
 from isthmus.editors.neovim import attach
-from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 from isthmus.ide.editor import EditorError
+from isthmus.rpc.messages import ErrorResponse, Notification, Request, Response, RpcError
+from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 
 Handler: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -50,13 +43,13 @@ def test_whatever_comes_is_messages_or_an_rpc_error(data: bytes) -> None:
         received = codec.feed(data)
     except RpcError:
         return
-    assert all(isinstance(message, (Request, Response, Notification)) for message in received)
+    assert all(isinstance(message, (Request, Response, ErrorResponse, Notification)) for message in received)
 
 
 def test_handles_become_numbers_and_bytes_that_are_no_utf8_survive() -> None:
     codec = RpcCodec()
     handle = msgpack.packb([1, 7, None, [msgpack.ExtType(0, msgpack.packb(42)), "x"]])
-    assert codec.feed(handle) == [Response(7, None, [42, "x"])]
+    assert codec.feed(handle) == [Response(7, [42, "x"])]
     name = b"caf\xe9".decode("utf-8", "surrogateescape")
     assert codec.feed(codec.notification("m", [name])) == [Notification("m", (name,))]
 
@@ -151,7 +144,7 @@ async def test_a_request_of_the_peer_is_answered_with_an_error() -> None:
         connection = await connected(address)
         await asyncio.wait_for(done.wait(), 30)
         await connection.aclose()
-    assert answers == [Response(9, "do_something: not served here", None)]
+    assert answers == [ErrorResponse(9, 0, "do_something: not served here")]
 
 
 @pytest.mark.anyio

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from isthmus.editors import editor_wire, lsp_diagnostics
 from isthmus.editors.plugin_session import PluginSession
-from isthmus.editors.rpc_error import RpcError
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import ContextChanged, DiffRejected
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.rpc.messages import RpcError
 
 HELLO: dict[str, Any] = {"editorInfo": {"name": "ed"}, "capabilities": {}}
 METHODS = st.sampled_from(

@@ -8,11 +8,11 @@ from isthmus.a2a.extension import URI
 from isthmus.a2a.server.rest import MEDIA_TYPE
 from isthmus.cli.sandbox import SANDBOX_STATUS
 from isthmus.client import ELICITATION, MISSED_EVENTS, SAMPLING
-from isthmus.editors import json_rpc
 from isthmus.ide.gemini import wire
-from isthmus.ide.mcp import json_rpc_message, mcp_peer
+from isthmus.ide.mcp import mcp_peer
 from isthmus.mcp_host.result import MAXIMUM_SIZE_KEY
 from isthmus.mcp_host.url_elicitation import URL_ELICITATION_REQUIRED
+from isthmus.rpc import lsp, messages
 from isthmus.terminal.headless import ExitCode
 from isthmus.tools.base import SEARCH_TOOL
 
@@ -56,12 +56,12 @@ def test_a_word_on_the_wire_stays_as_it_is(constant: object, literal: object) ->
         (jsonrpc.EXTENSION_REQUIRED, -32008),
         (jsonrpc.VERSION_NOT_SUPPORTED, -32009),
         (jsonrpc.LIMIT_REACHED, -32000),
-        (json_rpc.SERVER_NOT_INITIALIZED, -32002),
-        (json_rpc_message.PARSE_ERROR, -32700),
-        (json_rpc_message.INVALID_REQUEST, -32600),
-        (json_rpc_message.METHOD_NOT_FOUND, -32601),
-        (json_rpc_message.INVALID_PARAMS, -32602),
-        (json_rpc_message.SERVER_ERROR, -32000),
+        (lsp.SERVER_NOT_INITIALIZED, -32002),
+        (messages.PARSE_ERROR, -32700),
+        (messages.INVALID_REQUEST, -32600),
+        (messages.METHOD_NOT_FOUND, -32601),
+        (messages.INVALID_PARAMS, -32602),
+        (messages.SERVER_ERROR, -32000),
         (URL_ELICITATION_REQUIRED, -32042),
     ],
 )

@@ -1,7 +1,7 @@
 """A JSON-RPC connection over two pipes, for asyncio: requests with deadlines, and whatever the peer sends to callbacks.
 
 A peer that does not read keeps nobody waiting: beyond a cap of unread output requests fail at once and notifications
-are dropped. What is on the wire is in :mod:`json_rpc`.
+are dropped. What is on the wire is in :mod:`isthmus.rpc.lsp`.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final, assert_never
 
 from isthmus.codec import JsonObject
-from isthmus.editors import json_rpc
-from isthmus.editors.json_rpc import Answered, BrokenPeerError, Failed, JsonRpcPeer, Malformed, Notified, Requested
-from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
+from isthmus.rpc import messages as rpc
+from isthmus.rpc.lsp import BrokenPeerError, JsonRpcPeer, frame
+from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError
 
 MAXIMUM_UNREAD_BYTES: Final = 64 * 1024 * 1024
 LAST_WORDS_SECONDS: Final = 1.0
@@ -42,7 +42,7 @@ class JsonRpcConnection:
         self._on_notification = on_notification
         self._on_close = on_close
         self._peer = JsonRpcPeer()
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._pending = PendingRequests()
         self._closed = False
         self._task = asyncio.create_task(self._read(), name="json-rpc reader")
 
@@ -63,24 +63,17 @@ class JsonRpcConnection:
             raise RpcClosedError(f"{method}: the connection is closed")
         if not self._has_room():
             raise RpcTimeoutError(f"{method}: {self._writer.get_write_buffer_size()} bytes wait to be read already")
-        number, frame = self._peer.request(method, params)
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
-        self._writer.write(frame)
+        number, framed = self._peer.request(method, params)
+        self._writer.write(framed)
         try:
-            async with asyncio.timeout(timeout):
-                return await future
-        except TimeoutError as error:
-            raise RpcTimeoutError(f"{method}: no answer within {timeout:g} s") from error
-        finally:
-            del self._waiting[number]
-            if future.cancelled() or not future.done():
-                future.cancel()
-                self._write(json_rpc.cancellation(number))
+            return await self._pending.wait(number, method, timeout)
+        except (RpcTimeoutError, asyncio.CancelledError):
+            self._write(rpc.notification("$/cancelRequest", {"id": number}))
+            raise
 
     def notify(self, method: str, params: JsonObject) -> None:
         """Tell the peer something; silently nothing when it is gone or reads nothing."""
-        self._write(json_rpc.notification(method, params))
+        self._write(rpc.notification(method, params))
 
     async def aclose(self, *, timeout: float = 1.0) -> None:
         """Close the connection; what was written before may still be read for ``timeout`` seconds."""
@@ -105,9 +98,9 @@ class JsonRpcConnection:
     def _has_room(self) -> bool:
         return self._writer.get_write_buffer_size() <= MAXIMUM_UNREAD_BYTES
 
-    def _write(self, frame: bytes) -> None:
+    def _write(self, message: rpc.JsonMessage) -> None:
         if not self._closed and not self._writer.is_closing() and self._has_room():
-            self._writer.write(frame)
+            self._writer.write(frame(message))
 
     async def _read(self) -> None:
         problem: str | None = None
@@ -120,29 +113,24 @@ class JsonRpcConnection:
             problem = str(error)
         finally:
             self._closed = True
-            for future in self._waiting.values():
-                if not future.done():
-                    future.set_exception(RpcClosedError("the connection was lost"))
+            self._pending.fail_all(lambda: RpcClosedError("the connection was lost"))
             self._on_close(problem)
 
-    def _dispatch(self, message: json_rpc.Incoming) -> None:
+    def _dispatch(self, message: rpc.Message) -> None:
         match message:
-            case Answered(number, result):
-                if (future := self._waiting.get(number)) is not None and not future.done():
-                    future.set_result(result)
-            case Failed(number, code, text):
-                future = self._waiting.get(number) if number is not None else None
-                if future is not None and not future.done():
-                    future.set_exception(RpcError(text, code))
-            case Notified(method, params):
+            case rpc.Response(number, result):
+                self._pending.resolve(number, result)
+            case rpc.ErrorResponse(number, code, text):
+                self._pending.fail(number, rpc.RpcError(code, text))
+            case rpc.Notification(method, params):
                 self._on_notification(method, params)
-            case Requested(number, method, params):
+            case rpc.Request(number, method, params):
                 try:
-                    self._write(json_rpc.result(number, self._on_request(method, params)))
-                except RpcError as error:
-                    self._write(json_rpc.error(number, error.code, str(error)))
-            case Malformed(reply):
-                self._write(reply)
+                    self._write(rpc.response(number, self._on_request(method, params)))
+                except rpc.RpcError as error:
+                    self._write(rpc.error_response(number, error.code, str(error)))
+            case rpc.ParseError(number, code, text):
+                self._write(rpc.error_response(number, code, text))
             case _:
                 assert_never(message)
 

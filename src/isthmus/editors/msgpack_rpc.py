@@ -9,43 +9,18 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, assert_never, cast
 
 import msgpack
 
-from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
+from isthmus.rpc.messages import ErrorResponse, Notification, Request, RequestId, Response, RpcError
+from isthmus.rpc.pending import PendingRequests, RpcClosedError
 
 MAXIMUM_MESSAGE_BYTES = 256 * 1024 * 1024
 """A peer that sends a larger message is cut off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The peer asks us something; it waits for the answer with this ``id``."""
-
-    id: int
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The answer to our request ``id``: ``error`` is None on success."""
-
-    id: int
-    error: object
-    result: object
-
-
-@dataclass(frozen=True, slots=True)
-class Notification:
-    """The peer tells something."""
-
-    method: str
-    params: tuple[Any, ...]
-
-
-Message: TypeAlias = Request | Response | Notification
+Message: TypeAlias = Request | Notification | Response | ErrorResponse
 
 
 class RpcCodec:
@@ -69,7 +44,7 @@ class RpcCodec:
         """A notification: nothing is answered."""
         return self._pack([2, method, list(params)])
 
-    def error(self, id: int, text: str) -> bytes:  # noqa: A002
+    def error(self, id: RequestId, text: str) -> bytes:  # noqa: A002
         """The answer to a request that is not served."""
         return self._pack([1, id, text, None])
 
@@ -77,7 +52,9 @@ class RpcCodec:
         try:
             return self._packer.pack(message)
         except ValueError as error:
-            raise RpcError(f"expected text that is Unicode, received something that cannot be sent: {error}") from error
+            raise RpcError(
+                0, f"expected text that is Unicode, received something that cannot be sent: {error}"
+            ) from error
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that ``data`` completes.
@@ -89,7 +66,7 @@ class RpcCodec:
             self._unpacker.feed(data)
             return [_message(value) for value in self._unpacker]
         except (ValueError, TypeError, msgpack.UnpackException) as error:  # TypeError: a map as the key of a map
-            raise RpcError(f"expected MessagePack-RPC messages, received something else: {error}") from error
+            raise RpcError(0, f"expected MessagePack-RPC messages, received something else: {error}") from error
 
 
 def _extension(_code: int, data: bytes) -> int:
@@ -99,10 +76,12 @@ def _extension(_code: int, data: bytes) -> int:
 def _message(value: object) -> Message:
     fields = cast("list[Any]", value) if isinstance(value, list) else []
     match fields:
-        case [0, int(number), str(method), _]:
-            return Request(number, method)
-        case [1, int(number), error, result]:
-            return Response(number, error, result)
+        case [0, int(number), str(method), params]:
+            return Request(number, method, params)
+        case [1, int(number), None, result]:
+            return Response(number, result)
+        case [1, int(number), error, _]:
+            return ErrorResponse(number, 0, _error_text(error))
         case [2, str(method), list()]:
             return Notification(method, tuple(fields[2]))
         case _:
@@ -127,7 +106,7 @@ class RpcConnection:
         self._on_notification = on_notification
         self._on_close = on_close
         self._ids = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Response]] = {}
+        self._pending = PendingRequests()
         self._closed = False
         self._task = asyncio.create_task(self._read(reader), name="msgpack-rpc reader")
 
@@ -147,23 +126,11 @@ class RpcConnection:
         if self._closed:
             raise RpcClosedError(f"{method}: the connection is closed")
         number = next(self._ids)
-        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
+        self._writer.write(self._codec.request(number, method, params))
         try:
-            async with asyncio.timeout(timeout):
-                self._writer.write(self._codec.request(number, method, params))
-                await self._writer.drain()
-                response = await future
-        except TimeoutError as error:
-            raise RpcTimeoutError(f"{method}: no answer within {timeout:g} s") from error
+            return await self._pending.wait(number, method, timeout, self._writer.drain)
         except OSError as error:
             raise RpcClosedError(f"{method}: {error}") from error
-        finally:
-            del self._waiting[number]
-            future.cancel()
-        if response.error is not None:
-            raise RpcError(_error_text(response.error))
-        return response.result
 
     def notify(self, method: str, *params: object) -> None:
         """Tell the peer something; silently nothing when the connection is lost."""
@@ -191,23 +158,23 @@ class RpcConnection:
 
     def _dispatch(self, message: Message) -> None:
         match message:
-            case Response(id=number):
-                future = self._waiting.get(number)
-                if future is not None and not future.done():
-                    future.set_result(message)
+            case Response(number, result):
+                self._pending.resolve(number, result)
+            case ErrorResponse(number, code, text):
+                self._pending.fail(number, RpcError(code, text))
             case Notification():
                 self._on_notification(message)
             case Request():
                 self._writer.write(self._codec.error(message.id, f"{message.method}: not served here"))
+            case _:
+                assert_never(message)
 
     def _finish(self) -> None:
         if self._closed:
             return
         self._closed = True
         self._writer.close()
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_exception(RpcClosedError("the connection was lost"))
+        self._pending.fail_all(lambda: RpcClosedError("the connection was lost"))
         self._on_close()
 
 

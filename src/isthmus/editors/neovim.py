@@ -17,10 +17,9 @@ from uuid import uuid4
 
 from isthmus.editors import msgpack_rpc
 from isthmus.editors.editor_base import EditorBase, existing
-from isthmus.editors.msgpack_rpc import Notification, RpcConnection
+from isthmus.editors.msgpack_rpc import RpcConnection
 from isthmus.editors.neovim_text import BufferText, final_text
 from isthmus.editors.neovim_wire import decode_diagnostics, decode_error, decode_files, encode_range
-from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 from isthmus.files import read_regular
 from isthmus.ide.editor import (
     Capability,
@@ -41,6 +40,8 @@ from isthmus.ide.editor import (
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.places import data_directory
+from isthmus.rpc.messages import Notification, RpcError
+from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 
 OLDEST_VERSION: Final = (0, 8, 0)
 MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024

@@ -10,9 +10,7 @@ from typing import Final
 from isthmus import __version__
 from isthmus.codec import JsonObject
 from isthmus.editors import editor_wire
-from isthmus.editors.json_rpc import SERVER_NOT_INITIALIZED
 from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES, decode_pushed
-from isthmus.editors.rpc_error import RpcError
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (
     ContextChanged,
@@ -24,8 +22,9 @@ from isthmus.ide.editor import (
     EditorEvent,
     WorkspaceChanged,
 )
-from isthmus.ide.mcp.json_rpc_message import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.rpc.lsp import SERVER_NOT_INITIALIZED
+from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 
 MAXIMUM_LOGGED: Final = 100
 """Lines about what a plugin sends wrongly; a log is no place for a flood."""
@@ -68,15 +67,15 @@ class PluginSession:
             RpcError: it is refused.
         """
         if self.has_left:
-            raise RpcError(f"{method}: the plugin has said shutdown", INVALID_REQUEST)
+            raise RpcError(INVALID_REQUEST, f"{method}: the plugin has said shutdown")
         if method == "initialize":
             return self._initialize(params)
         if self.attached is None:
-            raise RpcError(f"{method[:200]}: send initialize first", SERVER_NOT_INITIALIZED)
+            raise RpcError(SERVER_NOT_INITIALIZED, f"{method[:200]}: send initialize first")
         if method == "shutdown":
             self.has_left = True
             return None
-        raise RpcError(f"{method[:200]}: there is no such request; see docs/editor-port.md", METHOD_NOT_FOUND)
+        raise RpcError(METHOD_NOT_FOUND, f"{method[:200]}: there is no such request; see docs/editor-port.md")
 
     def notified(self, method: str, params: JsonObject) -> EditorEvent | None:
         """What a notification of the plugin means to the companion; None: nothing, or nothing yet."""
@@ -104,11 +103,11 @@ class PluginSession:
 
     def _initialize(self, params: JsonObject) -> JsonObject:
         if self.attached is not None:
-            raise RpcError("initialize: it was sent before", INVALID_REQUEST)
+            raise RpcError(INVALID_REQUEST, "initialize: it was sent before")
         try:
             attached = editor_wire.decode_initialize(params)
         except DecodeError as error:
-            raise RpcError(str(error), INVALID_PARAMS) from error
+            raise RpcError(INVALID_PARAMS, str(error)) from error
         self.attached, self.folders, self.is_trusted = attached, attached.folders, attached.is_trusted
         return editor_wire.encode_initialized(attached, __version__)
 

@@ -19,7 +19,6 @@ from isthmus.editors.json_rpc_connection import JsonRpcConnection, open_connecti
 from isthmus.editors.lsp_shapes import encode_range
 from isthmus.editors.plugin_session import PluginSession
 from isthmus.editors.recoding import Recoder
-from isthmus.editors.rpc_error import RpcClosedError, RpcError, RpcTimeoutError
 from isthmus.errors import DecodeError
 from isthmus.files import read_regular
 from isthmus.ide.editor import (
@@ -36,6 +35,8 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.rpc.messages import RpcError
+from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 from isthmus.text import BinaryContentError, OffsetEncoding, decode_text
 
 START_SECONDS: Final = 10.0

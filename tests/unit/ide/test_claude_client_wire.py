@@ -22,8 +22,9 @@ from isthmus.ide.claude.client_wire import (
 )
 from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.editor import FileMentioned, Position, Range, Severity
-from isthmus.ide.mcp.mcp_client import Told, ToolOutcome, tool_outcome
+from isthmus.ide.mcp.mcp_client import ToolOutcome, tool_outcome
 from isthmus.ide.reviews.review import Accepted, Rejected
+from isthmus.rpc.messages import Notification
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -43,8 +44,8 @@ def as_json(value: object) -> ToolOutcome:
     return said(json.dumps(value))
 
 
-def selection(**more: Any) -> Told:
-    return Told("selection_changed", {"text": "t", "filePath": "/w/a.py", **more})
+def selection(**more: Any) -> Notification:
+    return Notification("selection_changed", {"text": "t", "filePath": "/w/a.py", **more})
 
 
 def test_a_selection_is_read_in_either_counting() -> None:
@@ -63,13 +64,13 @@ def test_a_selection_without_a_place_is_that_of_a_file(value: object) -> None:
 
 def test_a_selection_that_runs_backwards_is_turned_and_a_file_may_be_named_by_its_url_alone() -> None:
     places = {"start": {"line": 2.0, "character": 0}, "end": {"line": 1, "character": 0}}
-    told = Told("selection_changed", {"fileUrl": "file:///w/a%20b.py", "selection": places})
+    told = Notification("selection_changed", {"fileUrl": "file:///w/a%20b.py", "selection": places})
     assert meaning(told, Dialect(), ()) == SelectionTold("/w/a b.py", "", Range(Position(1, 0), Position(2, 0)))
 
 
 def test_a_mention_is_of_lines_or_of_a_file_and_may_be_relative() -> None:
     def mention(**params: Any) -> object:
-        return meaning(Told("at_mentioned", params), Dialect(), ("/v", "/w"), lambda path: path == "/w/a.py")
+        return meaning(Notification("at_mentioned", params), Dialect(), ("/v", "/w"), lambda path: path == "/w/a.py")
 
     assert mention(filePath="/x.py", lineStart=3, lineEnd=4) == FileMentioned("/x.py", 3, 4)
     assert mention(filePath="a.py", lineStart=3) == FileMentioned("/w/a.py", 3, 3)
@@ -80,7 +81,7 @@ def test_a_mention_is_of_lines_or_of_a_file_and_may_be_relative() -> None:
 
 @given(st.sampled_from(["selection_changed", "at_mentioned", "log_event"]), JSON)
 def test_whatever_is_told_means_something(method: str, params: object) -> None:
-    meaning(Told(method, params), Dialect(), ("/w",))
+    meaning(Notification(method, params), Dialect(), ("/w",))
 
 
 @given(st.lists(JSON, max_size=3))

@@ -9,10 +9,11 @@ import pytest
 from isthmus.ide.claude.session import KEPT_DECISIONS, KEPT_MENTIONS, Session
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range, Selection
-from isthmus.ide.mcp.mcp_peer import Notified, Tool
+from isthmus.ide.mcp.mcp_peer import Tool
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.rpc.messages import Notification
 
-_INITIALIZED = Notified("notifications/initialized", {})
+_INITIALIZED = Notification("notifications/initialized", {})
 
 
 def _session(*, settled: bool = True) -> Session:
@@ -162,8 +163,8 @@ def test_changed_tools_are_told() -> None:
 @pytest.mark.parametrize(("pid", "known"), [(7, 7), ("7", None), (True, None), (-1, None), (None, None)])
 def test_the_process_id_that_the_client_tells_is_kept_if_it_is_one(pid: Any, known: int | None) -> None:
     session = _session()
-    session.notified(Notified("ide_connected", {"pid": pid}))
-    session.notified(Notified("something/else", {}))
+    session.notified(Notification("ide_connected", {"pid": pid}))
+    session.notified(Notification("something/else", {}))
     assert session.pid == known
 
 

@@ -15,20 +15,10 @@ from isthmus.ide.gemini.client_wire import (
     closed_content,
     meaning,
 )
-from isthmus.ide.mcp.json_rpc_message import encode
-from isthmus.ide.mcp.mcp_client import (
-    Answered,
-    Asked,
-    Failed,
-    McpClient,
-    Told,
-    ToolOutcome,
-    Unreadable,
-    receive,
-    tool_names,
-    tool_outcome,
-)
+from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome, answer, receive, tool_names, tool_outcome
 from isthmus.ide.mcp.mcp_peer import McpPeer, Reply
+from isthmus.json_text import encode_ascii
+from isthmus.rpc.messages import ErrorResponse, Notification, ParseError, Request, Response
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -39,12 +29,12 @@ json_values = st.recursive(
 
 def test_it_agrees_with_our_own_server() -> None:
     client, server = McpClient(), McpPeer("companion", "1", ())
-    reply = server.receive(encode(client.initialize()))
+    reply = server.receive(encode_ascii(client.initialize()))
     assert isinstance(reply, Reply)
-    (answer,) = receive(encode(reply.message))
-    assert isinstance(answer, Answered)
-    assert answer.request_id == 0
-    completed = client.initialized(answer.result)
+    (answered,) = receive(encode_ascii(reply.message))
+    assert isinstance(answered, Response)
+    assert answered.id == 0
+    completed = client.initialized(answered.result)
     assert completed == {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {}}
     assert (client.server_name, client.protocol_version) == ("companion", "2025-11-25")
     assert server.client is not None
@@ -62,26 +52,29 @@ def test_every_request_has_an_id_of_its_own() -> None:
 
 
 def test_messages_are_told_apart() -> None:
-    assert receive(b'{"id":1,"result":{"a":1}}') == (Answered(1, {"a": 1}),)
-    assert receive(b'{"id":1,"error":{"code":-3,"message":"no"}}') == (Failed(1, -3, "no"),)
-    assert receive(b'{"method":"ping"}') == (Told("ping", None),)
-    assert receive('[{"method":"a","params":[1]},{"id":1,"result":{}}]') == (Told("a", [1]), Answered(1, {}))
-    assert receive(b'{"id":"x","method":"ping"}') == (Asked({"jsonrpc": "2.0", "id": "x", "result": {}}),)
-    (asked,) = receive(b'{"id":2,"method":"roots/list"}')
-    assert isinstance(asked, Asked)
-    assert asked.reply["error"]["code"] == -32601
+    assert receive(b'{"id":1,"result":{"a":1}}') == (Response(1, {"a": 1}),)
+    assert receive(b'{"id":1,"error":{"code":-3,"message":"no"}}') == (ErrorResponse(1, -3, "no"),)
+    assert receive(b'{"method":"ping"}') == (Notification("ping", None),)
+    assert receive('[{"method":"a","params":[1]},{"id":1,"result":{}}]') == (Notification("a", [1]), Response(1, {}))
+    assert receive(b'{"id":"x","method":"ping"}') == (Request("x", "ping", None),)
+    assert receive(b'{"id":2,"method":"roots/list"}') == (Request(2, "roots/list", None),)
+
+
+def test_a_request_of_the_server_is_answered() -> None:
+    assert answer(Request("x", "ping", None)) == {"jsonrpc": "2.0", "id": "x", "result": {}}
+    assert answer(Request(2, "roots/list", None))["error"]["code"] == -32601
 
 
 @given(json_values)
 def test_whatever_json_comes_it_means_something(value: object) -> None:
     for incoming in receive(json.dumps(value)):
-        assert isinstance(incoming, (Answered, Failed, Told, Asked, Unreadable))
+        assert isinstance(incoming, (Response, ErrorResponse, Notification, Request, ParseError))
 
 
 @given(st.binary())
 def test_whatever_bytes_come_they_mean_something(data: bytes) -> None:
     assert isinstance(receive(data), tuple)
-    assert isinstance(receive(b"[" * 100_000)[0], Unreadable)
+    assert isinstance(receive(b"[" * 100_000)[0], ParseError)
 
 
 def test_tools_and_results_are_read_with_suspicion() -> None:
@@ -120,15 +113,15 @@ def test_a_failed_close_has_no_content() -> None:
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (Told("ide/contextUpdate", {}), ContextUpdated(IdeContext())),
-        (Told("ide/diffAccepted", {"filePath": "/a", "content": "c"}), ReviewAccepted("/a", "c")),
-        (Told("ide/diffAccepted", {"filePath": "/a"}), ReviewAccepted("/a", None)),
-        (Told("ide/diffRejected", {"filePath": "/a", "content": "c"}), ReviewRejected("/a")),
-        (Told("ide/diffClosed", {"filePath": "/a"}), ReviewRejected("/a")),
-        (Told("ping", None), Unknown()),
+        (Notification("ide/contextUpdate", {}), ContextUpdated(IdeContext())),
+        (Notification("ide/diffAccepted", {"filePath": "/a", "content": "c"}), ReviewAccepted("/a", "c")),
+        (Notification("ide/diffAccepted", {"filePath": "/a"}), ReviewAccepted("/a", None)),
+        (Notification("ide/diffRejected", {"filePath": "/a", "content": "c"}), ReviewRejected("/a")),
+        (Notification("ide/diffClosed", {"filePath": "/a"}), ReviewRejected("/a")),
+        (Notification("ping", None), Unknown()),
     ],
 )
-def test_notifications_mean_what_spec_1_says(told: Told, expected: Meaning) -> None:
+def test_notifications_mean_what_spec_1_says(told: Notification, expected: Meaning) -> None:
     assert meaning(told) == expected
 
 
@@ -137,7 +130,7 @@ def test_notifications_mean_what_spec_1_says(told: Told, expected: Meaning) -> N
 )
 @pytest.mark.parametrize("method", ["ide/contextUpdate", "ide/diffAccepted", "ide/diffRejected"])
 def test_a_malformed_notification_changes_nothing(method: str, params: object) -> None:
-    said = meaning(Told(method, params))
+    said = meaning(Notification(method, params))
     if isinstance(said, ContextUpdated):
         assert said.context == IdeContext()
     else:

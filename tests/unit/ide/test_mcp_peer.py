@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.ide.mcp.json_rpc_message import encode
 from isthmus.ide.mcp.mcp_peer import (
     MAXIMUM_CALLS,
     PROTOCOL_VERSIONS,
@@ -16,12 +15,13 @@ from isthmus.ide.mcp.mcp_peer import (
     ClientInfo,
     Ignored,
     McpPeer,
-    Notified,
     Received,
     Reply,
     Tool,
     ToolResult,
 )
+from isthmus.json_text import encode_ascii
+from isthmus.rpc.messages import Notification
 
 _TOOL = Tool("openDiff", "Opens a diff.", {"type": "object"})
 
@@ -165,8 +165,8 @@ def test_a_cancelled_call_is_stopped_and_not_answered() -> None:
 
 def test_notifications_and_responses_are_never_answered() -> None:
     peer = _peer()
-    assert _receive(peer, method="notifications/initialized") == Notified("notifications/initialized", {})
-    assert _receive(peer, method="ide_connected", params={"pid": 1}) == Notified("ide_connected", {"pid": 1})
+    assert _receive(peer, method="notifications/initialized") == Notification("notifications/initialized", {})
+    assert _receive(peer, method="ide_connected", params={"pid": 1}) == Notification("ide_connected", {"pid": 1})
     assert _receive(peer, method="anything", params=[1]) == Ignored()
     assert _receive(peer, id=1, result={}) == Ignored()
     assert _receive(peer, id=1, error={"code": 1, "message": ""}) == Ignored()
@@ -198,7 +198,7 @@ def test_whatever_comes_there_is_one_outcome_that_can_be_sent_and_the_peer_goes_
     for message in messages:
         received = peer.receive(message if isinstance(message, bytes) else json.dumps(message).encode())
         if isinstance(received, Reply):
-            assert json.loads(encode(received.message))["jsonrpc"] == "2.0"
+            assert json.loads(encode_ascii(received.message))["jsonrpc"] == "2.0"
     assert _receive(peer, id=1, method="ping") == Reply({"jsonrpc": "2.0", "id": 1, "result": {}})
 
 
@@ -209,6 +209,6 @@ def test_unpaired_surrogates_and_line_separators_pass_both_ways() -> None:
     assert received == CallTool(1, "openDiff", {"newContent": text})
     message = peer.finish(1, ToolResult.text(text))
     assert message is not None
-    encoded = encode(message)
+    encoded = encode_ascii(message)
     assert b"\n" not in encoded
     assert json.loads(encoded)["result"]["content"][0]["text"] == text

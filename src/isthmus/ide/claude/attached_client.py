@@ -18,7 +18,9 @@ from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.tools import call_tool
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import FileMentioned
-from isthmus.ide.mcp import json_rpc_message, mcp_peer
+from isthmus.ide.mcp import mcp_peer
+from isthmus.json_text import encode_ascii
+from isthmus.rpc.messages import Notification, RequestId
 
 MESSAGES_IN_A_ROW = 16
 """Of one client, before others have their turn."""
@@ -51,7 +53,7 @@ class AttachedClient:
         self._reader: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._calls: dict[json_rpc_message.RequestId, asyncio.Task[None]] = {}
+        self._calls: dict[RequestId, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Serve it until one side closes; then its views are closed."""
@@ -108,13 +110,13 @@ class AttachedClient:
             case mcp_peer.Reply(message):
                 if not self._is_attached and self.session.peer.client is not None:
                     self._attach()
-                await self._send(json_rpc_message.encode(message))
+                await self._send(encode_ascii(message))
             case mcp_peer.CallTool():
                 return await self._call(received)
             case mcp_peer.CancelCall(request_id):
                 if (task := self._calls.get(request_id)) is not None:
                     task.cancel()
-            case mcp_peer.Notified():
+            case Notification():
                 was_initialized = self.session.is_initialized
                 self.session.notified(received)
                 if self.session.is_initialized and not was_initialized:
@@ -151,7 +153,7 @@ class AttachedClient:
                 del self._calls[call.request_id]
                 message = self.session.peer.finish(call.request_id, result)
         if message is not None:
-            await self._send(json_rpc_message.encode(message))
+            await self._send(encode_ascii(message))
         read_on.cancel()
         return self._reader is task
 

@@ -16,9 +16,10 @@ from isthmus.codec import JsonObject
 from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.editor import Diagnostic, FileMentioned, Position, Range, Severity
 from isthmus.ide.file_uri import file_uri, path_of_uri
-from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.ide.reviews.review import Accepted, Rejected
 from isthmus.json_shapes import as_object
+from isthmus.rpc.messages import Notification
 
 SELECTION_CHANGED = "selection_changed"
 AT_MENTIONED = "at_mentioned"
@@ -67,16 +68,19 @@ Meaning: TypeAlias = SelectionTold | FileMentioned | Unknown
 
 
 def meaning(
-    told: Told, dialect: Dialect, folders: Collection[str], exists: Callable[[str], bool] = os.path.exists
+    notification: Notification,
+    dialect: Dialect,
+    folders: Collection[str],
+    exists: Callable[[str], bool] = os.path.exists,
 ) -> Meaning:
     """What a notification says. Whatever comes, this returns.
 
     ``folders`` are those that a relative path may lie in: in the first where it ``exists``.
     """
-    params = as_object(told.params)
-    if told.method == SELECTION_CHANGED:
-        return selection_of(params, dialect) or Unknown(f"{told.method}: expected filePath as an absolute path")
-    if told.method == AT_MENTIONED:
+    params = as_object(notification.params)
+    if notification.method == SELECTION_CHANGED:
+        return selection_of(params, dialect) or Unknown(f"{notification.method}: expected filePath as an absolute path")
+    if notification.method == AT_MENTIONED:
         return _mention(params, folders, exists)
     return Unknown()
 

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -21,9 +22,11 @@ from isthmus.codec import JsonObject
 from isthmus.ide.claude.gate import AUTHORIZATION
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.mcp import mcp_client
-from isthmus.ide.mcp.json_rpc_message import METHOD_NOT_FOUND, Message, encode, notification
-from isthmus.ide.mcp.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
+from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.ide.websocket_log import quiet_log
+from isthmus.json_text import encode_ascii
+from isthmus.rpc import messages as rpc
+from isthmus.rpc.pending import PendingRequests
 
 MAXIMUM_MESSAGE_BYTES = 64 * 1024 * 1024
 PING_SECONDS = 30.0
@@ -60,10 +63,13 @@ class Endpoint:
 
 
 class Connection:
-    """A session with a server. ``on_told`` gets each notification, in order; it and ``on_tools`` return at once."""
+    """A session with a server. ``on_notification`` gets each one, in order; it and ``on_tools`` return at once."""
 
     def __init__(
-        self, endpoint: Endpoint, on_told: Callable[[Told], None], on_tools: Callable[[], None] = lambda: None
+        self,
+        endpoint: Endpoint,
+        on_notification: Callable[[rpc.Notification], None],
+        on_tools: Callable[[], None] = lambda: None,
     ) -> None:
         self.endpoint = endpoint
         self.tools: Mapping[str, frozenset[str]] = {}
@@ -71,11 +77,11 @@ class Connection:
         self.lost = asyncio.Event()
         """Set when the connection is gone, whoever ended it; ``why`` says how."""
         self.why = "it was not made"
-        self._on_told = on_told
+        self._on_notification = on_notification
         self._on_tools = on_tools
         self._core = McpClient()
         self._socket: ClientConnection | None = None
-        self._pending: dict[int, asyncio.Future[JsonObject]] = {}
+        self._pending = PendingRequests()
         self._reader: asyncio.Task[None] | None = None
         self._listing: asyncio.Task[None] | None = None
 
@@ -112,7 +118,7 @@ class Connection:
                 if completed is None:
                     raise IdeError(f"{self.endpoint.url}: expected a known MCP protocol version")
                 await self._send(completed)
-                await self._send(notification("ide_connected", {"pid": os.getpid()}))
+                await self._send(rpc.notification("ide_connected", {"pid": os.getpid()}))
                 await self._list_tools()
         except TimeoutError as error:
             raise IdeError(f"{self.endpoint.url}: no answer within {seconds:g} s") from error
@@ -154,7 +160,7 @@ class Connection:
         try:
             self.tools = mcp_client.tool_arguments(await self._request(self._core.request("tools/list", {})))
         except CallFailedError as error:
-            if error.code != METHOD_NOT_FOUND:
+            if error.code != rpc.METHOD_NOT_FOUND:
                 raise
             self.tools = {}
 
@@ -164,21 +170,14 @@ class Connection:
                 await self._list_tools()
             self._on_tools()
 
-    async def _request(self, message: Message) -> JsonObject:
-        number: int = message["id"]
-        answer = self._pending[number] = asyncio.get_running_loop().create_future()
-        try:
-            await self._send(message)
-            return await answer
-        finally:
-            self._pending.pop(number, None)
-            answer.cancel()
+    async def _request(self, message: rpc.JsonMessage) -> JsonObject:
+        return await self._pending.wait(message["id"], message["method"], None, lambda: self._send(message))
 
-    async def _send(self, message: Message) -> None:
+    async def _send(self, message: rpc.JsonMessage) -> None:
         if self._socket is None or self.lost.is_set():
             raise LostError(f"the connection was lost: {self.why}")
         try:
-            await self._socket.send(encode(message).decode())
+            await self._socket.send(encode_ascii(message).decode())
         except ConnectionClosed as error:
             raise LostError(f"the connection was lost: {error}") from error
 
@@ -195,28 +194,28 @@ class Connection:
         finally:
             self._lose(why)
 
-    async def _take(self, incoming: mcp_client.Incoming) -> None:
+    async def _take(self, incoming: rpc.Message) -> None:
         match incoming:
-            case Answered(number, result):
-                if (answer := self._pending.get(number)) is not None and not answer.done():
-                    answer.set_result(result)
-            case Failed(number, code, text, data):
-                if (answer := self._pending.get(number)) is not None and not answer.done():
-                    answer.set_exception(CallFailedError(f"{text}: {data}" if data else text, code))
-            case Told(method):
+            case rpc.Response(number, result):
+                self._pending.resolve(number, result)
+            case rpc.ErrorResponse(number, code, text, data):
+                # Some servers say beside the message the only thing that helps.
+                text = f"{text}: {data}" if data and isinstance(data, str) else text
+                self._pending.fail(number, CallFailedError(text, code))
+            case rpc.Notification(method):
                 if method == TOOLS_CHANGED and (self._listing is None or self._listing.done()):
                     self._listing = asyncio.create_task(self._list_again())
-                self._on_told(incoming)
-            case Asked(reply):
-                await self._send(reply)
-            case Unreadable(reason):
-                log.debug("%s sent what cannot be read: %s", self.endpoint.url, reason)
+                self._on_notification(incoming)
+            case rpc.Request():
+                await self._send(mcp_client.answer(incoming))
+            case rpc.ParseError(text=problem):
+                log.debug("%s sent what cannot be read: %s", self.endpoint.url, problem)
+            case _:
+                assert_never(incoming)
 
     def _lose(self, why: str) -> None:
         if self.lost.is_set():
             return
         self.why = why
         self.lost.set()
-        for answer in self._pending.values():
-            if not answer.done():
-                answer.set_exception(LostError(f"the connection was lost: {why}"))
+        self._pending.fail_all(lambda: LostError(f"the connection was lost: {why}"))

@@ -15,7 +15,8 @@ from isthmus.ide.claude.finding import ClaudeIde, FoundIdes
 from isthmus.ide.clients.client_base import ClientBase, Deadlines, within
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import Capability
-from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.mcp_client import ToolOutcome
+from isthmus.rpc.messages import Notification
 
 FindIdes: TypeAlias = Callable[[Path, Mapping[str, str]], FoundIdes]
 
@@ -98,7 +99,7 @@ class Link(ClientBase):
 
     # What a client does about it
 
-    def _told(self, told: Told) -> None:
+    def _notified(self, notification: Notification) -> None:
         """A notification came."""
 
     def _begun(self) -> None:
@@ -119,7 +120,7 @@ class Link(ClientBase):
         found = await asyncio.to_thread(self._find, self._workspace, self._environment)
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
         for ide in found.ides:
-            connection = Connection(Endpoint(ide.port, ide.token), self._told, self._notify)
+            connection = Connection(Endpoint(ide.port, ide.token), self._notified, self._notify)
             self._trying = connection
             self._begun()
             try:

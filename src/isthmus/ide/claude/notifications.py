@@ -8,7 +8,7 @@ from isthmus.codec import JsonObject
 from isthmus.ide.context import cut_selection
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.mcp.json_rpc_message import Message, notification
+from isthmus.rpc.messages import JsonMessage, notification
 
 SELECTION_CHANGED = "selection_changed"
 AT_MENTIONED = "at_mentioned"
@@ -39,7 +39,7 @@ def selection_json(file: OpenFile) -> JsonObject:
     }
 
 
-def selection_changed(selection: JsonObject) -> Message:
+def selection_changed(selection: JsonObject) -> JsonMessage:
     """The notification of a selection that :func:`selection_json` made."""
     return notification(SELECTION_CHANGED, selection)
 
@@ -50,7 +50,7 @@ def nothing_selected(selection: JsonObject) -> JsonObject:
     return {**selection, "text": "", "selection": {**empty, "isEmpty": True}}
 
 
-def at_mentioned(mention: FileMentioned) -> Message:
+def at_mentioned(mention: FileMentioned) -> JsonMessage:
     """The notification of a mention; without lines the whole file is meant."""
     params: JsonObject = {"filePath": mention.path}
     if mention.start_line is not None:

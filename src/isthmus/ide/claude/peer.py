@@ -52,9 +52,10 @@ from isthmus.ide.editor import (
     Range,
 )
 from isthmus.ide.file_uri import file_uri
-from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from isthmus.json_shapes import as_object
+from isthmus.rpc.messages import Notification
 
 _FILE_NOT_OPEN: Final = -32001
 LAST_WRITTEN_SECONDS = 0.3
@@ -137,8 +138,8 @@ class ClaudePeer(Link):
         if self.context() != before:
             self._notify()
 
-    def _told(self, told: Told) -> None:
-        said = meaning(told, self._dialect, (*self._folders, str(self._workspace)))
+    def _notified(self, notification: Notification) -> None:
+        said = meaning(notification, self._dialect, (*self._folders, str(self._workspace)))
         match said:
             case SelectionTold():
                 self._seen.selected(said, time.time())

@@ -13,9 +13,10 @@ from isthmus import __version__
 from isthmus.ide.claude import notifications
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
-from isthmus.ide.mcp.json_rpc_message import encode, notification
-from isthmus.ide.mcp.mcp_peer import McpPeer, Notified, Tool
+from isthmus.ide.mcp.mcp_peer import McpPeer, Tool
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.json_text import encode_ascii
+from isthmus.rpc.messages import Notification, notification
 from isthmus.text import printable
 
 CAPABILITIES = {"tools": {"listChanged": True}}
@@ -62,7 +63,7 @@ class Session:
         client = self.peer.client
         return TITLES.get(client.name, client.title) if client is not None else "agent"
 
-    def notified(self, received: Notified) -> None:
+    def notified(self, received: Notification) -> None:
         """A notification of the CLI came; the ones that mean nothing here are ignored."""
         match received.method:
             case "notifications/initialized":
@@ -118,12 +119,12 @@ class Session:
             return []
         taken: list[bytes] = []
         if self._are_tools_queued:
-            taken.append(encode(notification(notifications.TOOLS_CHANGED, {})))
+            taken.append(encode_ascii(notification(notifications.TOOLS_CHANGED, {})))
         if self._is_selection_queued and self._selection is not None:
-            taken.append(encode(notifications.selection_changed(self._selection)))
+            taken.append(encode_ascii(notifications.selection_changed(self._selection)))
         self._are_tools_queued = self._is_selection_queued = False
         if self._is_settled:
-            taken.extend(encode(notifications.at_mentioned(mention)) for mention in self._mentions)
+            taken.extend(encode_ascii(notifications.at_mentioned(mention)) for mention in self._mentions)
             self._mentions.clear()
         return taken
 

@@ -12,8 +12,9 @@ from isthmus.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.context import IdeContext, context_from_json, normalise
 from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
-from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.json_shapes import as_object
+from isthmus.rpc.messages import Notification
 
 DIFF_CLOSED = "ide/diffClosed"
 """Sent by old companions when the person closes the view."""
@@ -54,20 +55,20 @@ class Unknown:
 Meaning: TypeAlias = ContextUpdated | ReviewAccepted | ReviewRejected | Unknown
 
 
-def meaning(told: Told) -> Meaning:
+def meaning(notification: Notification) -> Meaning:
     """What a notification says. Whatever comes, this returns."""
-    if told.method == CONTEXT_UPDATE:
+    if notification.method == CONTEXT_UPDATE:
         try:
-            return ContextUpdated(normalise(context_from_json(told.params)))
+            return ContextUpdated(normalise(context_from_json(notification.params)))
         except DecodeError as error:
-            return Unknown(f"{told.method}: {error}")
-    if told.method not in (DIFF_ACCEPTED, DIFF_REJECTED, DIFF_CLOSED):
+            return Unknown(f"{notification.method}: {error}")
+    if notification.method not in (DIFF_ACCEPTED, DIFF_REJECTED, DIFF_CLOSED):
         return Unknown()
-    params = as_object(told.params)
+    params = as_object(notification.params)
     path = params.get("filePath")
     if not isinstance(path, str):
-        return Unknown(f"{told.method}: expected filePath as a string")
-    if told.method != DIFF_ACCEPTED:
+        return Unknown(f"{notification.method}: expected filePath as a string")
+    if notification.method != DIFF_ACCEPTED:
         return ReviewRejected(path)
     content = params.get("content")
     return ReviewAccepted(path, content if isinstance(content, str) else None)

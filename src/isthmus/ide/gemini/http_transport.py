@@ -18,8 +18,10 @@ from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
 from isthmus.ide.gemini.session import Session, SessionTable
 from isthmus.ide.gemini.tools import call_tool
 from isthmus.ide.gemini.waiting import Proposal
-from isthmus.ide.mcp import json_rpc_message, mcp_peer
+from isthmus.ide.mcp import mcp_peer
+from isthmus.json_text import encode_ascii
 from isthmus.listeners.guest import token_shown
+from isthmus.rpc.messages import INVALID_PARAMS, SERVER_ERROR, Notification, RequestId, error_response
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -48,7 +50,7 @@ class McpEndpoint:
         self._sessions = sessions
         self._gate = gate
         self._sessions_changed = sessions_changed
-        self._calls: dict[tuple[str, json_rpc_message.RequestId], asyncio.Task[mcp_peer.ToolResult]] = {}
+        self._calls: dict[tuple[str, RequestId], asyncio.Task[mcp_peer.ToolResult]] = {}
         self._showing: set[asyncio.Task[None]] = set()
         self._closing = False
 
@@ -64,7 +66,7 @@ class McpEndpoint:
             return
         head = self._gate.check(scope["method"], scope["path"], scope["headers"])
         if isinstance(head, Refusal):
-            response = _json(head.status, json_rpc_message.encode(head.body), dict(head.headers))
+            response = _json(head.status, encode_ascii(head.body), dict(head.headers))
         else:
             token_shown(scope)
             try:
@@ -123,9 +125,9 @@ class McpEndpoint:
         candidate = Session("", "", 0)
         match candidate.peer.receive(body):
             case mcp_peer.Reply(message, malformed=True):
-                return _json(400, json_rpc_message.encode(message))
-            case mcp_peer.Reply(message) if message.get("error", {}).get("code") == json_rpc_message.INVALID_PARAMS:
-                return _json(200, json_rpc_message.encode(message))
+                return _json(400, encode_ascii(message))
+            case mcp_peer.Reply(message) if message.get("error", {}).get("code") == INVALID_PARAMS:
+                return _json(200, encode_ascii(message))
             case _ if candidate.peer.client is None or head.session_id is not None:
                 return _no_session(head)
             case _:
@@ -147,7 +149,7 @@ class McpEndpoint:
         received = session.peer.receive(body)
         match received:
             case mcp_peer.Reply(message, malformed):
-                return _json(400 if malformed else 200, json_rpc_message.encode(message))
+                return _json(400 if malformed else 200, encode_ascii(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
                 session.left.forget(str(received.arguments.get("filePath")))  # answered in the agent's terminal
@@ -165,12 +167,12 @@ class McpEndpoint:
                     self._calls.pop(key, None)
                     self._sessions_changed()
                 message = session.peer.finish(request_id, result)
-                return Response(status_code=202) if message is None else _json(200, json_rpc_message.encode(message))
+                return Response(status_code=202) if message is None else _json(200, encode_ascii(message))
             case mcp_peer.CancelCall(request_id):
                 if (running := self._calls.get((session.id, request_id))) is not None:
                     running.cancel()
                 return Response(status_code=202)
-            case mcp_peer.Notified() | mcp_peer.Ignored():
+            case Notification() | mcp_peer.Ignored():
                 return Response(status_code=202)
             case _:
                 assert_never(received)
@@ -243,7 +245,7 @@ def _no_session(head: Head) -> Response:
 
 
 def _error(status: int, text: str) -> Response:
-    return _json(status, json_rpc_message.encode(json_rpc_message.error_response(None, -32000, text)))
+    return _json(status, encode_ascii(error_response(None, SERVER_ERROR, text)))
 
 
 def _json(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:

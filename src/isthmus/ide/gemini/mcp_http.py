@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from typing import assert_never
 
 import httpx2
 
@@ -19,8 +20,9 @@ from isthmus.errors import IsthmusError
 from isthmus.ide.clients.checked_transport import CheckedTransport
 from isthmus.ide.gemini.finding import RemoteEndpoint
 from isthmus.ide.mcp import mcp_client
-from isthmus.ide.mcp.json_rpc_message import METHOD_NOT_FOUND, Message, encode
-from isthmus.ide.mcp.mcp_client import Answered, Asked, Failed, McpClient, Told, ToolOutcome, Unreadable
+from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
+from isthmus.json_text import encode_ascii
+from isthmus.rpc import messages as rpc
 
 MAXIMUM_ANSWER_BYTES = 64 * 1024 * 1024
 SILENT_STREAM_SECONDS = 300.0
@@ -83,11 +85,11 @@ class Endpoint:
 
 
 class McpConnection:
-    """A session with a server. ``on_told`` gets each notification, in order, and must return at once."""
+    """A session with a server. ``on_notification`` gets each notification, in order, and must return at once."""
 
-    def __init__(self, endpoint: Endpoint, on_told: Callable[[Told], None]) -> None:
+    def __init__(self, endpoint: Endpoint, on_notification: Callable[[rpc.Notification], None]) -> None:
         self.endpoint = endpoint
-        self._on_told = on_told
+        self._on_notification = on_notification
         self._core = McpClient()
         self._session_id: str | None = None
         self._last_event_id: str | None = None
@@ -120,7 +122,7 @@ class McpConnection:
         try:
             return mcp_client.tool_names(await self._request(self._core.request("tools/list", {}), timeout))
         except _CallFailedError as error:
-            if error.code == METHOD_NOT_FOUND:
+            if error.code == rpc.METHOD_NOT_FOUND:
                 return frozenset()
             raise
 
@@ -180,7 +182,7 @@ class McpConnection:
             headers["mcp-protocol-version"] = self._core.protocol_version
         return headers
 
-    async def _request(self, message: Message, timeout: float) -> JsonObject:
+    async def _request(self, message: rpc.JsonMessage, timeout: float) -> JsonObject:
         async with self._post(message, timeout) as response:
             if response.headers.get("mcp-session-id"):
                 self._session_id = response.headers["mcp-session-id"]
@@ -190,12 +192,12 @@ class McpConnection:
                     return result
         raise UnreachableError(f"{self.endpoint}: expected an answer to {message['method']}, received none")
 
-    async def _send(self, message: Message, timeout: float) -> None:
+    async def _send(self, message: rpc.JsonMessage, timeout: float) -> None:
         async with self._post(message, timeout):
             pass
 
     @asynccontextmanager
-    async def _post(self, message: Message, timeout: float) -> AsyncGenerator[httpx2.Response]:
+    async def _post(self, message: rpc.JsonMessage, timeout: float) -> AsyncGenerator[httpx2.Response]:
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         method = message.get("method", "an answer")
         try:
@@ -204,7 +206,7 @@ class McpConnection:
                 self._http.stream(
                     "POST",
                     self.endpoint.url,
-                    content=encode(message),
+                    content=encode_ascii(message),
                     headers=headers | self._session_headers(),
                     timeout=httpx2.Timeout(timeout, connect=_CONNECT_SECONDS),
                 ) as response,
@@ -232,16 +234,18 @@ class McpConnection:
         found: JsonObject | None = None
         for incoming in mcp_client.receive(data):
             match incoming:
-                case Answered(number, result) if number == request_id:
+                case rpc.Response(number, result) if number == request_id:
                     found = result
-                case Failed(number, code, text) if number == request_id:
+                case rpc.ErrorResponse(number, code, text) if number == request_id:
                     raise _CallFailedError(f"{self.endpoint}: {text}", code)
-                case Told():
-                    self._on_told(incoming)
-                case Asked(reply):
-                    await self._send(reply, _CONNECT_SECONDS)
-                case Answered() | Failed() | Unreadable():
+                case rpc.Notification():
+                    self._on_notification(incoming)
+                case rpc.Request():
+                    await self._send(mcp_client.answer(incoming), _CONNECT_SECONDS)
+                case rpc.Response() | rpc.ErrorResponse() | rpc.ParseError():
                     pass  # an answer nobody waits for any more, or nothing that means anything
+                case _:
+                    assert_never(incoming)
         return found
 
 

@@ -27,9 +27,10 @@ from isthmus.ide.gemini.client_wire import (
     meaning,
 )
 from isthmus.ide.gemini.finding import Companion, Found, find_companions
-from isthmus.ide.mcp.mcp_client import Told, ToolOutcome
+from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import Rejected
+from isthmus.rpc.messages import Notification
 
 if TYPE_CHECKING:
     from isthmus.ide.gemini.mcp_http import McpConnection, StreamEnd
@@ -199,7 +200,9 @@ class GeminiPeer(ClientBase):
                 McpError,
             )
 
-            connection = McpConnection(Endpoint(companion.port, companion.token, remote=companion.remote), self._told)
+            connection = McpConnection(
+                Endpoint(companion.port, companion.token, remote=companion.remote), self._notified
+            )
             try:
                 await connection.initialize(self._deadlines.connect)
                 tools = await connection.tool_names(self._deadlines.connect)
@@ -331,8 +334,8 @@ class GeminiPeer(ClientBase):
         with contextlib.suppress(IdeError):
             await self._call(CLOSE_DIFF, {"filePath": path, "suppressNotification": True}, self._deadlines.close_diff)
 
-    def _told(self, told: Told) -> None:
-        said = meaning(told)
+    def _notified(self, notification: Notification) -> None:
+        said = meaning(notification)
         match said:
             case ContextUpdated(context):
                 self._context = context

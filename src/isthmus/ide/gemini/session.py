@@ -17,9 +17,9 @@ from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
 from isthmus.ide.gemini.waiting import Decision, Waiting, is_heard, parts_of
-from isthmus.ide.mcp.json_rpc_message import encode
 from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, Tool
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.json_text import encode_ascii
 from isthmus.text import printable
 
 MAXIMUM_SESSIONS = 64
@@ -200,14 +200,14 @@ class Session:
         decision = wire.decision_notification(review, self.client_name)
         if decision is None:
             return None
-        self.log.append(encode(decision.message), review.file_path)
+        self.log.append(encode_ascii(decision.message), review.file_path)
         self.wake.set()
         return decision.warning
 
 
 @lru_cache(maxsize=1)
 def _encoded(context: IdeContext) -> bytes:
-    return encode(wire.context_notification(context))
+    return encode_ascii(wire.context_notification(context))
 
 
 class SessionTable:

@@ -12,10 +12,10 @@ from typing import assert_never
 from isthmus.codec import JsonObject
 from isthmus.ide import context
 from isthmus.ide.file_uri import is_file_name
-from isthmus.ide.mcp.json_rpc_message import Message, notification
 from isthmus.ide.mcp.mcp_peer import ClientInfo, Tool, ToolResult
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
+from isthmus.rpc.messages import JsonMessage, notification
 
 CONTEXT_UPDATE = "ide/contextUpdate"
 DIFF_ACCEPTED = "ide/diffAccepted"
@@ -140,7 +140,7 @@ def final_content(review: DiffReview) -> str | None:
 class Decision:
     """What to send to the client about a decision, and what to tell the person when it is not what they did."""
 
-    message: Message
+    message: JsonMessage
     warning: str | None = None
 
 
@@ -168,7 +168,7 @@ def decision_notification(review: DiffReview, client_name: str) -> Decision | No
             assert_never(review.state)
 
 
-def context_notification(latest: context.IdeContext) -> Message:
+def context_notification(latest: context.IdeContext) -> JsonMessage:
     """The context as ``ide/contextUpdate``."""
     return notification(CONTEXT_UPDATE, context.to_json(latest))
 

@@ -7,25 +7,13 @@ meaning of any tool. Any transport can drive it: one message at a time goes into
 outcome comes back through :meth:`McpPeer.finish`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, assert_never, cast
 
 from isthmus.codec import JsonObject
-from isthmus.ide.mcp.json_rpc_message import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    SERVER_ERROR,
-    Message,
-    RequestId,
-    decode,
-    error_response,
-    request_id_of,
-    response,
-)
-from isthmus.json_text import JsonError
+from isthmus.json_text import JsonError, decode_any_text
+from isthmus.rpc import messages as rpc
 from isthmus.visible_text import visible_line
 
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -87,7 +75,7 @@ class ClientInfo:
 class Reply:
     """Send this response. ``malformed``: what came was no request at all (HTTP answers those with status 400)."""
 
-    message: Message
+    message: rpc.JsonMessage
     malformed: bool = False
 
 
@@ -95,7 +83,7 @@ class Reply:
 class CallTool:
     """Run this tool and give its result to :meth:`McpPeer.finish`."""
 
-    request_id: RequestId
+    request_id: rpc.RequestId
     name: str
     arguments: JsonObject
 
@@ -104,15 +92,7 @@ class CallTool:
 class CancelCall:
     """The client no longer waits for this call: stop it; its result is not to be sent."""
 
-    request_id: RequestId
-
-
-@dataclass(frozen=True, slots=True)
-class Notified:
-    """A notification of the client; unknown ones may be ignored."""
-
-    method: str
-    params: JsonObject
+    request_id: rpc.RequestId
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +100,7 @@ class Ignored:
     """Nothing to do: a response to a request that this side never sends."""
 
 
-Received: TypeAlias = Reply | CallTool | CancelCall | Notified | Ignored
+Received: TypeAlias = Reply | CallTool | CancelCall | rpc.Notification | Ignored
 
 
 _LISTS = {
@@ -130,11 +110,17 @@ _LISTS = {
 }
 
 
-class _Refused(Exception):
-    def __init__(self, code: int, text: str) -> None:
-        self.code = code
-        self.text = text
-        super().__init__(text)
+_RULES = rpc.Rules(
+    not_object="expected a JSON-RPC 2.0 object, received {received}",
+    batch="batches are not supported by MCP since 2025-06-18: send each message alone",
+    members={
+        "jsonrpc": 'expected "jsonrpc": "2.0"',
+        "method": "expected method as a string, received {received}",
+        "id": "expected id as a string or whole number, received {received}",
+        "params": "{method}: expected params as an object, received {received}",
+    },
+    response_id_types=(int, str),
+)
 
 
 @dataclass(slots=True)
@@ -149,7 +135,7 @@ class McpPeer:
     tools: Sequence[Tool]
     client: ClientInfo | None = None
     capabilities: JsonObject = field(default_factory=lambda: {"tools": {}})
-    _running: set[RequestId] = field(default_factory=set[RequestId])
+    _running: set[rpc.RequestId] = field(default_factory=set[rpc.RequestId])
 
     def receive(self, data: bytes | str) -> Received:
         """Take one message as JSON, as text or in UTF-8.
@@ -157,18 +143,24 @@ class McpPeer:
         Whatever comes, this returns; nothing that came changes the state by half.
         """
         try:
-            value = decode(data)
+            message = rpc.message_of(decode_any_text(data), _RULES)
         except JsonError as error:
-            return _malformed(PARSE_ERROR, f"expected one JSON-RPC 2.0 message as UTF-8 JSON: {error}")
-        if isinstance(value, list):
-            return _malformed(
-                INVALID_REQUEST, "batches are not supported by MCP since 2025-06-18: send each message alone"
-            )
-        if not isinstance(value, dict):
-            return _malformed(INVALID_REQUEST, f"expected a JSON-RPC 2.0 object, received {_kind(value)}")
-        return self._dispatch(cast("dict[str, Any]", value))
+            message = rpc.ParseError(None, rpc.PARSE_ERROR, f"expected one JSON-RPC 2.0 message as UTF-8 JSON: {error}")
+        match message:
+            case rpc.Request(request_id, method, params):
+                return self._requested(request_id, method, params)
+            case rpc.Notification():
+                return self._notified(message)
+            case rpc.ParseError(None, code=rpc.INVALID_PARAMS):
+                return Ignored()  # a notification
+            case rpc.ParseError(request_id, code, text):
+                return Reply(rpc.error_response(request_id, code, text), malformed=code != rpc.INVALID_PARAMS)
+            case rpc.Response() | rpc.ErrorResponse():
+                return Ignored()
+            case _:
+                assert_never(message)
 
-    def finish(self, request_id: RequestId, result: ToolResult) -> Message | None:
+    def finish(self, request_id: rpc.RequestId, result: ToolResult) -> rpc.JsonMessage | None:
         """The response to a tool call; None when the client cancelled it meanwhile."""
         if request_id not in self._running:
             return None
@@ -176,63 +168,42 @@ class McpPeer:
         encoded: dict[str, Any] = {"content": list(result.content)}
         if result.is_error:
             encoded["isError"] = True
-        return response(request_id, encoded)
+        return rpc.response(request_id, encoded)
 
-    def _dispatch(self, message: Mapping[str, Any]) -> Received:
-        request_id = request_id_of(message)
-        if message.get("jsonrpc") != "2.0":
-            return _malformed(INVALID_REQUEST, 'expected "jsonrpc": "2.0"', request_id)
-        method = message.get("method")
-        if method is None and request_id is not None and ("result" in message or "error" in message):
-            return Ignored()
-        if not isinstance(method, str):
-            return _malformed(INVALID_REQUEST, f"expected method as a string, received {_kind(method)}", request_id)
-        if "id" in message and request_id is None:
-            problem = f"expected id as a string or whole number, received {_kind(message['id'])}"
-            return _malformed(INVALID_REQUEST, problem)
-        params = message.get("params")
-        if params is not None and not isinstance(params, dict):
-            problem = f"{method}: expected params as an object, received {_kind(params)}"
-            return Ignored() if request_id is None else Reply(error_response(request_id, INVALID_PARAMS, problem))
-        arguments = cast("JsonObject", params or {})
-        if request_id is None:
-            return self._notified(method, arguments)
-        return self._requested(request_id, method, arguments)
-
-    def _notified(self, method: str, params: JsonObject) -> Received:
-        if method == "notifications/cancelled":
-            request_id = request_id_of({"id": params.get("requestId")})
+    def _notified(self, message: rpc.Notification) -> Received:
+        if message.method == "notifications/cancelled":
+            request_id = rpc.as_id(message.params.get("requestId"))
             if request_id is not None and request_id in self._running:
                 self._running.discard(request_id)
                 return CancelCall(request_id)
             return Ignored()
-        return Notified(method, params)
+        return message
 
-    def _requested(self, request_id: RequestId, method: str, params: JsonObject) -> Received:
+    def _requested(self, request_id: rpc.RequestId, method: str, params: JsonObject) -> Received:
         try:
             match method:
                 case "initialize":
-                    return Reply(response(request_id, self._initialize(params)))
+                    return Reply(rpc.response(request_id, self._initialize(params)))
                 case "ping":
-                    return Reply(response(request_id, {}))
+                    return Reply(rpc.response(request_id, {}))
                 case "tools/list":
-                    return Reply(response(request_id, self._list_tools(params)))
+                    return Reply(rpc.response(request_id, self._list_tools(params)))
                 case "tools/call":
                     return self._call_tool(request_id, params)
                 case "prompts/list" | "resources/list" | "resources/templates/list":
-                    return Reply(response(request_id, {_LISTS[method]: []}))
+                    return Reply(rpc.response(request_id, {_LISTS[method]: []}))
                 case _:
-                    raise _Refused(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
-        except _Refused as refused:
-            return Reply(error_response(request_id, refused.code, refused.text))
+                    raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
+        except rpc.RpcError as error:
+            return Reply(rpc.error_response(request_id, error.code, str(error)))
 
     def _initialize(self, params: JsonObject) -> JsonObject:
         if self.client is not None:
-            raise _Refused(INVALID_REQUEST, "initialize: this connection is initialized already")
+            raise rpc.RpcError(rpc.INVALID_REQUEST, "initialize: this connection is initialized already")
         requested = params.get("protocolVersion")
         if not isinstance(requested, str):
-            problem = f"initialize: expected protocolVersion as a string, received {_kind(requested)}"
-            raise _Refused(INVALID_PARAMS, problem)
+            problem = f"initialize: expected protocolVersion as a string, received {rpc.kind_of(requested)}"
+            raise rpc.RpcError(rpc.INVALID_PARAMS, problem)
         info = params.get("clientInfo")
         known = cast("JsonObject", info if isinstance(info, dict) else {})
         agreed = requested if requested in PROTOCOL_VERSIONS else LATEST_PROTOCOL_VERSION
@@ -248,7 +219,7 @@ class McpPeer:
     def _list_tools(self, params: JsonObject) -> JsonObject:
         self._require_initialized("tools/list")
         if params.get("cursor") is not None:
-            raise _Refused(INVALID_PARAMS, "tools/list: unknown cursor, all tools are on the first page")
+            raise rpc.RpcError(rpc.INVALID_PARAMS, "tools/list: unknown cursor, all tools are on the first page")
         return {
             "tools": [
                 {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
@@ -257,44 +228,30 @@ class McpPeer:
             ]
         }
 
-    def _call_tool(self, request_id: RequestId, params: JsonObject) -> Received:
+    def _call_tool(self, request_id: rpc.RequestId, params: JsonObject) -> Received:
         self._require_initialized("tools/call")
         name = params.get("name")
         if not isinstance(name, str):
-            raise _Refused(INVALID_PARAMS, f"tools/call: expected name as a string, received {_kind(name)}")
+            raise rpc.RpcError(
+                rpc.INVALID_PARAMS, f"tools/call: expected name as a string, received {rpc.kind_of(name)}"
+            )
         known = [tool.name for tool in self.tools]
         if name not in known:
-            raise _Refused(INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {', '.join(known)}")
+            raise rpc.RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {', '.join(known)}")
         arguments = params.get("arguments")
         if arguments is not None and not isinstance(arguments, dict):
-            raise _Refused(INVALID_PARAMS, f"tools/call: expected arguments as an object, received {_kind(arguments)}")
+            raise rpc.RpcError(
+                rpc.INVALID_PARAMS, f"tools/call: expected arguments as an object, received {rpc.kind_of(arguments)}"
+            )
         if request_id in self._running:
-            raise _Refused(INVALID_REQUEST, f"a request with id {request_id!r} is still running")
+            raise rpc.RpcError(rpc.INVALID_REQUEST, f"a request with id {request_id!r} is still running")
         if len(self._running) >= MAXIMUM_CALLS:
-            raise _Refused(SERVER_ERROR, f"tools/call: {MAXIMUM_CALLS} calls are running; wait for their answers")
+            raise rpc.RpcError(
+                rpc.SERVER_ERROR, f"tools/call: {MAXIMUM_CALLS} calls are running; wait for their answers"
+            )
         self._running.add(request_id)
         return CallTool(request_id, name, cast("JsonObject", arguments or {}))
 
     def _require_initialized(self, method: str) -> None:
         if self.client is None:
-            raise _Refused(INVALID_REQUEST, f"{method}: send initialize first")
-
-
-def _malformed(code: int, text: str, request_id: RequestId | None = None) -> Reply:
-    return Reply(error_response(request_id, code, text), malformed=True)
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
+            raise rpc.RpcError(rpc.INVALID_REQUEST, f"{method}: send initialize first")

@@ -1,0 +1,190 @@
+"""JSON-RPC 2.0: the messages in decoded JSON, and messages as JSON objects. No I/O.
+
+Protocols differ in what they let pass, and in the words in which they refuse the rest: see :class:`Rules`. How JSON is
+written as bytes, and where a message ends, is theirs, too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from isthmus.codec import JsonObject
+from isthmus.errors import IsthmusError
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+SERVER_ERROR = -32000
+"""JSON-RPC leaves its meaning to the server."""
+
+RequestId: TypeAlias = int | float | str
+JsonMessage: TypeAlias = dict[str, Any]
+"""A message as it is encoded."""
+
+
+class RpcError(IsthmusError):
+    """A request that is answered with an error: its ``code``, 0 where the wire has none, and ``data`` for programs."""
+
+    def __init__(self, code: int, text: str, data: object = None) -> None:
+        self.code = code
+        self.data = data
+        super().__init__(text)
+
+
+# A decoded message. A closed union: match with assert_never.
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that waits for a response with its ``id``. ``params`` is an object where the rules check it."""
+
+    id: RequestId
+    method: str
+    params: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A call without an id. ``params`` is an object where the rules check it."""
+
+    method: str
+    params: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The result of our request ``id``."""
+
+    id: RequestId
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorResponse:
+    """The error that our request ``id`` is answered with; None: the peer could not read something of ours."""
+
+    id: RequestId | None
+    code: int
+    text: str
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParseError:
+    """A value that is not a message: the error to answer it with, and the ``id`` it has all the same."""
+
+    id: RequestId | None
+    code: int
+    text: str
+
+
+Message: TypeAlias = Request | Notification | Response | ErrorResponse | ParseError
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The messages that a protocol takes, and the words in which it refuses what is none of them.
+
+    In these words ``{received}`` is the kind of value that came, and ``{method}`` the method of the message.
+    """
+
+    not_object: str
+    batch: str
+    members: Mapping[str, str]
+    """The words for each member that is checked (``method``; ``jsonrpc``, ``id``, ``params``), in order of checking."""
+    id_types: tuple[type, ...] = (int, str)
+    allows_null_id: bool = False
+    """Whether a request with the id null is taken for a notification."""
+    response_id_types: tuple[type, ...] = ()
+    """Types of the ids of responses; NoneType for errors that answer nothing we know of, no type: none are read."""
+
+
+def message_of(value: object, rules: Rules) -> Message:
+    """Return the message that a JSON value is."""
+    if isinstance(value, list):
+        return ParseError(None, INVALID_REQUEST, rules.batch)
+    if not isinstance(value, dict):
+        return ParseError(None, INVALID_REQUEST, rules.not_object.format(received=kind_of(value)))
+    message = cast("JsonObject", value)
+    method, params = message.get("method"), message.get("params")
+    request_id = as_id(message.get("id"), rules.id_types)
+    is_response = (
+        method is None
+        and isinstance(request_id, rules.response_id_types)
+        and ("error" in message or ("result" in message and request_id is not None))
+    )
+    is_wrong = {
+        "jsonrpc": message.get("jsonrpc") != "2.0",
+        "method": not (isinstance(method, str) or is_response),
+        "id": request_id is None and "id" in message and not (rules.allows_null_id and message["id"] is None),
+        "params": not (params is None or isinstance(params, dict) or is_response),
+    }
+    if True in is_wrong.values():
+        for member, text in rules.members.items():
+            if is_wrong[member]:
+                code = INVALID_PARAMS if member == "params" else INVALID_REQUEST
+                return ParseError(request_id, code, text.format(received=kind_of(message.get(member)), method=method))
+    if not isinstance(method, str):  # else it is refused above
+        return _response(request_id, message)
+    if params is None and "params" in rules.members:
+        params = {}
+    return Notification(method, params) if request_id is None else Request(request_id, method, params)
+
+
+def _response(request_id: RequestId | None, message: JsonObject) -> Response | ErrorResponse:
+    error = message.get("error")
+    if request_id is not None and (error is None or ("result" in message and not isinstance(error, dict))):
+        return Response(request_id, message.get("result"))
+    fields = cast("JsonObject", error if isinstance(error, dict) else {})
+    code, text = fields.get("code"), fields.get("message")
+    return ErrorResponse(
+        request_id,
+        code if isinstance(code, int) else 0,
+        text if isinstance(text, str) and text else "failed without a reason",
+        fields.get("data"),
+    )
+
+
+def as_id(value: object, types: tuple[type, ...] = (int, str)) -> RequestId | None:
+    """Return a value that may be an id, and None for any other."""
+    return cast("RequestId", value) if isinstance(value, types) and not isinstance(value, bool) else None
+
+
+def kind_of(value: object) -> str:
+    """Return how a message calls the kind of a JSON value."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def request(request_id: RequestId, method: str, params: JsonObject | None) -> JsonMessage:
+    """Return a request; None: without parameters."""
+    return {"jsonrpc": "2.0", "id": request_id, "method": method} | ({} if params is None else {"params": params})
+
+
+def notification(method: str, params: JsonObject) -> JsonMessage:
+    """Return a notification."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def response(request_id: RequestId | None, result: object) -> JsonMessage:
+    """Return the response to a request; the id is None where a request without one is answered."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def error_response(request_id: RequestId | None, code: int, text: str, data: object = None) -> JsonMessage:
+    """Return an error response; the id is None when what came could not be read."""
+    error = {"code": code, "message": text} | ({} if data is None else {"data": data})
+    return {"jsonrpc": "2.0", "id": request_id, "error": error}
