@@ -12,17 +12,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.editors.editor_base import EditorBase
+from isthmus.editors.review_board import ReviewBoard
 from isthmus.files import read_regular, write_atomic
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
     Diagnostic,
     DiagnosticsChanged,
-    DiffAccepted,
-    DiffEdited,
-    DiffRejected,
     EditorError,
-    EditorEvent,
     EditorIdentity,
     FileMentioned,
     OpenFile,
@@ -54,12 +51,6 @@ class _Buffer:
     unsaved: TextFile | None = None
 
 
-@dataclass(slots=True)
-class _View:
-    review: DiffReview
-    text: str
-
-
 class HeadlessEditor(EditorBase):
     """An :class:`~isthmus.ide.editor.Editor` without a screen. Its process id is the companion's."""
 
@@ -69,11 +60,10 @@ class HeadlessEditor(EditorBase):
         super().__init__(
             EditorIdentity("headless", "Isthmus (headless)", os.getpid()), _UNAVAILABLE, is_trusted=is_trusted
         )
-        self._messages: list[str] = []
+        self._board = ReviewBoard(self._events.put)
         self._folders = tuple(folders)
         self._clock = clock
         self._buffers: dict[str, _Buffer] = {}
-        self._views: dict[str, _View] = {}
         self._diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
         self._active: str | None = None
 
@@ -98,7 +88,7 @@ class HeadlessEditor(EditorBase):
         if focus:
             buffer.focused_at = self._now()
             self._active = path
-        self._tell(ContextChanged())
+        self._events.put(ContextChanged())
 
     async def close_file(self, path: str) -> None:
         """Remove from the open files; the file that was focused before it becomes the active one."""
@@ -112,18 +102,17 @@ class HeadlessEditor(EditorBase):
         del self._buffers[path]
         if self._active == path:
             self._active = max(self._buffers, key=lambda other: self._buffers[other].focused_at, default=None)
-        self._tell(ContextChanged())
+        self._events.put(ContextChanged())
 
     async def open_diff(self, review: DiffReview) -> None:
         """Keep the review until it is answered."""
         self._require_present()
-        self._views[review.id] = _View(review, review.proposed)
+        self._board.open(review)
 
     async def close_diff(self, review_id: str) -> str | None:
         """Forget the review; its text is returned."""
         self._require_present()
-        view = self._views.pop(review_id, None)
-        return view.text if view is not None else None
+        return self._board.close(review_id)
 
     async def diagnostics(self, path: str | None = None) -> tuple[Diagnostic, ...]:
         """What the person set with ``isthmus ide diagnostics``."""
@@ -154,7 +143,7 @@ class HeadlessEditor(EditorBase):
         except UnencodableTextError as error:
             raise EditorError(f"{path} could not be written: {error}") from error
         buffer.unsaved = None
-        self._tell(ContextChanged())
+        self._events.put(ContextChanged())
 
     async def text(self, path: str) -> str | None:
         """With what :meth:`edit` typed."""
@@ -165,12 +154,11 @@ class HeadlessEditor(EditorBase):
     async def show_message(self, text: str) -> None:
         """Keep it for ``isthmus ide status``; the newest twenty stay."""
         self._require_present()
-        self._messages.append(text)
-        del self._messages[:-20]
+        self._board.say(text)
 
     async def aclose(self) -> None:
         """Close the views and stop."""
-        self._views.clear()
+        self._board.clear()
         self.quit()
 
     # The person's hands and eyes.
@@ -178,37 +166,35 @@ class HeadlessEditor(EditorBase):
     @property
     def messages(self) -> tuple[str, ...]:
         """What the person was told, oldest first; the newest twenty."""
-        return tuple(self._messages)
+        return self._board.messages
 
     @property
     def open_reviews(self) -> tuple[DiffReview, ...]:
         """The reviews whose views are open, oldest first."""
-        return tuple(view.review for view in self._views.values())
+        return tuple(view.review for view in self._board.views)
 
     def edit(self, path: str, text: str) -> None:
         """Type a new text into an open file, without saving it."""
         path = absolute(path)
         self._buffers[path].unsaved = TextFile(text, self._text(path).form)
-        self._tell(ContextChanged())
+        self._events.put(ContextChanged())
 
     def edit_diff(self, review_id: str, text: str) -> None:
         """Change the proposed text in a diff view."""
-        self._views[review_id].text = text
-        self._tell(DiffEdited(review_id, text))
+        self._board.edit(review_id, text)
 
     def accept_diff(self, review_id: str) -> None:
         """Accept the text in a diff view."""
-        view = self._views.pop(review_id)
-        self._tell(DiffAccepted(review_id, view.text))
+        if (view := self._board.view(review_id)) is not None:
+            self._board.accept(review_id, view.text)
 
     def reject_diff(self, review_id: str) -> None:
         """Close a diff view without accepting."""
-        del self._views[review_id]
-        self._tell(DiffRejected(review_id))
+        self._board.reject(review_id)
 
     def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
         """Point the agent to a file; lines 0-based, both included."""
-        self._tell(FileMentioned(absolute(path), start_line, end_line))
+        self._events.put(FileMentioned(absolute(path), start_line, end_line))
 
     def set_diagnostics(self, path: str, found: Sequence[Diagnostic]) -> None:
         """Replace the diagnostics of one file; none: it is clean."""
@@ -216,14 +202,11 @@ class HeadlessEditor(EditorBase):
         self._diagnostics.pop(path, None)
         if found:
             self._diagnostics[path] = tuple(found)
-        self._tell(DiagnosticsChanged((path,)))
+        self._events.put(DiagnosticsChanged((path,)))
 
     def quit(self) -> None:
         """Close the editor. What happened before is still told."""
         self._end("the headless editor has quit; start the companion again")
-
-    def _tell(self, event: EditorEvent) -> None:
-        self._events.put(event)
 
     def _now(self) -> float:
         """The time, but never the same twice: the order of focus has to stay clear."""
