@@ -11,6 +11,7 @@ import click
 
 from isthmus.cli.sandbox import CHOICES, SandboxSetup, decide_sandbox
 from isthmus.errors import IsthmusError
+from isthmus.models.providers import PREFIXED_NAMES
 
 if TYPE_CHECKING:
     from isthmus.agent.approval import Policy
@@ -84,9 +85,7 @@ def agent_options(function: F) -> F:
             type=click.Choice(APPROVAL_MODES),
             help="default asks before edits and commands; auto_edit before commands; plan only reads; yolo never asks.",
         ),
-        click.option(
-            "-m", "--model", metavar="MODEL", help="gemini:NAME, anthropic:NAME, openai:NAME, ollama:NAME, demo, ..."
-        ),
+        click.option("-m", "--model", metavar="MODEL", help=f"{PREFIXED_NAMES}, ollama:NAME, demo, ..."),
     ):
         function = option(function)
     return function

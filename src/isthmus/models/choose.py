@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from isthmus.errors import IsthmusError
 from isthmus.models.endpoint import configured_by, endpoint
 from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address, served_model
-from isthmus.models.providers import GEMINI, OPENAI, PROVIDERS, Provider, provider_with_id
+from isthmus.models.providers import GEMINI, OPENAI, PREFIXED_NAMES, PROVIDERS, Provider, provider_with_id
 
 if TYPE_CHECKING:
     from isthmus.models.base import ChatModel
 
 FORMS = (
-    f"{', '.join(f'{provider.id}:NAME' for provider in PROVIDERS)}, ollama:NAME, scripted:FILE, demo, or a bare name "
-    f"that begins with {', '.join(provider.shown_names for provider in PROVIDERS)}"
+    f"{PREFIXED_NAMES}, ollama:NAME, scripted:FILE, demo, or a bare name that begins with "
+    f"{', '.join(provider.shown_names for provider in PROVIDERS)}"
 )
 GEMINI_CLI_ALIASES = re.compile(r"auto(-.*)?|pro|flash|flash-lite", re.IGNORECASE)
 """What Gemini CLI's settings may hold in place of a model's name."""

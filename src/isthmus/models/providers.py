@@ -78,6 +78,8 @@ OPENAI = Provider(
 
 PROVIDERS = (GEMINI, ANTHROPIC, OPENAI)
 """In the order in which their keys are looked for."""
+PREFIXED_NAMES = ", ".join(f"{provider.id}:NAME" for provider in PROVIDERS)
+"""The forms that ``-m`` has for models of providers, for messages."""
 
 
 def provider_with_id(identity: str) -> Provider | None:
