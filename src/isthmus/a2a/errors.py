@@ -3,15 +3,11 @@
 from isthmus.a2a.extension import URI, IncompatibleExtensionError
 from isthmus.a2a.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
     LIMIT_REACHED,
     PUSH_NOT_SUPPORTED,
     TASK_NOT_CANCELABLE,
     TASK_NOT_FOUND,
     UNSUPPORTED_OPERATION,
-    RpcError,
 )
 from isthmus.client import (
     ContentNotSupported,
@@ -22,6 +18,7 @@ from isthmus.client import (
     TaskNotResumable,
 )
 from isthmus.errors import IsthmusError
+from isthmus.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, RpcError
 
 
 def rpc_error(error: IsthmusError) -> RpcError:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from isthmus.a2a.extension import NOT_ACTIVE, Activation
-from isthmus.a2a.jsonrpc import RpcError
 from isthmus.a2a.operations import Operation, PushService
 from isthmus.client import AgentClient, Delivery, PushTarget, TaskSnapshot
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
+from isthmus.rpc.messages import RpcError
 
 JsonDict: TypeAlias = dict[str, Any]
 

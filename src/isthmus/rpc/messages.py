@@ -27,7 +27,7 @@ JsonMessage: TypeAlias = dict[str, Any]
 class RpcError(IsthmusError):
     """A request that is answered with an error: its ``code``, 0 where the wire has none, and ``data`` for programs."""
 
-    def __init__(self, code: int, text: str, data: object = None) -> None:
+    def __init__(self, code: int, text: str, data: Mapping[str, Any] | list[Any] | None = None) -> None:
         self.code = code
         self.data = data
         super().__init__(text)

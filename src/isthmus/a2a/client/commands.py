@@ -16,7 +16,6 @@ from isthmus.a2a.client.memory import TaskMemory
 from isthmus.a2a.client.streams import Patience, Source, StreamSource, TaskReader, decoded_task, open_source
 from isthmus.a2a.client.wires import Ask
 from isthmus.a2a.items import JsonMap, TaskItem, optional_object, optional_text
-from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, RpcError
 from isthmus.a2a.snapshots import snapshot_of
 from isthmus.client import (
     CommandMessage,
@@ -39,6 +38,7 @@ from isthmus.development_tool import (
 )
 from isthmus.errors import DecodeError
 from isthmus.events import AgentMessage, StateChange, TaskState
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 LIST = "commands/get"
 EXECUTE = "command/execute"

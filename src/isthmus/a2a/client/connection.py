@@ -31,10 +31,10 @@ from isthmus.a2a.client.card import authorities, authorization, base_of, endpoin
 from isthmus.a2a.client.discovery import NoInterfaceError, Offer, read_card
 from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
 from isthmus.a2a.extension import Activation
-from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, Request, RpcError, encode_request
 from isthmus.a2a.server.auth import LOOPBACK_NAMES
 from isthmus.errors import IsthmusError
 from isthmus.json_text import encode
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError, request
 
 __all__ = ["Connection", "ConnectionLostError", "RemoteError", "Stream"]
 
@@ -198,7 +198,7 @@ class Connection:
             if self.rpc_url is not None and self.offer.rpc is not None:
                 interface, url = self.offer.rpc, self.rpc_url
             params = {**ask.params, "tenant": interface.tenant} if interface.tenant else ask.params
-            body = encode_request(Request(next(self._ids), ask.method, params))
+            body = encode(request(next(self._ids), ask.method, params))
             headers["Content-Type"] = "application/json"
             return self._http.build_request("POST", url, content=body, headers=headers, timeout=timeout)
         found = rest_request(ask, lambda value: quote(value, safe=""))

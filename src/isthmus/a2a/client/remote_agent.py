@@ -34,7 +34,6 @@ from isthmus.a2a.client.streams import (
 )
 from isthmus.a2a.client.wires import Outgoing
 from isthmus.a2a.items import MessageItem, TaskItem, object_of, objects_of, optional_text
-from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, RpcError
 from isthmus.a2a.snapshots import snapshot_of
 from isthmus.a2a.stream_decoder import StreamDecoder
 from isthmus.client import (
@@ -56,6 +55,7 @@ from isthmus.client import (
 from isthmus.development_tool import SlashCommand, ToolCallConfirmation
 from isthmus.errors import DecodeError
 from isthmus.events import MessagePart, StateChange, TaskState
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 __all__ = ["Patience", "RemoteAgent"]
 

@@ -15,12 +15,12 @@ from isthmus.a2a.client.answers import ConnectionLostError, RemoteError
 from isthmus.a2a.client.connection import Connection, Stream
 from isthmus.a2a.client.wires import Ask
 from isthmus.a2a.items import Item, MessageItem, StatusItem, TaskItem
-from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, RpcError
 from isthmus.a2a.snapshots import snapshot_of
 from isthmus.a2a.stream_decoder import StreamDecoder
 from isthmus.client import MISSED_EVENTS, Delivery, TaskNotResumable
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import StateChange
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 REST_SECONDS = 2.0
 """How long a stream may stay open after the work rests, on servers that do not say that it ends."""

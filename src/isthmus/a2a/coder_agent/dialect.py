@@ -13,7 +13,6 @@ from typing import Any, cast
 from isthmus.a2a.coder_agent.requests import DIALECT, decode
 from isthmus.a2a.coder_agent.reservations import Reservations
 from isthmus.a2a.coder_agent.vocabulary import KEY
-from isthmus.a2a.jsonrpc import INVALID_REQUEST, RpcError
 from isthmus.a2a.operations import Operation, SendMessage
 from isthmus.a2a.service import close
 from isthmus.a2a.v03.operations import METHODS, SEND, STREAM
@@ -23,6 +22,7 @@ from isthmus.a2a.wires import metadata_of
 from isthmus.client import AgentClient, TaskError, TaskNotResumable, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import Command, Prompt
+from isthmus.rpc.messages import INVALID_REQUEST, RpcError
 
 REMEMBERED_TASKS = 10_000
 

@@ -20,7 +20,7 @@ from isthmus.a2a.coder_agent.paths import TASK
 from isthmus.a2a.coder_agent.requests import settings_of
 from isthmus.a2a.coder_agent.reservations import Reservation, Reservations
 from isthmus.a2a.coder_agent.tools import available_tools
-from isthmus.a2a.jsonrpc import InvalidParamsError, RpcError, decode_value
+from isthmus.a2a.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.parameters import optional_id, optional_mapping
 from isthmus.a2a.server.framing import json_response
@@ -31,6 +31,7 @@ from isthmus.client import CommandMessage, CommandScope, Delivery, TaskError, Ta
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import StateChange, TaskState
 from isthmus.json_text import encode
+from isthmus.rpc.messages import RpcError, response
 
 STREAMED = ("init",)
 """The commands whose answer is a stream on that server."""
@@ -179,7 +180,7 @@ def _object(body: bytes) -> Mapping[str, Any]:
 
 
 def _line(task_id: str, item: JsonDict) -> bytes:
-    return b"data: %b\n" % encode({"jsonrpc": "2.0", "id": task_id, "result": item})
+    return b"data: %b\n" % encode(response(task_id, item))
 
 
 def _error(status: int, message: str) -> Response:

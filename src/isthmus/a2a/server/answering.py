@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from isthmus.a2a.errors import bug, no_push
 from isthmus.a2a.extension import Activation
-from isthmus.a2a.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION, RpcError
+from isthmus.a2a.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
 from isthmus.a2a.operations import (
     CancelTask,
     DeletePush,
@@ -43,6 +43,7 @@ from isthmus.codec import to_json
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
+from isthmus.rpc.messages import RpcError
 
 _LOG = logging.getLogger(__name__)
 

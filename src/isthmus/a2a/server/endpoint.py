@@ -16,7 +16,7 @@ from isthmus.a2a.dialects import AllWires
 from isthmus.a2a.errors import bug
 from isthmus.a2a.extension import HEADERS, URI, Activation, activation
 from isthmus.a2a.extension_requests import COMMANDS, EXECUTE
-from isthmus.a2a.jsonrpc import InvalidParamsError, Request, RpcError, decode_request, decode_value, id_of
+from isthmus.a2a.jsonrpc import InvalidParamsError, decode_request, decode_value, id_of
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.answering import Answering, echo
@@ -31,6 +31,7 @@ from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Call, Caller, Wire
 from isthmus.a2a.wires import FOLLOWING, metadata_of
 from isthmus.errors import IsthmusError
+from isthmus.rpc.messages import Notification, Request, RpcError
 
 if TYPE_CHECKING:
     from isthmus.a2a.coder_agent.routes import CoderAgentRoutes
@@ -90,7 +91,12 @@ class Endpoint:
         return await self.perform(request, framing, caller, http, wire)
 
     async def perform(
-        self, request: Request, framing: Framing, caller: Caller, http: HttpRequest, wire: Wire | None = None
+        self,
+        request: Request | Notification,
+        framing: Framing,
+        caller: Caller,
+        http: HttpRequest,
+        wire: Wire | None = None,
     ) -> Response:
         """Perform a request, by ``wire`` or the one it is for. A bug is an error without internals."""
         note = note_of(http.scope)

@@ -8,8 +8,10 @@ from typing import Protocol
 
 from starlette.responses import Response
 
-from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED, RequestId, RpcError, encode_error, encode_result
+from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
 from isthmus.a2a.server.sse import event_frame
+from isthmus.json_text import encode
+from isthmus.rpc.messages import RequestId, RpcError, error_response, response
 
 
 class Framing(Protocol):
@@ -35,28 +37,31 @@ class Framing(Protocol):
 class JsonRpcFraming:
     """JSON-RPC 2.0. ``only_streams``: the client accepts an event stream and nothing else."""
 
-    def __init__(self, request_id: RequestId, *, only_streams: bool = False) -> None:
+    def __init__(self, request_id: RequestId | None, *, only_streams: bool = False) -> None:
         self._id = request_id
         self._only_streams = only_streams
 
     def item(self, item: object, seq: int | None = None) -> bytes:
         """See :meth:`Framing.item`."""
-        return event_frame(encode_result(self._id, item), seq)
+        return event_frame(encode(response(self._id, item)), seq)
 
     def error_item(self, error: RpcError) -> bytes:
         """See :meth:`Framing.error_item`."""
-        return event_frame(encode_error(self._id, error))
+        return event_frame(self._failed(error))
 
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
         """See :meth:`Framing.result`."""
-        return json_response(encode_result(self._id, result), headers=headers)
+        return json_response(encode(response(self._id, result)), headers=headers)
 
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
         """See :meth:`Framing.failure`."""
         if self._only_streams:
             # Real clients that ask for an event stream alone cannot read anything else (a2a-sdk, @a2a-js/sdk).
             return Response(self.error_item(error), 200, headers, "text/event-stream")
-        return json_response(encode_error(self._id, error), headers=headers)
+        return json_response(self._failed(error), headers=headers)
+
+    def _failed(self, error: RpcError) -> bytes:
+        return encode(error_response(self._id, error.code, str(error), error.data))
 
 
 def check_content_type(stated: str | None) -> None:

@@ -14,17 +14,11 @@ from urllib.parse import unquote
 from starlette.responses import Response
 from starlette.types import Scope
 
-from isthmus.a2a.jsonrpc import (
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    InvalidParamsError,
-    Request,
-    RpcError,
-    decode_value,
-)
+from isthmus.a2a.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.server.sse import event_frame
 from isthmus.codec import camel
 from isthmus.json_text import encode
+from isthmus.rpc.messages import INVALID_REQUEST, METHOD_NOT_FOUND, Notification, RpcError
 
 MEDIA_TYPE = "application/json"
 Routes: TypeAlias = tuple[tuple[re.Pattern[str], Mapping[str, str]], ...]
@@ -59,8 +53,10 @@ class RestBinding:
                 return found.groupdict(), methods
         return None
 
-    def request(self, method: str, path: str, query: Iterable[tuple[str, str]], body: bytes) -> Request:
-        """The request that an HTTP request stands for. What stands in the path counts more than what the body says.
+    def request(self, method: str, path: str, query: Iterable[tuple[str, str]], body: bytes) -> Notification:
+        """Return the call that an HTTP request stands for, without an id: HTTP carries the answer.
+
+        What stands in the path counts more than what the body says.
 
         Raises:
             RpcError: the body is no JSON object, a query parameter does not fit, or there is no such path.
@@ -73,7 +69,7 @@ class RestBinding:
         named = {parameter: unquote(value) for parameter, value in found[0].items()}
         if "taskId" in named:
             params.pop("task_id", None)
-        return Request(None, name, {**params, **named})
+        return Notification(name, {**params, **named})
 
 
 def routes_of(table: Mapping[str, Mapping[str, str]]) -> Routes:

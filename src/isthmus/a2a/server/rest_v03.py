@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.a2a.extension_requests import LIST
-from isthmus.a2a.jsonrpc import RpcError
 from isthmus.a2a.server.rest import RestBinding, routes_of
 from isthmus.a2a.server.rest_errors import rest_error
 from isthmus.a2a.v03.operations import SEND, STREAM
 from isthmus.a2a.v03.proto_json import push_params, send_params
+from isthmus.rpc.messages import RpcError
 
 _TASK = r"/v1/tasks/(?P<id>[^/:]+)"
 # 0.3 calls the task `taskId` where a config is set, and `id` elsewhere.

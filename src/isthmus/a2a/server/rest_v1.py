@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from isthmus.a2a.jsonrpc import RpcError
 from isthmus.a2a.server.rest import MEDIA_TYPE, RestBinding, routes_of
 from isthmus.a2a.server.rest_errors import rest_error
+from isthmus.rpc.messages import RpcError
 
 A2A_MEDIA_TYPE = "application/a2a+json"
 """For clients that accept this one and not the other."""

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from isthmus.a2a.errors import no_push
 from isthmus.a2a.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands, extended_object
-from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, InvalidParamsError, RpcError
+from isthmus.a2a.jsonrpc import InvalidParamsError
 from isthmus.a2a.message_decoder import Configuration, ReadPart, decode_send
 from isthmus.a2a.operations import (
     CancelTask,
@@ -22,6 +22,7 @@ from isthmus.a2a.operations import (
 from isthmus.a2a.parameters import count, flag, mapping, optional_mapping, optional_text, shown, text
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 SEND = "message/send"
 STREAM = "message/stream"

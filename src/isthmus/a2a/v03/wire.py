@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from isthmus.a2a.errors import rpc_error
 from isthmus.a2a.extension import URI
-from isthmus.a2a.jsonrpc import INVALID_REQUEST, RpcError
 from isthmus.a2a.operations import Operation
 from isthmus.a2a.task_encoder import Shape, StatusEncoder, encode_task
 from isthmus.a2a.v03.encoder import ShapeV03, encode_push
@@ -13,6 +12,7 @@ from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage
 from isthmus.client import PushTarget, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
+from isthmus.rpc.messages import INVALID_REQUEST, RpcError
 
 
 class WireV03:

@@ -10,26 +10,28 @@ from typing import Any
 from isthmus.a2a.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
     EXTENSION_REQUIRED,
-    INTERNAL_ERROR,
     INVALID_AGENT_RESPONSE,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
     LIMIT_REACHED,
-    METHOD_NOT_FOUND,
     NO_EXTENDED_CARD,
-    PARSE_ERROR,
     PUSH_NOT_SUPPORTED,
     TASK_NOT_CANCELABLE,
     TASK_NOT_FOUND,
     UNSUPPORTED_OPERATION,
     VERSION_NOT_SUPPORTED,
     InvalidParamsError,
-    RpcError,
 )
 from isthmus.a2a.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import PushTarget
 from isthmus.events import ArtifactPart, TaskState
+from isthmus.rpc.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    RpcError,
+)
 
 REASONS: Mapping[int, str] = MappingProxyType(
     {

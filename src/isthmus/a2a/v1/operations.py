@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from isthmus.a2a.errors import no_push
 from isthmus.a2a.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands
-from isthmus.a2a.jsonrpc import METHOD_NOT_FOUND, InvalidParamsError, RpcError
+from isthmus.a2a.jsonrpc import InvalidParamsError
 from isthmus.a2a.message_decoder import Configuration, ReadPart, decode_send
 from isthmus.a2a.operations import (
     CancelTask,
@@ -30,6 +30,7 @@ from isthmus.a2a.vocabulary import FOREIGN_STATES, V03_STATES, V1_STATES
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.events import TaskState
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 SEND = "SendMessage"
 STREAM = "SendStreamingMessage"

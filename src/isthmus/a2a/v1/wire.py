@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from isthmus.a2a.errors import rpc_error
 from isthmus.a2a.extension import URI, IncompatibleExtensionError
-from isthmus.a2a.jsonrpc import EXTENSION_REQUIRED, METHOD_NOT_FOUND, VERSION_NOT_SUPPORTED, RpcError
+from isthmus.a2a.jsonrpc import EXTENSION_REQUIRED, VERSION_NOT_SUPPORTED
 from isthmus.a2a.operations import Operation
 from isthmus.a2a.task_encoder import StatusEncoder, encode_task
 from isthmus.a2a.v1.encoder import ShapeV1, detailed, encode_push
@@ -13,6 +13,7 @@ from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage
 from isthmus.client import PushTarget, TaskSnapshot
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
+from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 _SHAPE = ShapeV1()
 
