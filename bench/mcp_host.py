@@ -25,8 +25,9 @@ import psutil
 from bench.figures import Figure, at_most, beside
 from bench.processes import ROOT, clean_home, measure, program
 from isthmus.mcp_host.host import HostOptions, McpHost
-from isthmus.tools.base import Approved, Tool, ToolContext, ToolScope, ToolSet, ToolSucceeded
+from isthmus.tools.base import Approved, CallContext, Tool, ToolContext, ToolScope, ToolSet, ToolSucceeded
 from isthmus.tools.servers import ServerState
+from isthmus.tools.user_question import nobody_to_ask
 from isthmus.tools.workspace import Workspace
 
 ROUNDS = 5
@@ -108,14 +109,10 @@ async def _timed(call: Callable[[], Awaitable[None]], count: int) -> float:
 async def _turn_call(tool: Tool, context: ToolContext) -> None:
     arguments = {"text": "hello"}
     approved = Approved(await tool.propose(arguments, context))
-    last: object = None
-    async with contextlib.aclosing(
-        cast("AsyncGenerator[object, None]", tool.run(arguments, context, approved))
-    ) as items:
-        async for item in items:
-            last = item
-    assert isinstance(last, ToolSucceeded)
-    assert "hello" in last.for_model
+    running = CallContext.of(context, approved, lambda text: None, nobody_to_ask)
+    result = await tool.run(arguments, running)
+    assert isinstance(result, ToolSucceeded)
+    assert "hello" in result.for_model
 
 
 @contextlib.asynccontextmanager

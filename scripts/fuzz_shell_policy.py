@@ -22,8 +22,8 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from isthmus.agent.shell_command import analyse  # noqa: E402
-from isthmus.agent.shell_rules import RULES  # noqa: E402
+from isthmus.agent.approval.shell_command import analyse  # noqa: E402
+from isthmus.agent.approval.shell_rules import RULES  # noqa: E402
 from support.shell_judge import ShellJudge  # noqa: E402
 from support.shell_lines import LineGenerator  # noqa: E402
 from support.shell_policy import Analysis, bypass, difference, is_allowed  # noqa: E402

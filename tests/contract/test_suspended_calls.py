@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy
-from isthmus.agent.running_call import OpenQuestion
+from isthmus.agent.approval.policy import ApprovalMode, Policy
+from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import StateChange, TaskState
 from isthmus.tools.base import ToolKind

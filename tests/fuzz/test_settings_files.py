@@ -9,8 +9,8 @@ import pytest
 
 from isthmus.a2a.server.users import UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
+from isthmus.agent.approval.restricted_tools import restrict
 from isthmus.agent.commands.custom_files import find_custom_commands
-from isthmus.agent.restricted_tools import restrict
 from isthmus.mcp_host.configuration import load_configuration
 from isthmus.mcp_host.trust import stated_trust, trusted_folders_path
 from isthmus.settings import SettingsError, load_settings

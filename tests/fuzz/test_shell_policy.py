@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from isthmus.agent.shell_command import analyse
-from isthmus.agent.shell_rules import RULES, Rule
+from isthmus.agent.approval.shell_command import analyse
+from isthmus.agent.approval.shell_rules import RULES, Rule
 from support import fuzzing
 from support.shell_judge import ShellJudge
 from support.shell_lines import CORPUS, LineGenerator

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.shell_command import analyse
+from isthmus.agent.approval.shell_command import analyse
 from support.isthmus_program import ISTHMUS
 from support.programs import require
 from support.surroundings import Surroundings

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.call_events import failed
+from isthmus.agent.calls.events import failed
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import ToolResultRecorded
 from isthmus.mcp_host.listing import ListedTool, Listing

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from isthmus.agent.approval import Policy
+from isthmus.agent.approval.kept_approvals import KeptApprovals
+from isthmus.agent.approval.policy import Policy
+from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.coding_agent import CodingAgent
-from isthmus.agent.kept_approvals import KeptApprovals
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
-from isthmus.agent.session_policy import SettingsRule
-from isthmus.agent.tool_loading import SearchOptions
+from isthmus.agent.tool_search.loading import SearchOptions
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.events import (

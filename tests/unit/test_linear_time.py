@@ -10,7 +10,7 @@ import pytest
 from isthmus import jsonc
 from isthmus.a2a.push.targets import PushRule
 from isthmus.agent.commands.command_toml import read_toml
-from isthmus.agent.memory_imports import imports_in
+from isthmus.agent.memory.imports import imports_in
 from isthmus.agent.options import environment_for_strangers
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config import ConfigContext, Origin, decode_server

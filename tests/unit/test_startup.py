@@ -32,7 +32,7 @@ LATER = frozenset(
         "isthmus.a2a.coder_agent.encoder",
         "isthmus.a2a.coder_agent.routes",
         "isthmus.agent.commands",
-        "isthmus.agent.restoring",
+        "isthmus.agent.commands.restore_checkpoint",
         "isthmus.ide.editor",
         "isthmus.ide.mcp.mcp_peer",
         "isthmus.ide.gemini.peer",

@@ -13,22 +13,22 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.agent.call_events import failed_calls
-from isthmus.agent.call_execution import BeforeEdit
-from isthmus.agent.calls import CallRunner
-from isthmus.agent.context_keeping import ContextKeeper, still_too_long
-from isthmus.agent.context_size import context_window
-from isthmus.agent.memory import Memory
+from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.calls.events import failed_calls
+from isthmus.agent.calls.execution import BeforeEdit
+from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.context.keeper import ContextKeeper, still_too_long
+from isthmus.agent.context.size import context_window
+from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.prompt import system_prompt
-from isthmus.agent.referring import complete_references, read_references
+from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import Session
-from isthmus.agent.session_policy import policy_for
-from isthmus.agent.suspended_calls import SuspendedCalls
+from isthmus.agent.system_prompt import system_prompt
 from isthmus.agent.thoughts import thought_of
-from isthmus.agent.tool_loading import ToolLoading
+from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import (

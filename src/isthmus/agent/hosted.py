@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from isthmus.agent.approval import CANCEL, PROCEED_ONCE
-from isthmus.agent.call_events import failed_calls, interrupted
+from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
+from isthmus.agent.calls.events import failed_calls, interrupted
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.codec import JsonObject

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.agent.approval import Policy
-from isthmus.agent.session_policy import SettingsRule
-from isthmus.agent.tool_loading import SearchOptions
+from isthmus.agent.approval.policy import Policy
+from isthmus.agent.approval.session_policy import SettingsRule
+from isthmus.agent.tool_search.loading import SearchOptions
 
 COMPACTION_SHARE = 0.7
 

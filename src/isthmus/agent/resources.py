@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from isthmus.agent.approval.kept_approvals import KeptApprovals, SessionApprovals
 from isthmus.agent.editor_ports import EditDiagnostics, EditorControl
-from isthmus.agent.kept_approvals import KeptApprovals, SessionApprovals
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
-from isthmus.agent.kept_approvals import ApprovalsError, KeptApproval
+from isthmus.agent.approval.kept_approvals import ApprovalsError, KeptApproval
 from isthmus.errors import IsthmusError
 from isthmus.jsonc import JsoncError, parse
 from isthmus.settings_file import change_file
@@ -23,13 +23,13 @@ _log = logging.getLogger(__name__)
 
 
 class ApprovalsFile:
-    """See :class:`isthmus.agent.kept_approvals.KeptApprovals`."""
+    """See :class:`isthmus.agent.approval.kept_approvals.KeptApprovals`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     async def approvals(self) -> frozenset[KeptApproval]:
-        """See :meth:`isthmus.agent.kept_approvals.KeptApprovals.approvals`."""
+        """See :meth:`isthmus.agent.approval.kept_approvals.KeptApprovals.approvals`."""
         try:
             text = await asyncio.to_thread(self._path.read_text, "utf-8")
             return frozenset(_decoded(text))
@@ -40,7 +40,7 @@ class ApprovalsFile:
             return frozenset()
 
     async def keep(self, approval: KeptApproval) -> None:
-        """See :meth:`isthmus.agent.kept_approvals.KeptApprovals.keep`."""
+        """See :meth:`isthmus.agent.approval.kept_approvals.KeptApprovals.keep`."""
 
         def with_it(text: str) -> str:
             kept = _decoded(text)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from isthmus.agent.approval import KEPT_APPROVALS_NAME
+from isthmus.agent.approval.policy import KEPT_APPROVALS_NAME
+from isthmus.agent.approval.restricted_tools import RestrictedTools
+from isthmus.agent.approval.session_policy import SettingsRule, check_agent_settings, check_settings
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.restricted_tools import RestrictedTools
-from isthmus.agent.session_policy import SettingsRule, check_agent_settings, check_settings
-from isthmus.agent.tool_loading import SEARCH_SHARE, SearchMode, SearchOptions
+from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.approvals_file import ApprovalsFile
 from isthmus.cli.attached_files import AttachedFiles

@@ -113,7 +113,7 @@ def _steps(trace: "Trace") -> "Iterator[str]":
 
 
 def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
-    from isthmus.agent.context_size import tool_tokens
+    from isthmus.agent.context.size import tool_tokens
     from isthmus.amounts import show_count
     from isthmus.mcp_host.examination import self_description
 

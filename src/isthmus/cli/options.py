@@ -14,7 +14,7 @@ from isthmus.errors import IsthmusError
 from isthmus.models.providers import PREFIXED_NAMES
 
 if TYPE_CHECKING:
-    from isthmus.agent.approval import Policy
+    from isthmus.agent.approval.policy import Policy
     from isthmus.models.choose import ModelChoice
     from isthmus.settings import Settings
 
@@ -203,8 +203,8 @@ def data_directory(options: GivenOptions) -> Path:
 
 
 def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "Policy":
-    from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
-    from isthmus.agent.session_policy import wrong_entry
+    from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
+    from isthmus.agent.approval.session_policy import wrong_entry
 
     named = options.approval_mode or settings.approval_mode or ApprovalMode.DEFAULT
     if named not in tuple(ApprovalMode):

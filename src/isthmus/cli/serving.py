@@ -60,8 +60,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.auth import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.server.listen import Certificate, Server, bind
     from isthmus.a2a.server.users import Caps
-    from isthmus.agent.approval import ApprovalMode
-    from isthmus.agent.session_policy import SettingsRule
+    from isthmus.agent.approval.policy import ApprovalMode
+    from isthmus.agent.approval.session_policy import SettingsRule
     from isthmus.cli.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.descriptors import raise_descriptor_limit

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.session import Session
-from isthmus.agent.session_policy import check_agent_settings
 from isthmus.client import Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
 from isthmus.codec import JsonObject
 from isthmus.engine.feed import TaskFeed

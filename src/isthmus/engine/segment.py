@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from isthmus.agent.call_events import cancelled_calls, failed_calls, given_up_calls
+from isthmus.agent.calls.events import cancelled_calls, failed_calls, given_up_calls
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session import Session
-from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus

@@ -2,7 +2,7 @@
 
 A task whose question was taken back, or not answered in time, is taken up again; the calls of one that was cancelled,
 or that another process has taken, are ended. A question whose process has ended is lost with the call that asked it,
-which is found out here. Deliberately not here: the calls (:mod:`isthmus.agent.suspended_calls`).
+which is found out here. Deliberately not here: the calls (:mod:`isthmus.agent.calls.suspended_calls`).
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.session import QUESTION_MARK
-from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.engine.owner import is_gone
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal, TaskRow

@@ -1,6 +1,6 @@
 """Files of a workspace that other programs act on by themselves: one table for edits and for the sandbox.
 
-An edit of such a file is asked each time (:mod:`isthmus.agent.approval`), and a confined command cannot write it
+An edit of such a file is asked each time (:mod:`isthmus.agent.approval.policy`), and a confined command cannot write it
 (:mod:`isthmus.sandbox.mounts`). Names count in any folder, whatever their case: some file systems ignore it. Build
 files (Makefile, package.json, conftest.py) are deliberately not here: they are the work itself, and run only when
 somebody builds.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.approval import (
+from isthmus.agent.approval.policy import (
     Allow,
     ApprovalMode,
     Ask,

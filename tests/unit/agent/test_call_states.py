@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from isthmus.agent.call_events import cancelled_calls
-from isthmus.agent.calls import CallRunner
+from isthmus.agent.calls.events import cancelled_calls
+from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus

@@ -1,4 +1,4 @@
-from isthmus.agent.call_events import cancelled_calls
+from isthmus.agent.calls.events import cancelled_calls
 from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, ExecuteDetails, ToolCall, ToolCallStatus
 from isthmus.events import Prompt, ToolCallUpdate, ToolResultRecorded

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.compaction import NotCompactedError, compact, planned, summary_request
-from isthmus.agent.context_size import estimate_tokens, messages_tokens, request_tokens
+from isthmus.agent.context.compaction import NotCompactedError, compact, planned, summary_request
+from isthmus.agent.context.size import estimate_tokens, messages_tokens, request_tokens
 from isthmus.agent.session import SUMMARY_HEADING, Session
 from isthmus.events import (
     AgentEvent,

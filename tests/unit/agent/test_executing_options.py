@@ -2,9 +2,9 @@ import time
 
 import pytest
 
-from isthmus.agent.approval import Allow, Ask, Deny, Policy, PrefixGrant, decide
-from isthmus.agent.executing_options import TABLE
-from isthmus.agent.shell_command import analyse
+from isthmus.agent.approval.executing_options import TABLE
+from isthmus.agent.approval.policy import Allow, Ask, Deny, Policy, PrefixGrant, decide
+from isthmus.agent.approval.shell_command import analyse
 from isthmus.tools.base import ToolKind
 
 

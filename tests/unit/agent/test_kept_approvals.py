@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval import KEPT_APPROVALS_NAME, Policy, is_guarded
-from isthmus.agent.kept_approvals import ApprovalsError, KeptApproval
+from isthmus.agent.approval.kept_approvals import ApprovalsError, KeptApproval
+from isthmus.agent.approval.policy import KEPT_APPROVALS_NAME, Policy, is_guarded
 from isthmus.cli.approvals_file import MAXIMUM_APPROVALS, ApprovalsFile
 from isthmus.events import TaskState
 from isthmus.tools.base import ServerTools, ToolSet

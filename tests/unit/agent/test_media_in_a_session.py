@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy
-from isthmus.agent.compaction import transcript
-from isthmus.agent.context_size import MEDIA_TOKENS, message_tokens
+from isthmus.agent.approval.policy import ApprovalMode, Policy
+from isthmus.agent.context.compaction import transcript
+from isthmus.agent.context.size import MEDIA_TOKENS, message_tokens
 from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolOutput
 from isthmus.events import CommandPrompt, ModelReply, ToolResultRecorded, event_from_json, event_to_json

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent import memory_reading
-from isthmus.agent.instructions import Instructions
-from isthmus.agent.memory import Memory
-from isthmus.agent.memory_adding import HEADING, one_line, with_fact
-from isthmus.agent.memory_imports import imports_in, with_imports
+from isthmus.agent.memory import reading as memory_reading
+from isthmus.agent.memory.imports import imports_in, with_imports
+from isthmus.agent.memory.instructions import Instructions
+from isthmus.agent.memory.memory import Memory
+from isthmus.agent.memory.save_memory import HEADING, one_line, with_fact
 
 pytestmark = pytest.mark.anyio
 
@@ -245,7 +245,7 @@ async def test_what_did_not_change_is_not_read_again(place: Place, monkeypatch: 
     for each in (path, *path.parents[:1], place.workspace, place.workspace.parent):
         os.utime(each, (1, 1))
     # Nothing but time passes a change of the status by.
-    monkeypatch.setattr("isthmus.agent.memory.UNSETTLED_NANOSECONDS", -(10**18))
+    monkeypatch.setattr("isthmus.agent.memory.memory.UNSETTLED_NANOSECONDS", -(10**18))
     first = await place.read()
     assert await place.read() is first
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval import Allow, Ask, Policy, PrefixGrant, decide
+from isthmus.agent.approval.policy import Allow, Ask, Policy, PrefixGrant, decide
 from isthmus.tools.base import ToolKind
 
 LINES: list[dict[str, Any]] = tomllib.loads(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.resource_references import completed, find_references
+from isthmus.agent.references.syntax import completed, find_references
 
 LISTED: Mapping[str, Sequence[str]] = {
     "docs": ("docs://guide", "file:///a b.txt", "demo://x/1.", "demo://x/2"),

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.calls import CallRunner
+from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.commands.restore_checkpoint import RestoreCheckpoint, checkpoint_list, restorable
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.restoring import RestoreCheckpoint, checkpoint_list, restorable
 from isthmus.agent.session import OpenCall, Session
 from isthmus.checkpoints.base import CheckpointFor, CheckpointInfo
 from isthmus.checkpoints.store import CheckpointStore

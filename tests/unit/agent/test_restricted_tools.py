@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.restricted_tools import CommandRules, RestrictedTools, restrict
+from isthmus.agent.approval.restricted_tools import CommandRules, RestrictedTools, restrict
 from isthmus.development_tool import ErrorDetails
 from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.sources import SettingsError

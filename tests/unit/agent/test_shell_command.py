@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.agent.shell_command import analyse
+from isthmus.agent.approval.shell_command import analyse
 
 
 def commands_of(text: str) -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.shell_quoting import UnquotableError, with_text
+from isthmus.agent.approval.shell_quoting import UnquotableError, with_text
 
 PLACE = "{{args}}"
 ATTACKS = (

@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.agent.tool_index import SearchedTool, ToolIndex
+from isthmus.agent.tool_search.index import SearchedTool, ToolIndex
 
 
 def tool(name: str, description: str = "", *parameters: str, server: str = "s") -> SearchedTool:

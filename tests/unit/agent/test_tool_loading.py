@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.tool_loading import SearchMode, SearchOptions, ToolLoading
+from isthmus.agent.tool_search.loading import SearchMode, SearchOptions, ToolLoading
 from isthmus.events import TaskState, ToolsLoaded
 from isthmus.tools.base import SEARCH_TOOL, ServerTools, ToolKind, ToolSet
 from support.effect_tools import EffectTool

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import (
     ConfirmationAccepted,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy, ServerGrant, ToolGrant
-from isthmus.agent.session_policy import SettingsRule
+from isthmus.agent.approval.policy import ApprovalMode, Policy, ServerGrant, ToolGrant
+from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, McpDetails

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.running_call import OpenQuestion
+from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import FileDiff, GenericDetails
 from isthmus.elicitation_form import form_of
 from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking

@@ -48,7 +48,8 @@ async def test_a_call_without_arguments_is_refused_by_name(workspace: Path, name
 
 def test_importing_the_tools_loads_nothing_heavy() -> None:
     code = (
-        "import sys, isthmus.tools.builtin, isthmus.agent.shell_command; isthmus.tools.builtin.builtin_tools();"
+        "import sys, isthmus.tools.builtin, isthmus.agent.approval.shell_command;"
+        "isthmus.tools.builtin.builtin_tools();"
         "heavy = {'psutil', 'tree_sitter', 'rich', 'pydantic', 'httpx2'} & set(sys.modules);"
         "sys.exit(repr(heavy) if heavy else 0)"
     )

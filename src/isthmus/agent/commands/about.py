@@ -1,9 +1,9 @@
 """/about: what answers here, and in which versions."""
 
 from isthmus import __version__
+from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
-from isthmus.agent.session_policy import policy_for
 from isthmus.development_tool import EXTENSION_URI
 
 

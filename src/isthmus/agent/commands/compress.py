@@ -2,8 +2,8 @@
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext, CommandError
-from isthmus.agent.compaction import NotCompactedError, compact
-from isthmus.agent.context_size import context_window
+from isthmus.agent.context.compaction import NotCompactedError, compact
+from isthmus.agent.context.size import context_window
 
 
 async def compress(context: CommandContext) -> None:

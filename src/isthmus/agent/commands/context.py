@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from isthmus.agent.approval import AskedEachTime
-from isthmus.agent.calls import CallRunner
-from isthmus.agent.memory import Memory
+from isthmus.agent.approval.policy import AskedEachTime
+from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import OpenCall, Session
-from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
 from isthmus.errors import IsthmusError

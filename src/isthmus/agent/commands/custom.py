@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from isthmus.agent.approval import AskedEachTime
+from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolUse
 from isthmus.agent.commands.injecting import injected

@@ -5,7 +5,7 @@ from typing import Any
 
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext, CommandRefusedError, ToolUse, error_of
-from isthmus.agent.memory import DEFAULT_CONTEXT_FILES
+from isthmus.agent.memory.memory import DEFAULT_CONTEXT_FILES
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolCallStatus, ToolOutput
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 

@@ -2,9 +2,9 @@
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, ToolUse, error_of
-from isthmus.agent.instructions import Instructions, is_markdown
-from isthmus.agent.memory import DEFAULT_CONTEXT_FILES
-from isthmus.agent.memory_adding import SaveMemory
+from isthmus.agent.memory.instructions import Instructions, is_markdown
+from isthmus.agent.memory.memory import DEFAULT_CONTEXT_FILES
+from isthmus.agent.memory.save_memory import SaveMemory
 from isthmus.amounts import show_count
 from isthmus.development_tool import ToolCallStatus
 

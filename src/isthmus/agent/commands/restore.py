@@ -2,7 +2,7 @@
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolUse, error_of
-from isthmus.agent.restoring import RestoreCheckpoint, checkpoint_list, restorable, undo_of
+from isthmus.agent.commands.restore_checkpoint import RestoreCheckpoint, checkpoint_list, restorable, undo_of
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import Checkpoint, Restored
 

@@ -5,7 +5,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from isthmus.agent.call_events import failed_calls
+from isthmus.agent.calls.events import failed_calls
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import (
     CommandContext,
@@ -17,10 +18,9 @@ from isthmus.agent.commands.context import (
 from isthmus.agent.commands.custom_files import find_custom_commands
 from isthmus.agent.commands.prompts import PromptNames
 from isthmus.agent.commands.registry import BUILT_IN
-from isthmus.agent.memory import Memory
+from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from enum import Enum
 
-from isthmus.agent.context_size import tool_tokens
+from isthmus.agent.context.size import tool_tokens
 from isthmus.tools.base import SEARCH_TOOL
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from isthmus.agent.shell_quoting import with_text
+from isthmus.agent.approval.shell_quoting import with_text
 from isthmus.errors import IsthmusError
 
 ARGS = "{{args}}"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.client import PromptMessage
 from isthmus.development_tool import CommandExecutionStatus, ToolCallStatus
 from isthmus.events import TaskState

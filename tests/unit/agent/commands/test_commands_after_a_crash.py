@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
+from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
 from isthmus.terminal.headless import HeadlessOptions, run_headless
 from support.command_desk import CommandDesk, OpenDesk
 from support.scripted_wire import Call, Reply, Say

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from isthmus.agent.commands.server_listing import Detail, listing
-from isthmus.agent.context_size import tool_tokens
+from isthmus.agent.context.size import tool_tokens
 from isthmus.events import TaskState
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
 from support.command_desk import OpenDesk

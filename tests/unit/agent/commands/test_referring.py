@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.referring import MAXIMUM_REFERENCES
+from isthmus.agent.references.reading import MAXIMUM_REFERENCES
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.development_tool import ToolCallStatus

@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.agent.approval import ApprovalMode, Policy
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.events import TaskState
 from support.command_desk import CommandDesk, OpenDesk, Ran
 from support.listed_servers import notes_and_locked

@@ -1,7 +1,7 @@
 """The agent's memory: what GEMINI.md and AGENTS.md tell it, as part of the system prompt of every model request.
 
-Files are found and read by :mod:`isthmus.agent.memory_reading`; here what was read is kept as long as nothing that was
-looked at has changed on the disk. Deliberately not here: changing the files (:mod:`isthmus.agent.memory_adding`).
+Files are found and read by :mod:`isthmus.agent.memory.reading`; here what was read is kept as long as nothing that was
+looked at has changed on the disk. Deliberately not here: changing the files (:mod:`isthmus.agent.memory.save_memory`).
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.agent.instructions import Instructions, Stamp, stamp_of
-from isthmus.agent.memory_reading import read_instructions
+from isthmus.agent.memory.instructions import Instructions, Stamp, stamp_of
+from isthmus.agent.memory.reading import read_instructions
 
 DEFAULT_CONTEXT_FILES = ("GEMINI.md", "AGENTS.md")
 KEPT = 64

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from isthmus.agent.shell_syntax import Extent, Word
+from isthmus.agent.approval.shell_syntax import Extent, Word
 
 _GIT_DIFF = "--output --ext-diff --textconv !--text"
 _NODE_PACKAGES = (

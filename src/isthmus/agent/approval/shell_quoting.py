@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from isthmus.agent.shell_syntax import parse_shell
+from isthmus.agent.approval.shell_syntax import parse_shell
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:

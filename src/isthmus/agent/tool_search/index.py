@@ -2,7 +2,7 @@
 
 Made for hundreds of tools with short texts, in memory. The same tools and words give the same answer in the same
 order, always. Deliberately not here: which tools are searched, and what becomes of those that are found
-(:mod:`isthmus.agent.tool_loading`).
+(:mod:`isthmus.agent.tool_search.loading`).
 """
 
 import math

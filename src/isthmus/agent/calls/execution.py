@@ -1,8 +1,8 @@
 """Carries out the calls of a session that are approved, and goes on with one that had asked something meanwhile.
 
 A tool that asks in the middle of its work gets a call of its own for the question, ``<call>?1``, that waits for the
-user as any other does, while the running call is suspended (:mod:`isthmus.agent.suspended_calls`). The model is not
-told of it.
+user as any other does, while the running call is suspended (:mod:`isthmus.agent.calls.suspended_calls`). The model is
+not told of it.
 """
 
 import contextlib
@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.agent.approval import ApprovalMode, Policy
-from isthmus.agent.call_events import CANCELLED_CATEGORY, failed, refused
+from isthmus.agent.approval.policy import ApprovalMode, Policy
+from isthmus.agent.calls.events import CANCELLED_CATEGORY, failed, refused
+from isthmus.agent.calls.running_call import OpenQuestion, Progress, RunningCall
+from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.running_call import OpenQuestion, Progress, RunningCall
 from isthmus.agent.session import QUESTION_MARK
-from isthmus.agent.suspended_calls import SuspendedCall, SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
 from isthmus.development_tool import (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.agent.shell_syntax import Extent, Syntax, Word, literal, text_of, word_of
+from isthmus.agent.approval.shell_syntax import Extent, Syntax, Word, literal, text_of, word_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,10 +1,10 @@
 """Keeps a conversation inside its model's context window: compacts before it is full, and once when it was too long.
 
-One keeper serves one segment of a task. Deliberately not here: how compaction is done (``isthmus.agent.compaction``).
+One keeper serves one turn.
 """
 
-from isthmus.agent.compaction import WORTH_SHARE, NotCompactedError, compact
-from isthmus.agent.context_size import context_window, request_tokens
+from isthmus.agent.context.compaction import WORTH_SHARE, NotCompactedError, compact
+from isthmus.agent.context.size import context_window, request_tokens
 from isthmus.agent.turn import AgentTurn
 from isthmus.models.base import ChatModel, ModelError, ModelRequest
 

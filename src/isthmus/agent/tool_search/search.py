@@ -1,14 +1,14 @@
 """search_mcp_tools: finds tools of MCP servers whose schemas the model was not sent, and loads them.
 
 Made anew for each segment, over the tools that there are then. Deliberately not here: when there is something to
-search, and what loading means (:mod:`isthmus.agent.tool_loading`).
+search, and what loading means (:mod:`isthmus.agent.tool_search.loading`).
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from isthmus.agent.tool_index import SearchedTool, ToolIndex
+from isthmus.agent.tool_search.index import SearchedTool, ToolIndex
 from isthmus.amounts import show_count
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.text import with_ellipsis

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
-from isthmus.agent.approval import (
+from isthmus.agent.approval.kept_approvals import SessionApprovals
+from isthmus.agent.approval.policy import (
     CANCEL,
     PROCEED_ALWAYS_AND_SAVE,
     PROCEED_ONCE,
@@ -29,7 +30,9 @@ from isthmus.agent.approval import (
     grants_of,
     is_guarded,
 )
-from isthmus.agent.call_events import (
+from isthmus.agent.approval.requested_file import is_requested
+from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.calls.events import (
     announced_call,
     cancelled,
     failed,
@@ -41,14 +44,11 @@ from isthmus.agent.call_events import (
     result_of,
     why_not_callable,
 )
-from isthmus.agent.call_execution import BeforeEdit, CallExecution
-from isthmus.agent.kept_approvals import SessionApprovals
+from isthmus.agent.calls.execution import BeforeEdit, CallExecution
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.requested_file import is_requested
 from isthmus.agent.resources import ModelSource
 from isthmus.agent.session import OpenCall
-from isthmus.agent.session_policy import policy_for
-from isthmus.agent.suspended_calls import SuspendedCalls
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from isthmus.agent.approval import ApprovalMode, Policy, grants_from_settings
+from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
 from isthmus.client import InvalidRequest
 from isthmus.codec import JsonObject
 from isthmus.development_tool import AgentSettings, McpServerSettings, decode_agent_settings

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.agent.instructions import InstructionFile, Instructions, Stamp, is_markdown, stamp_of
-from isthmus.agent.memory_imports import with_imports
+from isthmus.agent.memory.imports import with_imports
+from isthmus.agent.memory.instructions import InstructionFile, Instructions, Stamp, is_markdown, stamp_of
 from isthmus.files import read_regular
 from isthmus.text import BinaryContentError, decode_text
 from isthmus.tools.failure import ToolFailure

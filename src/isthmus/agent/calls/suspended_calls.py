@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from isthmus.agent.running_call import OpenQuestion, RunningCall
+from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
 
 ANSWER_SECONDS = 600.0
 """How long an answer is waited for; then the call goes on without."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from isthmus.agent.approval import ServerToolGrant
+from isthmus.agent.approval.policy import ServerToolGrant
 from isthmus.development_tool import McpDetails
 from isthmus.errors import IsthmusError
 from isthmus.tools.base import ToolSet

@@ -6,7 +6,7 @@ Deliberately short, and free of anything that changes from turn to turn, so that
 import platform
 from pathlib import Path
 
-from isthmus.agent.approval import ApprovalMode
+from isthmus.agent.approval.policy import ApprovalMode
 
 _ROLE = """\
 You are Isthmus, a coding agent. You work on the files of a person's workspace with the tools you are given.

@@ -3,7 +3,7 @@
 ``planned`` decides what is summarised, purely; ``compact`` asks the model and emits Compacted. A tool request is
 never parted from its result, and kept messages are kept as they are, with all that their provider wants back. What
 is summarised is handed to the model as data: nothing in it is an instruction to the summary's author. Deliberately
-not here: when it happens (``isthmus.agent.context_keeping``, the command ``/compress``).
+not here: when it happens (``isthmus.agent.context.keeper``, the command ``/compress``).
 """
 
 import json
@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from isthmus.agent.context_size import estimate_tokens, message_tokens
+from isthmus.agent.context.size import estimate_tokens, message_tokens
 from isthmus.agent.session import SUMMARY_HEADING, is_summary
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought

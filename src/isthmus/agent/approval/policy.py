@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from isthmus.agent.shell_command import ShellAnalysis, analyse
+from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.development_tool import ConfirmationOption, McpDetails
 from isthmus.sandbox.guarded_paths import effect_of
 from isthmus.tools.base import ToolKind

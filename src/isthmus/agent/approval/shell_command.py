@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isthmus.agent.executing_options import asked_each_time
-from isthmus.agent.shell_rules import RULES, Rule
-from isthmus.agent.shell_syntax import Extent, Syntax, Word, literal, parse_shell, syntax_of, text_of, word_of
+from isthmus.agent.approval.executing_options import asked_each_time
+from isthmus.agent.approval.shell_rules import RULES, Rule
+from isthmus.agent.approval.shell_syntax import Extent, Syntax, Word, literal, parse_shell, syntax_of, text_of, word_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from isthmus.agent.approval import SHELL_NAMES
-from isthmus.agent.shell_command import analyse
+from isthmus.agent.approval.policy import SHELL_NAMES
+from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
 from isthmus.settings.folder_rules import FolderRules
 from isthmus.settings.sources import SettingsError

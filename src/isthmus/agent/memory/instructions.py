@@ -1,7 +1,7 @@
 """Instructions for the agent as data: what its files say, and how a file stood when it was read.
 
-Deliberately not here: which files those are (:mod:`isthmus.agent.memory_reading`), and when they are read again
-(:mod:`isthmus.agent.memory`).
+Deliberately not here: which files those are (:mod:`isthmus.agent.memory.reading`), and when they are read again
+(:mod:`isthmus.agent.memory.memory`).
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ was searched.
 Once a session has begun to load tools as they are wanted, it stays so, and tools are only added, at the end: a prompt
 that providers cached stays the beginning of the next one. What was loaded is in the session, a fold of its events. A
 tool that is called by its name without having been loaded runs, and is loaded from then on. Pure.
-Deliberately not here: what tools there are, and how they are searched (:mod:`isthmus.agent.tool_search`).
+Deliberately not here: what tools there are, and how they are searched (:mod:`isthmus.agent.tool_search.search`).
 """
 
 from collections import Counter
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from isthmus.agent.context_size import tool_tokens
-from isthmus.agent.tool_index import SearchedTool
-from isthmus.agent.tool_search import ToolSearch
+from isthmus.agent.context.size import tool_tokens
+from isthmus.agent.tool_search.index import SearchedTool
+from isthmus.agent.tool_search.search import ToolSearch
 from isthmus.amounts import show_count
 from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
 

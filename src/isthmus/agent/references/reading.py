@@ -2,7 +2,7 @@
 
 Each reference is a tool call that the person made by writing it: it needs no permission, it is shown, and its result is
 kept, so that after a crash the same content stands. What cannot be read is told, and the message goes on as it was
-typed. Deliberately not here: what a reference is (:mod:`isthmus.agent.resource_references`).
+typed. Deliberately not here: what a reference is (:mod:`isthmus.agent.references.syntax`).
 """
 
 import asyncio
@@ -12,9 +12,9 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from isthmus.agent.calls import CallRunner
+from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.resource_references import Reference, completed, find_references
+from isthmus.agent.references.syntax import Reference, completed, find_references
 from isthmus.agent.session import OpenCall, Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import ConfirmationDetails, ToolCallStatus, ToolOutput

@@ -1,6 +1,6 @@
 """The events of tool calls that end without their tool: refused, failed, cancelled, given up, interrupted.
 
-Pure. Deliberately not here: deciding and running (:mod:`isthmus.agent.calls`).
+Pure. Deliberately not here: deciding and running (:mod:`isthmus.agent.calls.runner`).
 """
 
 from dataclasses import replace
