@@ -10,7 +10,7 @@ from isthmus.json_text import JsonError, decode
 from isthmus.rpc import messages as rpc
 
 MAX_BRACKETS = 1_000_000
-"""How many arrays and objects a request may have, at the most; in texts they are counted, too."""
+"""Maximum number of arrays and objects in a request, those in texts counted."""
 TASK_NOT_FOUND = -32001
 TASK_NOT_CANCELABLE = -32002
 PUSH_NOT_SUPPORTED = -32003
@@ -47,7 +47,7 @@ class InvalidParamsError(rpc.RpcError):
 
 
 def decode_value(body: bytes) -> Any:
-    """The JSON value of a request body.
+    """Return the JSON value of a request body.
 
     Raises:
         RpcError: -32700.

@@ -37,15 +37,15 @@ class RpcCodec:
         self._packer = msgpack.Packer(unicode_errors="surrogateescape")
 
     def request(self, id: int, method: str, params: Iterable[object]) -> bytes:  # noqa: A002 (the field's name)
-        """A request; the answer carries the same ``id``."""
+        """Return a request; the response carries the same ``id``."""
         return self._pack([0, id, method, list(params)])
 
     def notification(self, method: str, params: Iterable[object]) -> bytes:
-        """A notification: nothing is answered."""
+        """Return a notification."""
         return self._pack([2, method, list(params)])
 
     def error(self, id: RequestId, text: str) -> bytes:  # noqa: A002
-        """The answer to a request that is not served."""
+        """Return the response to a request that is not served."""
         return self._pack([1, id, text, None])
 
     def _pack(self, message: list[object]) -> bytes:

@@ -19,12 +19,11 @@ SERVER_NOT_INITIALIZED: Final = -32002
 MAXIMUM_HEADER_BYTES: Final = 4096
 MAXIMUM_BODY_BYTES: Final = 64 * 1024 * 1024
 MAXIMUM_BRACKETS: Final = 1_000_000
-"""How many lists and objects a message may have, those in texts counted: each costs many times its byte."""
+"""Maximum number of lists and objects in a message, those in texts counted: each costs many times its byte."""
 MAXIMUM_MALFORMED: Final = 100
-"""A peer that sends so many frames that are no messages speaks something else."""
+"""Maximum number of frames that are not messages; a peer that sends more speaks something else."""
 _HEADER_END: Final = b"\r\n\r\n"
 _LENGTH: Final = re.compile(rb"^content-length:[ \t]*([0-9]{1,12})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
-
 
 _RULES = rpc.Rules(
     not_object="expected one JSON-RPC 2.0 object; there are no batches",
@@ -41,7 +40,7 @@ _RULES = rpc.Rules(
 
 
 class BrokenPeerError(IsthmusError):
-    """What the peer sends is no JSON-RPC at all; nothing more is read."""
+    """The peer does not speak JSON-RPC; nothing more is read."""
 
 
 class FrameSplitter:
@@ -55,7 +54,7 @@ class FrameSplitter:
         self._in_long_header = False
 
     def feed(self, data: bytes) -> Iterator[bytes | rpc.ParseError]:
-        """The bodies of the frames that ``data`` completes, in order, and what was skipped between them."""
+        """Yield the bodies of the frames that ``data`` completes, in order; an error for what was skipped between."""
         self._buffer += data
         while True:
             if self._to_skip:
@@ -115,7 +114,7 @@ class JsonRpcPeer:
         self._last_id = 0
 
     def receive(self, data: bytes) -> Iterator[rpc.Message]:
-        """The messages that ``data`` completes, in order; read to the end before the next call.
+        """Yield the messages that ``data`` completes, in order; read to the end before the next call.
 
         Raises:
             BrokenPeerError: there were too many frames that are no messages.
@@ -129,7 +128,7 @@ class JsonRpcPeer:
                     raise BrokenPeerError(f"the peer speaks no JSON-RPC, at last: {message.text}")
 
     def request(self, method: str, params: JsonObject | None) -> tuple[int, bytes]:
-        """A request with an id of its own, and its frame.
+        """Return the id of a new request, and its frame.
 
         Raises:
             RpcError: it is larger than a message may be.
@@ -142,7 +141,7 @@ class JsonRpcPeer:
 
 
 def frame(message: JsonObject) -> bytes:
-    """A message with its header."""
+    """Return a message with its header."""
     body = encode(message)
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 

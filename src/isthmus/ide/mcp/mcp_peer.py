@@ -20,7 +20,7 @@ PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_PROTOCOL_VERSION = PROTOCOL_VERSIONS[-1]
 
 MAXIMUM_CALLS = 256
-"""That run at once for one client."""
+"""Maximum number of calls that run at once for one client."""
 
 
 @dataclass(frozen=True, slots=True)
