@@ -17,8 +17,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from bench.processes import ServerProgram
+from isthmus.files.locations import runtime_directory
 from isthmus.ide.person import control_client
-from isthmus.places import runtime_directory
 
 CALLS = 2_000
 LARGE = 1024 * 1024

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from isthmus.codec import JsonObject
 from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall, ToolCallConfirmation
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, TaskState
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 
 ELICITATION = "elicitation"
 """The tool name of a call that is a question of an MCP server's, to be answered with what it wants to know."""

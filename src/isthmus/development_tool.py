@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Annotated, TypeAlias, cast
 
-from isthmus.codec import JsonObject, camel, from_json, require_at_most_one
+from isthmus.encoding.codec import JsonObject, camel, from_json, require_at_most_one
 
 EXTENSION_URI = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"
 """The extension's URI as the sample agent card of spec 2 has it; the key of our objects in metadata."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias, get_args
 
-from isthmus.codec import JsonObject, from_json, to_json
 from isthmus.development_tool import AgentThought, ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.encoding.codec import JsonObject, from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.media import Media
 

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isthmus.codec import from_json
+from isthmus.encoding.codec import from_json
 from isthmus.ide.person.control_client import RefusedError, RunningCompanion, ask
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError

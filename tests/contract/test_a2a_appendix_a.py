@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.extension import URI
-from isthmus.codec import from_json
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,
@@ -20,6 +19,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
+from isthmus.encoding.codec import from_json
 from isthmus.events import RetryNotice, TextContent, Thought, ToolCallUpdate
 from support.a2a_serving import RawClient, StreamItem, allow, answer, prompt, serving
 from support.memory_agent import Ask, MemoryAgent, Progress, Wait, write_file_call

@@ -9,8 +9,8 @@ import pytest
 from isthmus.a2a.extension import URI
 from isthmus.a2a.v03 import decoder as v03_decoder
 from isthmus.a2a.v1 import decoder as v1_decoder
-from isthmus.codec import to_json
 from isthmus.development_tool import ConfirmationRequest, ToolCall, ToolCallStatus
+from isthmus.encoding.codec import to_json
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from support.client_decoding import Decoding, decoded_snapshot
 from support.script_agent import serve_with

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.json_text import encode
+from isthmus.encoding.json_text import encode
 from support.a2a_serving import rpc
 from support.a2a_v1 import Client, said
 from support.memory_agent import conversation

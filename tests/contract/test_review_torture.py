@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.files.locations import data_directory
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
-from isthmus.places import data_directory
 from support.companion_recorder import Recorder
 from support.editor_person import PERSONS, Person
 from support.waiting import eventually_async

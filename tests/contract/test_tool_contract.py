@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.codec import from_json, to_json
 from isthmus.development_tool import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
+from isthmus.encoding.codec import from_json, to_json
 from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceeded
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ignore.ignore_file import IgnoreScope
+from isthmus.files.ignore.ignore_file import IgnoreScope
 from support.fuzzing import TIMEOUT, cases
 
 pytestmark = pytest.mark.timeout(TIMEOUT)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.mcp.mcp_peer import CallTool, CancelCall, Ignored, McpPeer, Reply, Tool, ToolResult
-from isthmus.json_text import encode_ascii
 from isthmus.rpc.messages import Notification, RequestId
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure

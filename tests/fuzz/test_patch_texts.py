@@ -10,18 +10,11 @@ from typing import Any
 import pytest
 
 from isthmus.development_tool import FileDiff
-from isthmus.line_changes import line_opcodes
-from isthmus.notebook import NotebookError, parse
-from isthmus.notebook_changes import compare
-from isthmus.notebook_view import changes_between, describe
-from isthmus.text import (
-    BinaryContentError,
-    UnencodableTextError,
-    decode_text,
-    split_lines,
-    unified_diff,
-    with_newlines_of,
-)
+from isthmus.notebooks.changes import compare
+from isthmus.notebooks.notebook import NotebookError, parse
+from isthmus.notebooks.view import changes_between, describe
+from isthmus.text.diff import line_opcodes, split_lines, unified_diff
+from isthmus.text.text_file import BinaryContentError, UnencodableTextError, decode_text, with_newlines_of
 from isthmus.tools.base import ToolContext
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.replace import Replace

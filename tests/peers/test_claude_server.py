@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.codec import JsonObject
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
 from support.claude_cli import claude_cli

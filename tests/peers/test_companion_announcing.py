@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.files.locations import runtime_directory
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.options import CompanionOptions
-from isthmus.places import runtime_directory
 from support.companion import attached_agent, running_companion, running_host
 from support.isthmus_program import companion_program, isthmus, would_choose
 from support.neovim import running_neovim

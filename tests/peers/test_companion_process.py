@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.files.locations import data_directory
 from isthmus.ide.person import control_client
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.places import data_directory
 from support.companion_clients import proposing_agent, status_at
 from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line
 from support.neovim import running_neovim

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.files.locations import data_directory
 from isthmus.ide.editor import EditorError
 from isthmus.ide.person import control_client
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.places import data_directory
 from support.claude_cli import ClaudeCli, Edit, claude_cli
 from support.companion import REAL_CLIENT, RunningCompanion, attached_agent, running_companion
 from support.waiting import eventually_async

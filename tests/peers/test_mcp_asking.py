@@ -13,8 +13,8 @@ import pytest
 from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
+from isthmus.encoding.jsonc import parse
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
-from isthmus.jsonc import parse
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, write_servers
 from support.programs import node_package, require

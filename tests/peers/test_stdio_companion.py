@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import pytest
 
-from isthmus.places import data_directory
+from isthmus.files.locations import data_directory
 from support import agent_program
 from support.companion import attached_agent
 from support.isthmus_program import ISTHMUS, isthmus, read_line

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from isthmus.files.locations import data_directory
 from isthmus.ide.reviews.kept_text import KeptTexts
-from isthmus.places import data_directory
 from support.companion import Agent, attached_agent
 from support.sublime_host import PACKAGE, Region, SublimeHost, View, loaded_plugin
 from support.surroundings import Surroundings

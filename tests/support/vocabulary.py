@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from isthmus import development_tool
 from isthmus import events as events
-from isthmus.codec import OneofError
+from isthmus.encoding.codec import OneofError
 
 MESSAGES: tuple[type, ...] = (
     development_tool.McpServerSettings,

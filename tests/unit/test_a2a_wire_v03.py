@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from isthmus.a2a.extension import URI
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
-from isthmus.codec import to_json
 from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
@@ -18,6 +17,8 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
+from isthmus.encoding.codec import to_json
+from isthmus.encoding.json_text import decode, encode
 from isthmus.errors import DecodeError
 from isthmus.events import (
     AgentEvent,
@@ -34,7 +35,6 @@ from isthmus.events import (
     ToolCallUpdate,
     ToolResultRecorded,
 )
-from isthmus.json_text import decode, encode
 from support.client_decoding import Decoding, decoded_snapshot
 from support.vocabulary import values_of
 

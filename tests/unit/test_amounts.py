@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.amounts import AmountError, parse_age, parse_size, show_count, show_size
+from isthmus.text.units import AmountError, parse_age, parse_size, show_count, show_size
 
 
 @pytest.mark.parametrize(

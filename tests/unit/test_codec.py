@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.codec import camel, from_json, to_json, well_formed
 from isthmus.development_tool import (
     AgentThought,
     DevelopmentToolEvent,
@@ -19,6 +18,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
+from isthmus.encoding.codec import camel, from_json, to_json, well_formed
 from isthmus.errors import DecodeError
 from support.vocabulary import MESSAGES, FieldType, any_of, event_types, fields_of
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.command_arguments import (
+from isthmus.development_tool import SlashCommandArgument
+from isthmus.slash_commands.arguments import (
     ArgumentError,
     NamePlace,
     ValuePlace,
@@ -14,7 +15,6 @@ from isthmus.command_arguments import (
     shell_words,
     usage,
 )
-from isthmus.development_tool import SlashCommandArgument
 
 TITLE = SlashCommandArgument("title", "The title", is_required=True)
 MOOD = SlashCommandArgument("mood", "The mood")

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus import jsonc
 from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.commands.custom_files import MAXIMUM_TOTAL_BYTES, find_custom_commands
-from isthmus.notebook import NotebookError
-from isthmus.notebook import parse as parse_notebook
+from isthmus.encoding import jsonc
+from isthmus.notebooks.notebook import NotebookError
+from isthmus.notebooks.notebook import parse as parse_notebook
 from isthmus.settings import SettingsError, load_settings
 
 LIMIT = "nested more than 100 deep"

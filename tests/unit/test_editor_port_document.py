@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from isthmus.codec import MAXIMUM_DEPTH
 from isthmus.editors import editor_wire, json_rpc_connection, lsp_diagnostics, plugin_session, stdio
+from isthmus.encoding.codec import MAXIMUM_DEPTH
 from isthmus.ide.editor import Capability
 from isthmus.rpc import lsp
 

@@ -23,7 +23,7 @@ from isthmus.ide.editor import (
     Selection,
     Severity,
 )
-from isthmus.text import OffsetEncoding
+from isthmus.text.offsets import OffsetEncoding
 
 HELLO: dict[str, Any] = {"editorInfo": {"name": "ed"}, "capabilities": {}}
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isthmus.elicitation_form import MAXIMUM_FIELDS, FormError, form_of, quoted
-from isthmus.jsonc import parse
+from isthmus.encoding.jsonc import parse
+from isthmus.forms.form import MAXIMUM_FIELDS, FormError, form_of, quoted
 from support.forms import EVERY
 
 

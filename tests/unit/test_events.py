@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.codec import OneofError, from_json, to_json
 from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
@@ -18,6 +17,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
+from isthmus.encoding.codec import OneofError, from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.events import EVENT_TYPES, TaskState, ToolCallUpdate, event_from_json, event_to_json
 from support.vocabulary import ENUMS, MESSAGES, any_of, event_types, fields_of, published_proto, values_of

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.files import FileChangedError, exclusive, read_regular, write_atomic, write_if_unchanged
+from isthmus.files.atomic import FileChangedError, exclusive, read_regular, write_atomic, write_if_unchanged
 
 
 def names(folder: Path) -> list[str]:

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
-from isthmus.elicitation_form import Form, FormField, form_of
+from isthmus.forms.form import Form, FormField, form_of
+from isthmus.forms.formats import FORMATS
 from isthmus.terminal.form_filling import FormFilling, filling_of
 from isthmus.terminal.questions import question_of
-from isthmus.text_formats import FORMATS
 from support.forms import EVERY
 
 LETTERS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 PROGRAM = """
 import sys
-from isthmus.json_schema import draft_2020_12
+from isthmus.encoding.json_schema import draft_2020_12
 validator = draft_2020_12()({"type": "integer"})
 assert validator.is_valid(1) and not validator.is_valid("1")
 assert "rfc3987_syntax" not in sys.modules

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.codec import MAXIMUM_DEPTH
-from isthmus.json_text import JsonError, decode, encode
+from isthmus.encoding.codec import MAXIMUM_DEPTH
+from isthmus.encoding.json_text import JsonError, decode, encode
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.jsonc import JsoncError, parse
-from isthmus.jsonc_edit import remove_member, set_member
+from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.encoding.jsonc_edit import remove_member, set_member
 
 COMMENTED = """\
 // My settings

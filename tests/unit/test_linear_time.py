@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from isthmus import jsonc
 from isthmus.a2a.push.targets import PushRule
 from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.memory.imports import imports_in
 from isthmus.agent.options import environment_for_strangers
+from isthmus.encoding import jsonc
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config import ConfigContext, Origin, decode_server
 from isthmus.mcp_host.oauth.messages import Challenge
 from isthmus.mcp_host.secrets import summary
 from isthmus.mcp_host.variables import expand
-from isthmus.text import ESCAPE_SEQUENCES
+from isthmus.text.visible import ESCAPE_SEQUENCES
 
 SIZE = 60_000
 SECONDS = 1.0

@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from isthmus.notebook import NotebookError, parse, with_source
-from isthmus.notebook_changes import Change, ChangeKind, NoSuchChangeError, compare
-from isthmus.notebook_view import changes_between, describe
+from isthmus.notebooks.changes import Change, ChangeKind, NoSuchChangeError, compare
+from isthmus.notebooks.notebook import NotebookError, parse, with_source
+from isthmus.notebooks.view import changes_between, describe
 
 
 def _code(source: str, identity: str | None = None, **more: Any) -> dict[str, Any]:

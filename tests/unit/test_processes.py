@@ -10,7 +10,7 @@ import anyio
 import psutil
 import pytest
 
-from isthmus.processes import end_process, start_process
+from isthmus.runtime.processes import end_process, start_process
 from support.waiting import eventually
 
 MOMENTS = 12

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.jsonc import JsoncError, parse
+from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.settings import MAXIMUM_BYTES, ReadOnlyTools, Settings, SettingsError, load_settings
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.jsonc_edit import set_member
-from isthmus.settings_file import SettingsFileError, change_file
+from isthmus.encoding.jsonc_edit import set_member
+from isthmus.settings.edit_file import SettingsFileError, change_file
 
 
 def put(text: str) -> str:

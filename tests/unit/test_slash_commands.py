@@ -15,7 +15,7 @@ from isthmus.development_tool import (
 )
 from isthmus.engine.commanding import began, settled, why_not
 from isthmus.events import TaskState
-from isthmus.slash_commands import CommandLine, all_commands, completions, find, near, read_line, resolve
+from isthmus.slash_commands.tree import CommandLine, all_commands, completions, find, near, read_line, resolve
 
 TREE = (
     SlashCommand("help", "Help.", (SlashCommandArgument("command", "Which."),)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from isthmus.client import CommandScope, InvalidRequest
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 from isthmus.terminal import command_list
 from isthmus.terminal.command_list import CommandList
 from support.memory_agent import MemoryAgent

@@ -16,8 +16,8 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
-from isthmus.elicitation_form import form_of
 from isthmus.events import ConfirmationAccepted, TextContent
+from isthmus.forms.form import form_of
 from support.conversation import Conversation
 from support.memory_agent import Ask, MemoryAgent, Step
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.terminal.sanitize import output_lines, visible, visible_line, without_escapes
-from isthmus.visible_text import visible_prose
+from isthmus.text.visible import visible_prose
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 INVISIBLE = re.compile(

@@ -5,20 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.line_changes import line_opcodes
-from isthmus.text import (
+from isthmus.text.diff import line_opcodes, split_lines, unified_diff
+from isthmus.text.offsets import offset_from_utf16, utf16_length
+from isthmus.text.text_file import (
     BinaryContentError,
     Newlines,
     UnencodableTextError,
     decode_text,
     newlines_of,
-    offset_from_utf16,
-    split_lines,
-    unified_diff,
-    utf16_length,
-    with_ellipsis,
     with_newlines_of,
 )
+from isthmus.text.visible import with_ellipsis
 
 TEXTS = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)))
 LINES = st.lists(st.sampled_from(["", "a", "b", "c", "\f", "é"]), max_size=30)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.files import read_regular, write_if_unchanged
-from isthmus.unlinked import folder_of, make_folders, open_file
+from isthmus.files.atomic import read_regular, write_if_unchanged
+from isthmus.files.nofollow import folder_of, make_folders, open_file
 
 OPEN = Path("/proc/self/fd")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import Phase, find, settings
 
 from isthmus import development_tool
-from isthmus.codec import from_json, to_json
+from isthmus.encoding.codec import from_json, to_json
 from support.vocabulary import ENUMS, MESSAGES, fields_of, values_of
 
 FIELDS = [

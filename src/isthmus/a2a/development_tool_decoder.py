@@ -8,7 +8,6 @@ from isthmus.a2a.extension import envelope
 from isthmus.a2a.items import JsonMap, MessageItem, StatusItem, optional_object, optional_text
 from isthmus.a2a.snapshots import pending_calls, plain_text
 from isthmus.a2a.stream_decoder import StreamDecoder
-from isthmus.codec import from_json
 from isthmus.development_tool import (
     AgentThought,
     DevelopmentToolEvent,
@@ -16,6 +15,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallConfirmation,
 )
+from isthmus.encoding.codec import from_json
 from isthmus.events import AgentEvent, ConfirmationAccepted, RetryNotice, StateChange, TaskState, Thought
 
 

@@ -15,8 +15,8 @@ from isthmus.a2a.operations import ExecuteCommand, ListCommands, Operation
 from isthmus.a2a.parameters import mapping, message_of, optional_id, optional_mapping
 from isthmus.a2a.wire import Call
 from isthmus.client import CommandMessage, CommandScope
-from isthmus.codec import JsonObject, camel
 from isthmus.development_tool import AgentSettings, ExecuteSlashCommandRequest, decode_agent_settings
+from isthmus.encoding.codec import JsonObject, camel
 from isthmus.errors import DecodeError
 
 COMMANDS = "commands/get"

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Self
 from isthmus.a2a.blocked_loop import tells_of_blocking
 from isthmus.a2a.options import TEXT_MODES, Identity, ServerOptions, Skill
 from isthmus.agent.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
-from isthmus.codec import JsonObject
-from isthmus.places import data_directory, make_private_directory
+from isthmus.encoding.codec import JsonObject
+from isthmus.files.locations import data_directory, make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

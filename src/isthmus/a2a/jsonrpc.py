@@ -6,7 +6,7 @@ Sans-I/O. Deliberately not here: the methods and their parameters, which each pr
 from collections.abc import Mapping
 from typing import Any, cast
 
-from isthmus.json_text import JsonError, decode
+from isthmus.encoding.json_text import JsonError, decode
 from isthmus.rpc import messages as rpc
 
 MAX_BRACKETS = 1_000_000

@@ -17,10 +17,10 @@ from isthmus.a2a.operations import SendMessage
 from isthmus.a2a.parameters import mapping, message_of, optional_id, optional_mapping, text
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
-from isthmus.codec import camel
 from isthmus.development_tool import ToolCallConfirmation
+from isthmus.encoding.codec import camel
+from isthmus.encoding.json_text import encode
 from isthmus.events import ArtifactPart, MessagePart
-from isthmus.json_text import encode
 
 MAXIMUM_PARTS = 10_000
 """Parts of one message."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from isthmus.client import CommandMessage, CommandScope, PushTarget
-from isthmus.codec import JsonObject
 from isthmus.development_tool import ToolCallConfirmation
+from isthmus.encoding.codec import JsonObject
 from isthmus.events import MessagePart, TaskState
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from isthmus import __version__
 from isthmus.a2a.server.users import Caps
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

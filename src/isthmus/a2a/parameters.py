@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.codec import camel, from_json
+from isthmus.encoding.codec import camel, from_json
 from isthmus.errors import DecodeError
 
 T = TypeVar("T")

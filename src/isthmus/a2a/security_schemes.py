@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 
 _MEMBERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "apiKey": ("apiKeySecurityScheme", {"in": "location", "name": "name"}),

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from isthmus.a2a.extension import envelope
 from isthmus.a2a.items import MessageItem, TaskItem, optional_text, time_of
 from isthmus.client import HistoryMessage, TaskSnapshot
-from isthmus.codec import from_json
 from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.encoding.codec import from_json
 from isthmus.errors import DecodeError
 from isthmus.events import TaskState
 from isthmus.task_view import text_of_parts

@@ -16,8 +16,8 @@ from typing import Any, Protocol, assert_never
 from isthmus.a2a.questions import question_text
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
-from isthmus.codec import to_json
 from isthmus.development_tool import DevelopmentToolEventKind, ToolCall
+from isthmus.encoding.codec import to_json
 from isthmus.events import (
     AgentMessage,
     ArtifactPart,

@@ -58,7 +58,7 @@ from isthmus.models.base import (
     requests_of,
 )
 from isthmus.models.message import message_to_json
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 from isthmus.tools.base import ToolScope, ToolSet, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 

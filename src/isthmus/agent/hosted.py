@@ -20,7 +20,6 @@ from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
 from isthmus.agent.calls.events import failed_calls, interrupted
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
-from isthmus.codec import JsonObject
 from isthmus.development_tool import (
     AgentSettings,
     ConfirmationDetails,
@@ -35,6 +34,7 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import (
     EVENT_TYPES,
@@ -48,7 +48,7 @@ from isthmus.events import (
     event_from_json,
     event_to_json,
 )
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 
 SHOWN_CHARACTERS = 200
 """How much of a wrong value an error shows."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
 from isthmus.agent.statistics import Statistics
-from isthmus.codec import JsonObject, well_formed
 from isthmus.development_tool import (
     AgentSettings,
     ConfirmationDetails,
@@ -18,6 +17,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
     merge_agent_settings,
 )
+from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.events import (
     AgentEvent,
     AgentMessage,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
-from isthmus.files import FileChangedError, read_regular, write_if_unchanged
-from isthmus.unlinked import folder_of, make_folders, open_file
+from isthmus.files.atomic import FileChangedError, read_regular, write_if_unchanged
+from isthmus.files.nofollow import folder_of, make_folders, open_file
 
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
 """Larger files are not kept; the tools do not edit them either."""

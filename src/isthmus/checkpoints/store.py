@@ -29,9 +29,9 @@ from isthmus.checkpoints.base import (
 )
 from isthmus.checkpoints.file_state import FileState, UnkeptError, put_back, read_state
 from isthmus.checkpoints.planning import KnownFile, planned
-from isthmus.codec import from_json, to_json
-from isthmus.files import FileChangedError
-from isthmus.places import make_private_directory
+from isthmus.encoding.codec import from_json, to_json
+from isthmus.files.atomic import FileChangedError
+from isthmus.files.locations import make_private_directory
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from isthmus.agent.approval.kept_approvals import ApprovalsError, KeptApproval
+from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
-from isthmus.jsonc import JsoncError, parse
-from isthmus.settings_file import change_file
+from isthmus.settings.edit_file import change_file
 
 MAXIMUM_APPROVALS = 1_000
 _KEYS = ("server", "origin", "tool", "version")

@@ -193,9 +193,9 @@ def exec_command(
     """
     import shutil
 
+    from isthmus.files.locations import data_directory
     from isthmus.ide.discovery.cli_settings import gemini_ide_mode, ide_mode_defaults
     from isthmus.ide.terminal_environment import terminal_environment
-    from isthmus.places import data_directory
 
     program = shutil.which(arguments[0])
     if program is None:
@@ -237,8 +237,8 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
     import subprocess
 
     from isthmus.errors import IsthmusError
+    from isthmus.files.locations import data_directory, make_private_directory
     from isthmus.ide.person import control_client
-    from isthmus.places import data_directory, make_private_directory
 
     arguments = [sys.executable, "-P", "-m", "isthmus", "companion", "--editor", editor]
     arguments += ["--until-exit-of", str(os.getpid())]

@@ -11,8 +11,8 @@ import click
 from isthmus.cli.event_loop import run as run_loop
 from isthmus.cli.notices import warnings_announced
 from isthmus.cli.options import BadInputError, runs_one_prompt
-from isthmus.codec import JsonObject
-from isthmus.places import absolute
+from isthmus.encoding.codec import JsonObject
+from isthmus.files.locations import absolute
 
 if TYPE_CHECKING:
     from isthmus.a2a.client.discovery import Offer

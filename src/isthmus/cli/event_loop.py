@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from isthmus.cli.watchdog import HANG_SECONDS, ends_when_hung
-from isthmus.threads import in_thread
+from isthmus.runtime.threads import in_thread
 
 RESOLVE_SECONDS = 60.0
 """For the name of a host, in all; whoever connects has a deadline of its own."""

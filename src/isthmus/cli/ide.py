@@ -92,9 +92,9 @@ def status(person: Person) -> None:
     Then what `isthmus doctor` says: which editor each agent CLI would find from here, and why.
     """
     from isthmus.cli import doctor
+    from isthmus.files.locations import data_directory
     from isthmus.ide.person.control_client import NotFoundError
     from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
-    from isthmus.places import data_directory
     from isthmus.terminal.sanitize import visible
 
     examination = doctor.examine_here(person.directory)
@@ -362,8 +362,8 @@ def _heading(review: Result) -> str:
 
 def _shown(review: Result) -> str:
     from isthmus.ide.reviews.reviewed_file import text_on_disk
-    from isthmus.notebook_view import changes_between, describe
-    from isthmus.text import unified_diff
+    from isthmus.notebooks.view import changes_between, describe
+    from isthmus.text.diff import unified_diff
 
     old = text_on_disk(review["file"])
     changes = changes_between(review["file"], old, review["new_content"])

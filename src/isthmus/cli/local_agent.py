@@ -26,20 +26,20 @@ from isthmus.cli.session_editors import SessionEditors
 from isthmus.cli.task_files import TaskFiles
 from isthmus.cli.trust import OnUnknown, settle_trust
 from isthmus.client import InvalidRequest, TaskSnapshot
-from isthmus.codec import JsonObject
 from isthmus.development_tool import AgentSettings
+from isthmus.encoding.codec import JsonObject
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorSurface, OnShown
 from isthmus.engine.runner import CheckSettings
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
+from isthmus.files.locations import cache_directory
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import OnWait
 from isthmus.models.providers import secret_variables
-from isthmus.places import cache_directory
 from isthmus.settings import Settings, SettingsError
 from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools

@@ -100,8 +100,8 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
     A value may name a variable, $NAME or ${NAME}, which is filled in when the server starts: so no secret needs to be
     in the file. `isthmus mcp doctor NAME` tries the server.
     """
-    from isthmus.jsonc_edit import set_member
-    from isthmus.settings_file import change_file
+    from isthmus.encoding.jsonc_edit import set_member
+    from isthmus.settings.edit_file import change_file
 
     new = entry(NewServer(name, command_or_url, args, **options))
     path = settings_path(scope)
@@ -123,7 +123,7 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
 
 
 def _has(text: str, name: str) -> bool:
-    from isthmus.jsonc import parse
+    from isthmus.encoding.jsonc import parse
 
     value: object = parse(text) if text.strip("\ufeff \t\r\n") else {}
     servers = cast("dict[str, object]", value).get("mcpServers") if isinstance(value, dict) else None

@@ -28,8 +28,8 @@ def remove(name: str, scope: str) -> None:
     isthmus mcp remove tickets
     isthmus mcp remove -s user notes
     """
-    from isthmus.jsonc_edit import remove_member
-    from isthmus.settings_file import change_file
+    from isthmus.encoding.jsonc_edit import remove_member
+    from isthmus.settings.edit_file import change_file
 
     if not change_file(settings_path(scope), lambda text: remove_member(text, ["mcpServers", name])):
         raise UnknownServerError(f'Server "{name}" not found in {scope} settings; {_elsewhere(name, scope)}')
@@ -59,7 +59,7 @@ _session = click.option("--session", is_flag=True, hidden=True)
 def disable(name: str, session: bool) -> None:
     """Switch the MCP server NAME off, for all folders and sessions, and for Gemini CLI too. It stays configured."""
     from isthmus.mcp_host.enablement import enablement_path, with_server_off
-    from isthmus.settings_file import change_file
+    from isthmus.settings.edit_file import change_file
 
     _refuse_session(session)
     find(load(), name)
@@ -76,7 +76,7 @@ def enable(name: str, session: bool) -> None:
     """Switch the MCP server NAME on again, after `isthmus mcp disable NAME`."""
     from isthmus.mcp_host.configuration import Hindrance, UnusableServer
     from isthmus.mcp_host.enablement import enablement_path, with_server_on
-    from isthmus.settings_file import change_file
+    from isthmus.settings.edit_file import change_file
 
     _refuse_session(session)
     find(load(), name)

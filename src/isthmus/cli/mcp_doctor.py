@@ -114,8 +114,8 @@ def _steps(trace: "Trace") -> "Iterator[str]":
 
 def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
     from isthmus.agent.context.size import tool_tokens
-    from isthmus.amounts import show_count
     from isthmus.mcp_host.examination import self_description
+    from isthmus.text.units import show_count
 
     found = self_description(trace.entries)
     if found is not None:
@@ -144,8 +144,8 @@ def _messages(trace: "Trace", shown: int | None) -> "Iterator[str]":
 
 
 def _line(entry: "TraceEntry") -> str:
-    from isthmus.amounts import show_size
     from isthmus.mcp_host.trace import TraceKind
+    from isthmus.text.units import show_size
 
     at = f"  {entry.at:8.3f} s"
     if entry.kind not in (TraceKind.SENT, TraceKind.RECEIVED):
@@ -159,7 +159,7 @@ def _line(entry: "TraceEntry") -> str:
 
 async def _all(timeout: int | None) -> bool:
     """Whether all that are to be used can be."""
-    from isthmus.amounts import show_count
+    from isthmus.text.units import show_count
 
     configuration = await load_with_editor()
     rows = [Row(server) for server in configuration.servers]

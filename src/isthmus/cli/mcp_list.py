@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from isthmus.cli.mcp_servers import HELP, load, load_with_editor, say
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator

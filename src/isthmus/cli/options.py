@@ -197,7 +197,7 @@ def data_directory(options: GivenOptions) -> Path:
     """Where tasks are kept."""
     if options.data_dir is not None:
         return options.data_dir.resolve()
-    from isthmus.places import data_directory as platform_data_directory
+    from isthmus.files.locations import data_directory as platform_data_directory
 
     return platform_data_directory()
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from isthmus.files.locations import absolute
 from isthmus.ide.editor import Range
 from isthmus.ide.positions import from_one_based
-from isthmus.places import absolute
 
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::(?P<character>[0-9]+))?", re.DOTALL)
 _RANGE = re.compile(

@@ -6,7 +6,7 @@ Pure but for reading files; blocks. Deliberately not here: asking, and what trus
 from collections.abc import Mapping
 from pathlib import Path
 
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_LINES = 20
 """So many things are named; of more, how many there are."""

@@ -17,7 +17,7 @@ from isthmus.cli.trust import ask, tell
 from isthmus.client import AgentClient
 from isthmus.terminal.announcements import Announcements, ShownInEditor
 from isthmus.terminal.sanitize import visible_line
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 from isthmus.tools.base import ToolScope
 
 if TYPE_CHECKING:

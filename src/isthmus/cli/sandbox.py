@@ -57,7 +57,7 @@ def decide_sandbox(
     Raises:
         SandboxRequiredError: it is required, and does not work.
     """
-    from isthmus.places import runtime_directory
+    from isthmus.files.locations import runtime_directory
     from isthmus.sandbox.confinement import told
     from isthmus.sandbox.finding import SandboxFinder
     from isthmus.sandbox.mounts import PrivatePlaces

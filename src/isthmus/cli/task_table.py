@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import HistoryMessage
-from isthmus.codec import to_json
+from isthmus.encoding.codec import to_json
 from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange
 from isthmus.journal.base import TaskRow
 from isthmus.journal.pushes import PushRow

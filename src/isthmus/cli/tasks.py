@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from isthmus.amounts import AmountError, parse_age, parse_size, show_size
 from isthmus.cli.json_errors import JsonErrorGroup
 from isthmus.cli.options import BadInputError, GivenOptions, data_directory
 from isthmus.cli.task_files import TaskFiles
 from isthmus.errors import IsthmusError
+from isthmus.text.units import AmountError, parse_age, parse_size, show_size
 
 if TYPE_CHECKING:
     from isthmus.client import HistoryMessage

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from isthmus.codec import JsonObject
 from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES
 from isthmus.editors.lsp_shapes import (
     LspPosition,
@@ -23,6 +22,7 @@ from isthmus.editors.lsp_shapes import (
     decoded,
     list_of,
 )
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (
     Capability,
@@ -36,7 +36,8 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.file_uri import file_uri
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.text import OffsetEncoding, with_newlines_of
+from isthmus.text.offsets import OffsetEncoding
+from isthmus.text.text_file import with_newlines_of
 
 PROTOCOL_VERSION: Final = 1
 _NAME: Final = re.compile("[a-z0-9][a-z0-9_-]{0,39}")

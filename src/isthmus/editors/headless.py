@@ -13,7 +13,8 @@ from types import MappingProxyType
 
 from isthmus.editors.editor_base import EditorBase
 from isthmus.editors.review_board import ReviewBoard
-from isthmus.files import read_regular, write_atomic
+from isthmus.files.atomic import read_regular, write_atomic
+from isthmus.files.locations import absolute
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -29,8 +30,7 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.positions import offset_at, within
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.places import absolute
-from isthmus.text import BinaryContentError, TextFile, UnencodableTextError, decode_text
+from isthmus.text.text_file import BinaryContentError, TextFile, UnencodableTextError, decode_text
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 

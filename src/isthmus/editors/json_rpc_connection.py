@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, assert_never
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.lsp import BrokenPeerError, JsonRpcPeer, frame
 from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError

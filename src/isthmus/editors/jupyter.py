@@ -22,6 +22,7 @@ from isthmus.editors.jupyter_server import EXTENSION, JupyterServer, ServerAddre
 from isthmus.editors.jupyter_server_kernel import server_kernel
 from isthmus.editors.review_board import ReviewBoard
 from isthmus.editors.review_page_server import ReviewPageServer
+from isthmus.files.locations import absolute
 from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (
     Capability,
@@ -33,8 +34,7 @@ from isthmus.ide.editor import (
     OpenFile,
 )
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.places import absolute
-from isthmus.text import without_control_characters
+from isthmus.text.visible import without_control_characters
 
 POLL_SECONDS: Final = 1.5
 FAILURES: Final = 3

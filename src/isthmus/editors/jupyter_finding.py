@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-from isthmus.codec import JsonObject
 from isthmus.editors.jupyter_server import ServerAddress
-from isthmus.files import read_regular
+from isthmus.encoding.codec import JsonObject
+from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError
 from isthmus.ide.processes import process_is_alive
 

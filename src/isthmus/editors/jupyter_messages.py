@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 from uuid import uuid4
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionOutput, ExecutionText
-from isthmus.json_shapes import as_list, as_object
-from isthmus.text import without_control_characters
+from isthmus.text.visible import without_control_characters
 
 MAXIMUM_TEXT_CHARACTERS: Final = 1_000_000
 MAXIMUM_IMAGES: Final = 20

@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_object
 from isthmus.ide.editor import EditorError, EditorGoneError
-from isthmus.json_shapes import as_object
 
 if TYPE_CHECKING:
     import httpx2

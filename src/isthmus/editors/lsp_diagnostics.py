@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from isthmus.codec import JsonObject
 from isthmus.editors.lsp_shapes import LspRange, a_list, a_text, an_object, decode_path, decode_range, decoded
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.editor import Diagnostic, Severity
 
 MAXIMUM_FILES: Final = 2000

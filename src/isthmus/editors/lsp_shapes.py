@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from isthmus.codec import JsonObject, camel, from_json
+from isthmus.encoding.codec import JsonObject, camel, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import Position, Range
 from isthmus.ide.file_uri import path_of_uri

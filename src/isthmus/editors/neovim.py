@@ -20,7 +20,8 @@ from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.msgpack_rpc import RpcConnection
 from isthmus.editors.neovim_text import BufferText, final_text
 from isthmus.editors.neovim_wire import decode_diagnostics, decode_error, decode_files, encode_range
-from isthmus.files import read_regular
+from isthmus.files.atomic import read_regular
+from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -39,7 +40,6 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.places import data_directory
 from isthmus.rpc.messages import Notification, RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from isthmus.codec import from_json
+from isthmus.encoding.codec import from_json
 from isthmus.errors import DecodeError
 
 BYTE_ORDER_MARK = "\ufeff"

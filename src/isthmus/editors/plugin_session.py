@@ -8,9 +8,9 @@ import logging
 from typing import Final
 
 from isthmus import __version__
-from isthmus.codec import JsonObject
 from isthmus.editors import editor_wire
 from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES, decode_pushed
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (
     ContextChanged,

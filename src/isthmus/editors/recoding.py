@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from isthmus.ide.editor import Diagnostic, OpenFile, Position, Range, Selection
 from isthmus.ide.positions import from_encoding, line_at, to_encoding
-from isthmus.text import OffsetEncoding
+from isthmus.text.offsets import OffsetEncoding
 
 TextOf: TypeAlias = Callable[[str], Awaitable[str | None]]
 

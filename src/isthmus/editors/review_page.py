@@ -20,9 +20,9 @@ from isthmus.editors import review_page_html as html
 from isthmus.editors.review_board import ReviewBoard, View
 from isthmus.ide.consent import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
-from isthmus.notebook_changes import NotebookChanges
-from isthmus.notebook_view import changes_between
-from isthmus.text import with_newlines_of
+from isthmus.notebooks.changes import NotebookChanges
+from isthmus.notebooks.view import changes_between
+from isthmus.text.text_file import with_newlines_of
 
 READING_SECONDS: Final = 1.0
 """After the questions on a page changed: a click that comes sooner was meant for the one that stood there before."""

@@ -9,11 +9,10 @@ from html import escape
 from typing import Final
 
 from isthmus.editors.review_board import Question, View
-from isthmus.line_changes import line_opcodes
-from isthmus.notebook_changes import Change, ChangeKind, NotebookChanges
-from isthmus.notebook_view import heading, remarks
-from isthmus.text import split_lines
-from isthmus.visible_text import visible
+from isthmus.notebooks.changes import Change, ChangeKind, NotebookChanges
+from isthmus.notebooks.view import heading, remarks
+from isthmus.text.diff import line_opcodes, split_lines
+from isthmus.text.visible import visible
 
 MAXIMUM_EDITABLE_CHARACTERS: Final = 1024 * 1024
 """A longer proposal can be accepted or rejected, but not edited in a browser."""

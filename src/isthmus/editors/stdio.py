@@ -12,15 +12,15 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from isthmus.codec import JsonObject
 from isthmus.editors import editor_wire, lsp_diagnostics
 from isthmus.editors.editor_base import EditorBase
 from isthmus.editors.json_rpc_connection import JsonRpcConnection, open_connection
 from isthmus.editors.lsp_shapes import encode_range
 from isthmus.editors.plugin_session import PluginSession
 from isthmus.editors.recoding import Recoder
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
-from isthmus.files import read_regular
+from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -37,7 +37,8 @@ from isthmus.ide.processes import process_is_alive
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
-from isthmus.text import BinaryContentError, OffsetEncoding, decode_text
+from isthmus.text.offsets import OffsetEncoding
+from isthmus.text.text_file import BinaryContentError, decode_text
 
 START_SECONDS: Final = 10.0
 SNAPSHOT_SECONDS: Final = 1.0

@@ -10,7 +10,7 @@ from isthmus.events import AgentMessage, ArtifactUpdate, Command, ModelReply, Pr
 from isthmus.journal.base import TaskRow
 from isthmus.models.base import text_of
 from isthmus.models.message import message_from_json
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 
 TITLE_CHARACTERS = 80
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from isthmus.client import CommandMessage
 from isthmus.development_tool import CommandExecutionStatus, SlashCommand, ToolCall
 from isthmus.events import Command, TaskState
-from isthmus.slash_commands import command_line, find, missing_argument, near, usage_of
+from isthmus.slash_commands.tree import command_line, find, missing_argument, near, usage_of
 
 
 def typed(command: CommandMessage | Command) -> str:

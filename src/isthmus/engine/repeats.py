@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from isthmus.client import PromptMessage, TaskSnapshot
-from isthmus.codec import to_json
 from isthmus.development_tool import ToolCallConfirmation
+from isthmus.encoding.codec import to_json
 from isthmus.events import ConfirmationAccepted, Prompt, TaskState
 from isthmus.journal.base import Journal, TaskRow
 

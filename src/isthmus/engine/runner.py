@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.session import Session
 from isthmus.client import Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.following import OTHERS_POLL_SECONDS, Beginnings, deliveries
 from isthmus.engine.owner import is_gone, new_owner

@@ -33,7 +33,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 
 TEXT_SECONDS = 0.03
 """How long text is gathered into one row."""

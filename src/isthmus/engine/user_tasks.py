@@ -30,7 +30,6 @@ from isthmus.client import (
     Turn,
     UserLimits,
 )
-from isthmus.codec import JsonObject, well_formed
 from isthmus.development_tool import (
     AgentSettings,
     CommandExecutionStatus,
@@ -40,6 +39,7 @@ from isthmus.development_tool import (
     decode_agent_settings,
     merge_agent_settings,
 )
+from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
 from isthmus.engine.commanding import began, settled, typed, why_not
 from isthmus.engine.repeats import as_it_was, begun_before, digest_of, place_of_answers, place_of_prompt
@@ -49,7 +49,7 @@ from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, StateChange, TaskState
 from isthmus.journal.base import NO_LIMITS, NewTask, RepeatedMessage, StaleLease, TaskRow
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 
 HISTORY_LIMIT = 1000
 """Messages of a snapshot at the most."""

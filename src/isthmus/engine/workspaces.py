@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.client import InvalidRequest
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 
 KEY = "workspace_path"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 
 
 class AgentServer(Protocol):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
+from isthmus.files.locations import data_directory
 from isthmus.ide.agent_client import Client
 from isthmus.ide.context_tracker import ContextTracker, EditorContext, can_be_told
 from isthmus.ide.editor import (
@@ -45,7 +46,6 @@ from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview, ReviewTable
 from isthmus.ide.reviews.review_desk import ReviewDesk
 from isthmus.ide.workspace_paths import require_within_reach
-from isthmus.places import data_directory
 
 DIAGNOSTICS_SECONDS = 0.9
 """Real agents ask before each turn and wait for the answer without a deadline of their own."""

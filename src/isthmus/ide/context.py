@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from isthmus.codec import JsonObject, from_json
+from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import OpenFile, Position, Range, Selection

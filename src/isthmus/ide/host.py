@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
-from isthmus.files import forget_abandoned
+from isthmus.files.atomic import forget_abandoned
+from isthmus.files.locations import data_directory, runtime_directory
 from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
@@ -25,7 +26,6 @@ from isthmus.ide.person.control import ControlServer
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.survival import LifeFile
 from isthmus.ide.terminal_environment import terminal_environment
-from isthmus.places import data_directory, runtime_directory
 
 HOUSEKEEPING_SECONDS = 2.0
 """How long a discovery file that somebody removed is missing at most."""

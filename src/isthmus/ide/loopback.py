@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 
 ADDRESS = "127.0.0.1"
 PROBE_SECONDS = 0.5

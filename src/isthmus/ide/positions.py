@@ -5,7 +5,7 @@ is in :mod:`isthmus.text`. What Neovim has is converted in Neovim, by its own fu
 """
 
 from isthmus.ide.editor import Position, Range
-from isthmus.text import OffsetEncoding, encoded_length, offset_from_encoded, offset_from_utf16, utf16_length
+from isthmus.text.offsets import OffsetEncoding, encoded_length, offset_from_encoded, offset_from_utf16, utf16_length
 
 
 def from_one_based(line: int, character: int = 1) -> Position:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from isthmus.files.ignore.ignore_file import IgnoreFile, IgnoreScope, read_ignore_file
 from isthmus.ide.file_stamp import FileStamp
-from isthmus.ignore.ignore_file import IgnoreFile, IgnoreScope, read_ignore_file
 
 IGNORE_FILES: Final = (".geminiignore", ".aiexclude")
 MAXIMUM_KNOWN = 4096

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from isthmus.codec import JsonObject, from_json
+from isthmus.encoding.codec import JsonObject, from_json
+from isthmus.files.locations import make_private_directory, write_private
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.processes import process_is_alive
-from isthmus.places import make_private_directory, write_private
 
 HEAL_SECONDS = 60.0
 

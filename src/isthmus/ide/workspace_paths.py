@@ -5,9 +5,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from isthmus.files import require_regular
+from isthmus.files.atomic import require_regular
 from isthmus.ide.editor import Editor, EditorError
-from isthmus.text import printable
+from isthmus.text.visible import printable
 
 
 def is_inside(path: str, folders: Sequence[str]) -> bool:

@@ -9,8 +9,8 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from isthmus.encoding.json_shapes import as_object
 from isthmus.journal.base import JournalError
-from isthmus.json_shapes import as_object
 
 log = logging.getLogger(__name__)
 

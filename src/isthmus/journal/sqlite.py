@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from isthmus.client import Delivery, LimitReached, UserLimits
-from isthmus.codec import to_json
 from isthmus.development_tool import ToolCall
+from isthmus.encoding.codec import to_json
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from isthmus.client import Delivery, LimitReached, PushTarget
-from isthmus.codec import from_json, to_json
+from isthmus.encoding.codec import from_json, to_json
 from isthmus.events import AgentEvent, StateChange
 from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushRow, PushState

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from isthmus.client import Delivery, LimitReached, TaskQuery, UserLimits
-from isthmus.codec import from_json
 from isthmus.development_tool import ToolCall
+from isthmus.encoding.codec import from_json
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,

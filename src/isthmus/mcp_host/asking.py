@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from isthmus.elicitation_form import Content, Form, FormError, form_of
+from isthmus.forms.form import Content, Form, FormError, form_of
 from isthmus.mcp_host.page_address import UrlError
 from isthmus.mcp_host.result import McpResult, parts_of, render
 from isthmus.mcp_host.server_questions import (
@@ -28,7 +28,7 @@ from isthmus.mcp_host.server_questions import (
     url_question,
     without_stop,
 )
-from isthmus.threads import in_thread
+from isthmus.runtime.threads import in_thread
 from isthmus.tools.user_question import (
     AskUser,
     Chosen,

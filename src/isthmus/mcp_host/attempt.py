@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Callable
 
 import anyio
 
-from isthmus.amounts import show_count
 from isthmus.mcp_host.asking import ServerAsking
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.debug_log import DebugLog
@@ -30,6 +29,7 @@ from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.transports.traced import TracedTransport, what_opens
 from isthmus.mcp_host.unreachable import causes, is_reached
 from isthmus.mcp_host.way import Way
+from isthmus.text.units import show_count
 
 
 class Attempt:

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from isthmus.jsonc import JsoncError, parse
+from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.mcp_host.config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.mcp_host.config_entry import ServerConfigError
 from isthmus.mcp_host.enablement import enablement_key, enablement_path, switched_off

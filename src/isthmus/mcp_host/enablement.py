@@ -1,14 +1,14 @@
 """Which MCP servers the person switched off, in Gemini CLI's file ``~/.gemini/mcp-server-enablement.json``.
 
 An object of names in lower case, ``{"enabled": false}`` for each that is off; on is what is not there. Pure; the file
-is changed by :mod:`isthmus.settings_file`.
+is changed by :mod:`isthmus.settings.edit_file`.
 """
 
 from pathlib import Path
 from typing import cast
 
-from isthmus.jsonc import parse
-from isthmus.jsonc_edit import remove_member, set_member
+from isthmus.encoding.jsonc import parse
+from isthmus.encoding.jsonc_edit import remove_member, set_member
 
 
 def enablement_path(home: Path) -> Path:

@@ -26,7 +26,7 @@ from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
-from isthmus.settings_file import SettingsFileError, change_file
+from isthmus.settings.edit_file import SettingsFileError, change_file
 from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus

@@ -17,14 +17,14 @@ import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from isthmus.codec import from_json, to_json
+from isthmus.encoding.codec import from_json, to_json
 from isthmus.errors import IsthmusError
-from isthmus.files import FileChangedError, forget_abandoned, read_regular, write_atomic, write_if_unchanged
+from isthmus.files.atomic import FileChangedError, forget_abandoned, read_regular, write_atomic, write_if_unchanged
+from isthmus.files.locations import make_private_directory
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.listing import Listing
 from isthmus.mcp_host.secrets import Secrets
 from isthmus.mcp_host.way import Way
-from isthmus.places import make_private_directory
 
 FORM = 1
 """Of the files; those of another form are passed over."""

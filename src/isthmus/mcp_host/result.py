@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from isthmus.amounts import show_count
 from isthmus.media import Media
-from isthmus.text import without_control_characters
+from isthmus.text.units import show_count
+from isthmus.text.visible import visible_prose, without_control_characters
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
-from isthmus.visible_text import visible_prose
 
 MAXIMUM_CHARACTERS = 30_000
 """Of a result's text that reach the model and the person, unless the server says how many (`anthropic/...`)."""

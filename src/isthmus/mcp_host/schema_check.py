@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeAlias, cast
 
-from isthmus.json_schema import draft_2020_12
+from isthmus.encoding.json_schema import draft_2020_12
 
 MAXIMUM_VALUES = 5_000
 """Values in a structured content that is looked at; a larger one is taken as it is."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isthmus.client import ELICITATION, SAMPLING
-from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
-from isthmus.elicitation_form import REQUESTED_SCHEMA, Form, quoted
+from isthmus.encoding.codec import JsonObject
+from isthmus.forms.form import REQUESTED_SCHEMA, Form, quoted
 from isthmus.mcp_host.page_address import host_of
 from isthmus.tools.user_question import UserQuestion
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from isthmus.files.locations import data_directory
 from isthmus.mcp_host.config import ServerConfig
 from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.surroundings import Surroundings
-from isthmus.places import data_directory
 from isthmus.sandbox.confinement import Launch, told
 from isthmus.sandbox.finding import SandboxFinder
 from isthmus.sandbox.mounts import PrivatePlaces

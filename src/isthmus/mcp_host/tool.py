@@ -28,7 +28,7 @@ from isthmus.mcp_host.result import (
 from isthmus.mcp_host.schema_check import SchemaCheck, is_small
 from isthmus.mcp_host.server_questions import ACCEPT, done_question, url_question
 from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
-from isthmus.text import with_ellipsis, without_control_characters
+from isthmus.text.visible import with_ellipsis, without_control_characters
 from isthmus.tools.arguments import INVALID_ARGUMENTS
 from isthmus.tools.base import (
     Arguments,

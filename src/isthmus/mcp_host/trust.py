@@ -11,9 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from isthmus.jsonc import JsoncError, parse
-from isthmus.jsonc_edit import set_member
-from isthmus.settings_file import change_file
+from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.encoding.jsonc_edit import set_member
+from isthmus.settings.edit_file import change_file
 
 FolderTrust: TypeAlias = Callable[[Path], bool]
 """Whether the person trusts what the files of this folder would start."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.amounts import show_count
 from isthmus.mcp_host.config import Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer
 from isthmus.mcp_host.connection import ServerConnection
@@ -19,6 +18,7 @@ from isthmus.mcp_host.names import ToolKey, assign_names
 from isthmus.mcp_host.secrets import summary
 from isthmus.mcp_host.tool import McpTool
 from isthmus.sandbox.confinement import told
+from isthmus.text.units import show_count
 from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
-from isthmus.codec import JsonObject
-from isthmus.json_shapes import as_list, as_object, as_text
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import (

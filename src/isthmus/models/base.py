@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.media import Media
 

@@ -8,7 +8,7 @@ messages stay as they are.
 
 from collections.abc import Iterable, Sequence
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.models.base import NOT_RUN, Message, Part, ProviderState, Text, ToolRequest, ToolResult, requests_of
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from isthmus.json_shapes import as_list, as_object, as_text
+from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.endpoint import SHORTEST_SECRET, Endpoint
 from isthmus.models.received import excerpt

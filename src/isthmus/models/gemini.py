@@ -13,8 +13,8 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, assert_never, cast
 
-from isthmus.codec import JsonObject
-from isthmus.json_shapes import as_list, as_object, as_text, is_object
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import (

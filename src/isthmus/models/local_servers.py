@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from isthmus.json_shapes import as_list, as_object, as_text
+from isthmus.encoding.json_shapes import as_list, as_object, as_text
 
 DEADLINE = 0.3
 """Seconds for one question, from the connection to the last byte."""

@@ -7,7 +7,7 @@ Fields that say nothing are left out. This is our own form and goes to no provid
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, assert_never, cast
 
-from isthmus.codec import from_json, to_json
+from isthmus.encoding.codec import from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.media import Media
 from isthmus.models.base import Message, Opaque, Part, ProviderState, Text, Thought, ToolRequest, ToolResult

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isthmus.codec import JsonObject
-from isthmus.json_shapes import as_list, as_object, as_text, is_object
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.attachments import Attachments
 from isthmus.models.base import (
     Capabilities,

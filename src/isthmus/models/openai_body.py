@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 from urllib.parse import urlsplit
 
-from isthmus.json_shapes import as_text
+from isthmus.encoding.json_shapes import as_text
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import Message, ModelRequest, Opaque, Text, Thought, ToolRequest, ToolResult, ToolSpec

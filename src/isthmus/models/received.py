@@ -1,7 +1,7 @@
 """Reading what a provider sent, without trusting its shape: what a newer server sends must never end a turn.
 
-What is absent or of another type reads as empty, as in :mod:`isthmus.json_shapes`. Deliberately not a validator;
-what has to be kept unchanged is kept as it came, by the readers of each provider.
+What is absent or of another type reads as empty. What has to be kept unchanged is kept as it came, by the readers of
+each provider.
 """
 
 import json
@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Collection
 from typing import Any
 
-from isthmus.codec import JsonObject
-from isthmus.json_shapes import is_object
-from isthmus.text import with_ellipsis
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import is_object
+from isthmus.text.visible import with_ellipsis
 
 
 def as_count(value: object) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from isthmus.json_shapes import as_list, as_object, as_text
+from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
 
 PASSING = frozenset(

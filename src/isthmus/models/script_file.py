@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from isthmus.errors import IsthmusError
-from isthmus.files import read_regular
+from isthmus.files.atomic import read_regular
 from isthmus.models.base import Finish, ModelErrorKind
 
 if TYPE_CHECKING:

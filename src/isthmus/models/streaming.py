@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from isthmus.amounts import show_count
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, media_of, read_attachments
 from isthmus.models.base import (
@@ -45,6 +44,7 @@ from isthmus.models.providers import Provider
 from isthmus.models.received import as_count, unused_id
 from isthmus.models.retry import PASSING, RetryPolicy
 from isthmus.models.tool_names import NameRule, WireNames
+from isthmus.text.units import show_count
 
 if TYPE_CHECKING:
     import httpx2

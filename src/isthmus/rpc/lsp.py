@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from types import NoneType
 from typing import Final
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError
-from isthmus.json_text import JsonError, decode, encode
 from isthmus.rpc import messages as rpc
 
 SERVER_NOT_INITIALIZED: Final = -32002

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.files import read_regular
+from isthmus.files.atomic import read_regular
 
 MAXIMUM_BYTES = 64 * 1024
 """Maximum size of a .env file."""

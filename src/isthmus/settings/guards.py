@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from isthmus.files import read_regular
-from isthmus.json_shapes import as_list, as_object
+from isthmus.encoding.json_shapes import as_list, as_object
+from isthmus.files.atomic import read_regular
 from isthmus.settings.keys import KEYS, OLD_NAMES
 from isthmus.settings.sources import OF_OWNER, Owner, Source, Sources, system_folder
 

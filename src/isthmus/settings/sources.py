@@ -13,9 +13,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast
 
+from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
-from isthmus.files import read_regular
-from isthmus.jsonc import JsoncError, parse
+from isthmus.files.atomic import read_regular
 from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
 
 MAXIMUM_BYTES = 4 * 1024 * 1024

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
-from isthmus.amounts import AmountError, parse_size
 from isthmus.errors import DecodeError
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 from isthmus.settings.read_only_tools import ReadOnlyTools
 from isthmus.settings.sources import SettingsError, Source
+from isthmus.text.units import AmountError, parse_size
 
 T = TypeVar("T", str, int, bool)
 

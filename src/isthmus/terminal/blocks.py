@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from isthmus.client import ELICITATION
-from isthmus.codec import JsonObject
 from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall, ToolCallStatus
+from isthmus.encoding.codec import JsonObject
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions import Question

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
-from isthmus.slash_commands import CommandLine, Completion, all_commands, completions, near, read_line
+from isthmus.slash_commands.tree import CommandLine, Completion, all_commands, completions, near, read_line
 
 OWN = (
     ("/help", "this list; /help NAME says more of one of the agent's"),

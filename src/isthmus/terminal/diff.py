@@ -1,6 +1,6 @@
 """The change of a file as numbered lines, for reviews on a screen and for counting.
 
-The lines come from ``isthmus.text.unified_diff``, that is from the contents that would be written, never from a
+The lines come from ``isthmus.text.diff.unified_diff``, that is from the contents that would be written, never from a
 formatted diff that somebody sent along. Deliberately not here: colours and widths.
 """
 
@@ -36,7 +36,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 def diff_lines(diff: FileDiff) -> list[DiffLine]:
     """The hunks of the change with three lines of context, a GAP between two of them."""
-    from isthmus.text import unified_diff
+    from isthmus.text.diff import unified_diff
 
     return list(_numbered(unified_diff(diff.old_content, diff.new_content, diff.file_name)))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from isthmus.terminal.questions import Question
 from isthmus.terminal.sanitize import visible_line
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 
 PAUSE_SECONDS = 0.4
 """How long no key is pressed before a question takes answers: shorter than it takes to read one."""

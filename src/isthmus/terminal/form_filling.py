@@ -13,10 +13,10 @@ from typing import Any, cast
 
 from isthmus.client import ELICITATION
 from isthmus.development_tool import ToolCall
-from isthmus.elicitation_form import REQUESTED_SCHEMA, FieldKind, Form, FormError, FormField, form_of
-from isthmus.jsonc import JsoncError, parse
+from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.forms.form import REQUESTED_SCHEMA, FieldKind, Form, FormError, FormField, form_of
 from isthmus.terminal.sanitize import visible_line
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 
 SHOWN_CHOICES = 30
 """Choices of a field that are listed; others can be typed by name."""

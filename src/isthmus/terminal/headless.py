@@ -25,11 +25,11 @@ from isthmus.client import (
     TaskNotFound,
     Turn,
 )
-from isthmus.codec import JsonObject
 from isthmus.development_tool import ToolCall
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
-from isthmus.slash_commands import read_line
+from isthmus.slash_commands.tree import read_line
 from isthmus.task_view import TaskView
 from isthmus.terminal.headless_output import (
     HeadlessOutput,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMessage
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.terminal.announcements import Announcement, Announcements, Notice, ShownInEditor
 from isthmus.terminal.asking import Asking

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from isthmus.visible_text import visible_prose
+from isthmus.text.visible import visible_prose
 
 
 class Piece(NamedTuple):

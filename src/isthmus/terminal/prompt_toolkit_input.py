@@ -30,7 +30,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
 from prompt_toolkit.styles import Style
 
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
 from isthmus.terminal.interruption import Interrupted

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText, drop_begun_line
 from isthmus.terminal.interruption import Interrupted

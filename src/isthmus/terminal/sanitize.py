@@ -5,8 +5,7 @@ shows what was hidden (for what a person reviews), ``without_escapes`` drops ter
 of programs, and for text that other programs read). Deliberately not here: any layout or colour.
 """
 
-from isthmus.text import ESCAPE_SEQUENCES
-from isthmus.visible_text import SUSPICIOUS, is_surrogate, visible, visible_line
+from isthmus.text.visible import ESCAPE_SEQUENCES, SUSPICIOUS, is_surrogate, visible, visible_line
 
 __all__ = ["output_lines", "visible", "visible_line", "without_escapes"]
 

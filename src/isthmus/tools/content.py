@@ -5,9 +5,9 @@ import os
 import stat
 from pathlib import Path
 
-from isthmus.text import BinaryContentError, TextFile, decode_text
+from isthmus.files.nofollow import open_file
+from isthmus.text.text_file import BinaryContentError, TextFile, decode_text
 from isthmus.tools.failure import ToolFailure
-from isthmus.unlinked import open_file
 
 LINK_CAME = "link_in_path"
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024

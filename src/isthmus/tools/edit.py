@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.development_tool import FileDiff
-from isthmus.files import FileChangedError, write_if_unchanged
-from isthmus.text import TextFile, TextForm, UnencodableTextError, printable, unified_diff, with_newlines_of
+from isthmus.files.atomic import FileChangedError, write_if_unchanged
+from isthmus.files.nofollow import make_folders
+from isthmus.text.diff import unified_diff
+from isthmus.text.text_file import TextFile, TextForm, UnencodableTextError, with_newlines_of
+from isthmus.text.visible import printable
 from isthmus.tools.base import ToolContext
 from isthmus.tools.content import LINK_CAME, read_bytes, text_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
-from isthmus.unlinked import make_folders
 
 FILE_CHANGED = "file_changed"
 

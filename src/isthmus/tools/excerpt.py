@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from isthmus.text import split_lines
+from isthmus.text.diff import split_lines
 
 MAXIMUM_LINES = 2_000
 MAXIMUM_LINE_CHARACTERS = 2_000

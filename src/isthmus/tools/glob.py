@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
-from isthmus.text import printable
+from isthmus.text.visible import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import is_file

@@ -1,14 +1,13 @@
 """Glob patterns over paths: ``*``, ``?``, ``[a-z]`` within a name, ``**`` over folders, ``{a,b}`` for either.
 
-Matched name by name (:mod:`isthmus.ignore.path_pattern`), so that the time grows with the length of path and pattern
-and not faster. Names that begin with a dot are ordinary. Ignore files have a syntax of their own
-(:mod:`isthmus.ignore.git_pattern`).
+Matched name by name, so that the time grows with the length of path and pattern and not faster. Names that begin with
+a dot are ordinary. Ignore files have a syntax of their own (:mod:`isthmus.files.ignore.git_pattern`).
 """
 
 import fnmatch
 import re
 
-from isthmus.ignore.path_pattern import Gap, NameMatcher, PathPattern
+from isthmus.files.ignore.path_pattern import Gap, NameMatcher, PathPattern
 
 MAXIMUM_ALTERNATIVES = 256
 MAXIMUM_BRACED_LENGTH = 1_000

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
-from isthmus.files import read_regular
-from isthmus.text import printable
+from isthmus.files.atomic import read_regular
+from isthmus.text.visible import printable
 from isthmus.tools import line_matcher
 from isthmus.tools.arguments import (
     INVALID_ARGUMENTS,

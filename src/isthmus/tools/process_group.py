@@ -14,7 +14,7 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
-from isthmus.processes import start_process
+from isthmus.runtime.processes import start_process
 
 GRACE_SECONDS = 2.0
 """Between SIGTERM and SIGKILL."""

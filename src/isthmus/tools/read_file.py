@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isthmus.amounts import show_size
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.media import Media
+from isthmus.text.units import show_size
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import read_bytes, text_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
-from isthmus.text import printable
+from isthmus.text.visible import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, pattern_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.content import BINARY_SUFFIXES, is_file, is_folder, read_bytes, text_of

@@ -9,7 +9,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from isthmus.text import Newlines, newlines_of, split_lines, with_newlines_of
+from isthmus.text.diff import split_lines
+from isthmus.text.text_file import Newlines, newlines_of, with_newlines_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
-from isthmus.text import printable
+from isthmus.text.visible import printable
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import (
     Arguments,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from isthmus.processes import end_process, start_process
+from isthmus.runtime.processes import end_process, start_process
 from isthmus.tools import line_matcher
 from isthmus.tools.failure import ToolFailure
 

@@ -11,7 +11,7 @@ from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
-from isthmus.text import CONTROL_CHARACTERS, ESCAPE_SEQUENCES
+from isthmus.text.visible import CONTROL_CHARACTERS, ESCAPE_SEQUENCES
 
 HEAD_BYTES = 10_000
 TAIL_BYTES = 20_000

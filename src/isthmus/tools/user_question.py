@@ -6,8 +6,8 @@ How the user is asked, and who may allow what, is the agent's.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
+from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
 
 if TYPE_CHECKING:

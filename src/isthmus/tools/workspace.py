@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isthmus.ignore.ignore_file import IgnoreScope, read_ignore_file
+from isthmus.files.ignore.ignore_file import IgnoreScope, read_ignore_file
 from isthmus.tools.failure import ToolFailure
 
 OUTSIDE_WORKSPACE = "outside_workspace"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
-from isthmus.text import with_newlines_of
+from isthmus.text.text_file import with_newlines_of
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.edit import edit_target, proposed_diff, write_approved

@@ -5,6 +5,7 @@ import pytest
 
 from isthmus.editors import neovim as neovim_editor
 from isthmus.editors.neovim import NeovimEditor, attach, default_address
+from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
     DiffAccepted,
     DiffRejected,
@@ -13,7 +14,6 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.kept_text import KeptTexts
-from isthmus.places import data_directory
 from support.companion import running_host
 from support.editing import make_file, review
 from support.isthmus_program import companion_program

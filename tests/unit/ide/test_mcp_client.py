@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.context import IdeContext
 from isthmus.ide.gemini.client_wire import (
     ContextUpdated,
@@ -17,7 +18,6 @@ from isthmus.ide.gemini.client_wire import (
 )
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome, answer, receive, tool_names, tool_outcome
 from isthmus.ide.mcp.mcp_peer import McpPeer, Reply
-from isthmus.json_text import encode_ascii
 from isthmus.rpc.messages import ErrorResponse, Notification, ParseError, Request, Response
 
 json_values = st.recursive(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.mcp.mcp_peer import (
     MAXIMUM_CALLS,
     PROTOCOL_VERSIONS,
@@ -20,7 +21,6 @@ from isthmus.ide.mcp.mcp_peer import (
     Tool,
     ToolResult,
 )
-from isthmus.json_text import encode_ascii
 from isthmus.rpc.messages import Notification
 
 _TOOL = Tool("openDiff", "Opens a diff.", {"type": "object"})

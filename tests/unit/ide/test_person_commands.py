@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.codec import JsonObject
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
 from isthmus.ide.person.commands import COMMANDS
 from isthmus.ide.reviews.kept_text import KeptTexts

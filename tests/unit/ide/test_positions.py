@@ -15,7 +15,7 @@ from isthmus.ide.positions import (
     to_encoding,
     within,
 )
-from isthmus.text import OffsetEncoding, encoded_length, offset_from_encoded, utf16_length
+from isthmus.text.offsets import OffsetEncoding, encoded_length, offset_from_encoded, utf16_length
 
 _LINE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\n\r"), max_size=30)
 _ENCODING = st.sampled_from(OffsetEncoding)

@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import FileDiff, GenericDetails
-from isthmus.elicitation_form import form_of
+from isthmus.forms.form import form_of
 from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking
 from isthmus.mcp_host.page_address import host_of
 from isthmus.mcp_host.server_questions import (

@@ -157,7 +157,7 @@ def the_program(folder: Path, text: str) -> "subprocess.CompletedProcess[str]":
 
 KILLED = """
 import signal
-from isthmus import files
+from isthmus.files import atomic as files
 files.os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
 Manifests(folder).store(config(), WORKSPACE, replace(MANIFEST, is_held=True))
 """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from referencing import Registry
 
-from isthmus.json_schema import draft_2020_12
+from isthmus.encoding.json_schema import draft_2020_12
 from isthmus.mcp_host.listing import ListedTool
 from isthmus.mcp_host.offer import usable_tools
 from isthmus.mcp_host.schema import (

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.mcp_host.trust import TrustRule, file_trust, is_trusted, state_trust, stated_trust, trusted_folders_path
-from isthmus.settings_file import SettingsFileError
+from isthmus.settings.edit_file import SettingsFileError
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.models import anthropic, gemini, openai_body
 from isthmus.models.base import ModelRequest, ToolSpec
 

@@ -13,8 +13,8 @@ import httpx2
 from isthmus.a2a.jsonrpc import PUSH_NOT_SUPPORTED, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION
 from isthmus.a2a.server.auth import TOKEN_VARIABLE
 from isthmus.client import InvalidRequest, TaskError, TaskNotCancelable, TaskNotFound, TaskNotResumable
+from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError
-from isthmus.json_text import JsonError, decode
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 
 MAX_EVENT_BYTES = 64_000_000

@@ -28,7 +28,6 @@ from isthmus.client import (
     TaskSnapshot,
     Turn,
 )
-from isthmus.codec import from_json, to_json
 from isthmus.development_tool import (
     CommandExecutionStatus,
     ExecuteSlashCommandRequest,
@@ -36,6 +35,7 @@ from isthmus.development_tool import (
     GetAllSlashCommandsResponse,
     SlashCommand,
 )
+from isthmus.encoding.codec import from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.events import AgentMessage, StateChange, TaskState
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError

@@ -32,8 +32,8 @@ from isthmus.a2a.client.discovery import NoInterfaceError, Offer, read_card
 from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
 from isthmus.a2a.extension import Activation
 from isthmus.a2a.server.auth import LOOPBACK_NAMES
+from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
-from isthmus.json_text import encode
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError, request
 
 __all__ = ["Connection", "ConnectionLostError", "RemoteError", "Stream"]

@@ -12,8 +12,8 @@ from isthmus.a2a.coder_agent.decoder import CoderAgentDecoder
 from isthmus.a2a.development_tool_decoder import DevelopmentToolDecoder
 from isthmus.a2a.stream_decoder import StreamDecoder
 from isthmus.client import InvalidRequest
-from isthmus.codec import JsonObject, to_json
 from isthmus.development_tool import ToolCallConfirmation
+from isthmus.encoding.codec import JsonObject, to_json
 from isthmus.events import MessagePart, TaskState
 
 

@@ -9,7 +9,6 @@ from typing import assert_never
 from isthmus.a2a.coder_agent.tools import describe_tool
 from isthmus.a2a.coder_agent.vocabulary import CallStatus
 from isthmus.a2a.wire import JsonDict
-from isthmus.codec import to_json
 from isthmus.development_tool import (
     ConfirmationDetails,
     ExecuteDetails,
@@ -19,6 +18,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolOutput,
 )
+from isthmus.encoding.codec import to_json
 
 CANCELLED = "[Operation Cancelled] Reason: User cancelled the operation."
 """What that server tells the model of a call that a person refused."""

@@ -34,7 +34,6 @@ from isthmus.a2a.items import (
 from isthmus.a2a.snapshots import FAILED_STATES, plain_text
 from isthmus.a2a.stream_decoder import StreamDecoder
 from isthmus.client import Delivery
-from isthmus.codec import from_json
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,
@@ -48,6 +47,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
+from isthmus.encoding.codec import from_json
 from isthmus.errors import DecodeError
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from isthmus.task_view import text_of_parts

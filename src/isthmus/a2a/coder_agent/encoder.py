@@ -15,8 +15,8 @@ from isthmus.a2a.task_encoder import encode_artifact, timestamp
 from isthmus.a2a.v03.encoder import ShapeV03
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import Delivery, TaskSnapshot
-from isthmus.codec import to_json
 from isthmus.development_tool import ConfirmationDetails, ToolCall
+from isthmus.encoding.codec import to_json
 from isthmus.events import (
     AgentMessage,
     ArtifactUpdate,

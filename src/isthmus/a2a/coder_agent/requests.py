@@ -18,8 +18,8 @@ from isthmus.a2a.parameters import flag, mapping, optional_mapping, optional_tex
 from isthmus.a2a.v03.operations import SEND, STREAM, GrammarV03, decode_operation
 from isthmus.a2a.wire import Call
 from isthmus.client import InvalidRequest
-from isthmus.codec import JsonObject
 from isthmus.development_tool import ConfirmationRequest, ToolCall, ToolCallConfirmation
+from isthmus.encoding.codec import JsonObject
 
 DIALECT = "dialect"
 """The key in a session's stored AgentSettings that says how its client speaks; other agents do not know it."""

@@ -8,7 +8,7 @@ import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 
 RESERVED_TASKS = 1000
 """Of one user."""

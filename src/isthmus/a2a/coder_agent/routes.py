@@ -29,8 +29,8 @@ from isthmus.a2a.service import close
 from isthmus.a2a.wire import Caller, JsonDict
 from isthmus.client import CommandMessage, CommandScope, Delivery, TaskError, TaskNotFound, TaskSnapshot, Turn
 from isthmus.development_tool import CommandExecutionStatus
+from isthmus.encoding.json_text import encode
 from isthmus.events import StateChange, TaskState
-from isthmus.json_text import encode
 from isthmus.rpc.messages import RpcError, response
 
 STREAMED = ("init",)

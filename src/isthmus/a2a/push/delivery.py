@@ -22,12 +22,12 @@ from isthmus.a2a.push.sender import RETRY_AFTER_SECONDS, PushFailed, PushSender
 from isthmus.a2a.push.targets import place_of
 from isthmus.a2a.wires import Wires
 from isthmus.client import Delivery, InvalidRequest, PushTarget, TaskSnapshot
+from isthmus.encoding.json_text import encode
 from isthmus.engine.owner import is_gone, new_owner
 from isthmus.engine.past import snapshot_after
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
 from isthmus.journal.pushes import PushJournal, PushRow
-from isthmus.json_text import encode
 
 ATTEMPTS = 20
 """Attempts for one notification; with the waits between them about 70 minutes."""

@@ -39,8 +39,8 @@ from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close, follow, page_of_tasks, send
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
 from isthmus.client import Delivery, Execution, HistoryMessage, Turn
-from isthmus.codec import to_json
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
+from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
 from isthmus.rpc.messages import RpcError

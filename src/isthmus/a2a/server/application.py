@@ -29,7 +29,7 @@ from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.server.visitors import ForUser, PushFor, Served, Visitors
 from isthmus.client import AgentClient
-from isthmus.json_text import encode
+from isthmus.encoding.json_text import encode
 from isthmus.listeners.guest import token_shown
 
 HEALTH = "/healthz"

@@ -21,9 +21,9 @@ from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Caller
 from isthmus.client import AgentClient, CommandScope, TaskError
-from isthmus.codec import JsonObject, to_json
 from isthmus.development_tool import SlashCommand
-from isthmus.json_text import encode
+from isthmus.encoding.codec import JsonObject, to_json
+from isthmus.encoding.json_text import encode
 
 CACHED_SECONDS = 60
 """How long clients may go by a card they have: who restarts a server with other options wants to see that."""

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
 from isthmus.a2a.server.sse import event_frame
-from isthmus.json_text import encode
+from isthmus.encoding.json_text import encode
 from isthmus.rpc.messages import RequestId, RpcError, error_response, response
 
 

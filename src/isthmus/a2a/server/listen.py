@@ -24,7 +24,7 @@ from isthmus.a2a.server.application import Application
 from isthmus.errors import IsthmusError
 from isthmus.listeners import http
 from isthmus.listeners.listener import BACKLOG, Listener
-from isthmus.server_end import end_connections
+from isthmus.runtime.server_end import end_connections
 
 log = logging.getLogger(__name__)
 

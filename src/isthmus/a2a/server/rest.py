@@ -16,8 +16,8 @@ from starlette.types import Scope
 
 from isthmus.a2a.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.server.sse import event_frame
-from isthmus.codec import camel
-from isthmus.json_text import encode
+from isthmus.encoding.codec import camel
+from isthmus.encoding.json_text import encode
 from isthmus.rpc.messages import INVALID_REQUEST, METHOD_NOT_FOUND, Notification, RpcError
 
 MEDIA_TYPE = "application/json"

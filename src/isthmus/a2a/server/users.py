@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from isthmus import json_text
 from isthmus.client import UserLimits
-from isthmus.codec import from_json, to_json
+from isthmus.encoding import json_text
+from isthmus.encoding.codec import from_json, to_json
+from isthmus.encoding.json_text import JsonError
 from isthmus.errors import DecodeError, IsthmusError
-from isthmus.json_text import JsonError
 
 PREFIX = "isthmus_"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")

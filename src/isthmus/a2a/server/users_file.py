@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from isthmus.a2a.server.users import UsersError, UserTable
-from isthmus.files import exclusive, read_regular, write_atomic
-from isthmus.places import make_private_directory
+from isthmus.files.atomic import exclusive, read_regular, write_atomic
+from isthmus.files.locations import make_private_directory
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
 from isthmus.client import InvalidRequest
-from isthmus.codec import JsonObject
 from isthmus.development_tool import AgentSettings, McpServerSettings, decode_agent_settings
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
 
 FREEDOM = (ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)

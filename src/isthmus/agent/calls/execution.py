@@ -32,7 +32,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import AgentEvent, Checkpoint, ModelUsed, ToolCallUpdate, ToolResultRecorded, ToolsLoaded
 from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 from isthmus.tools.base import Approved, Tool, ToolContext, ToolFailed, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.user_question import Chosen, ModelAnswer, ModelPrompt, NoAnswer, UserQuestion

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.resources import AgentResources
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
-from isthmus.slash_commands import SUBCOMMAND
+from isthmus.slash_commands.tree import SUBCOMMAND
 from isthmus.tools.base import ToolScope
 
 Body: TypeAlias = Callable[[CommandContext], Awaitable[None]]

@@ -15,7 +15,7 @@ from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.commands.custom import CustomCommand, node_of
 from isthmus.agent.commands.template import TemplateError, parse
-from isthmus.files import read_regular
+from isthmus.files.atomic import read_regular
 
 MAXIMUM_FILES = 500
 """Files of one folder of commands, with its sub-folders."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.development_tool import SlashCommand
-from isthmus.slash_commands import all_commands, find, near, resolve, usage_of
+from isthmus.slash_commands.tree import all_commands, find, near, resolve, usage_of
 
 
 async def show_help(context: CommandContext) -> None:

@@ -7,8 +7,8 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from isthmus.files import read_regular
-from isthmus.text import BinaryContentError, decode_text
+from isthmus.files.atomic import read_regular
+from isthmus.text.text_file import BinaryContentError, decode_text
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
 

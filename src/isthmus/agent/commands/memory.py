@@ -5,8 +5,8 @@ from isthmus.agent.commands.context import CommandContext, CommandError, ToolUse
 from isthmus.agent.memory.instructions import Instructions, is_markdown
 from isthmus.agent.memory.memory import DEFAULT_CONTEXT_FILES
 from isthmus.agent.memory.save_memory import SaveMemory
-from isthmus.amounts import show_count
 from isthmus.development_tool import ToolCallStatus
+from isthmus.text.units import show_count
 
 
 async def show(context: CommandContext) -> None:

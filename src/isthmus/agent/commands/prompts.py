@@ -3,7 +3,7 @@
 A prompt keeps its own name when no built-in or custom command and no server before it in the configuration has it; else
 it is ``server__prompt``, as with tools. A name that was shown stays with its prompt as long as the agent runs. What the
 server makes of the arguments goes to the model, marked as the server's text: the person asked for it, so it is done,
-and it permits nothing. Deliberately not here: how arguments are read (:mod:`isthmus.command_arguments`).
+and it permits nothing. Deliberately not here: how arguments are read (:mod:`isthmus.slash_commands.arguments`).
 """
 
 import re
@@ -16,9 +16,9 @@ from typing import TypeAlias
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.agent.resources import AgentResources
-from isthmus.command_arguments import ArgumentError, NamePlace, ValuePlace, place_at_end, read_arguments, usage
 from isthmus.development_tool import SlashCommandArgument
-from isthmus.slash_commands import ALIASES, FRONT_COMMANDS
+from isthmus.slash_commands.arguments import ArgumentError, NamePlace, ValuePlace, place_at_end, read_arguments, usage
+from isthmus.slash_commands.tree import ALIASES, FRONT_COMMANDS
 from isthmus.tools.base import ToolScope
 from isthmus.tools.server_contents import ServerPrompt
 

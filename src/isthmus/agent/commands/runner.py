@@ -26,7 +26,7 @@ from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
 from isthmus.events import StateChange, TaskState
 from isthmus.models.base import ModelError
-from isthmus.slash_commands import Completion, find
+from isthmus.slash_commands.tree import Completion, find
 from isthmus.tools.base import ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
 

@@ -3,7 +3,7 @@
 from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.statistics import TaskUse, ToolUse, total
-from isthmus.amounts import show_count
+from isthmus.text.units import show_count
 
 
 async def stats(context: CommandContext) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from isthmus.agent.memory.imports import with_imports
 from isthmus.agent.memory.instructions import InstructionFile, Instructions, Stamp, is_markdown, stamp_of
-from isthmus.files import read_regular
-from isthmus.text import BinaryContentError, decode_text
+from isthmus.files.atomic import read_regular
+from isthmus.text.text_file import BinaryContentError, decode_text
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Visibility, Workspace
 

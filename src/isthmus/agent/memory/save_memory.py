@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolOutput
-from isthmus.files import FileChangedError, exclusive, read_regular, write_if_unchanged
-from isthmus.text import BinaryContentError, UnencodableTextError, decode_text, with_newlines_of
+from isthmus.files.atomic import FileChangedError, exclusive, read_regular, write_if_unchanged
+from isthmus.text.text_file import BinaryContentError, UnencodableTextError, decode_text, with_newlines_of
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 

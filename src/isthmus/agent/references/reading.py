@@ -20,7 +20,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import ConfirmationDetails, ToolCallStatus, ToolOutput
 from isthmus.events import ReferredContent
 from isthmus.models.base import ToolRequest
-from isthmus.slash_commands import Completion
+from isthmus.slash_commands.tree import Completion
 from isthmus.tools.base import (
     Arguments,
     CallContext,

@@ -16,7 +16,7 @@ from functools import cached_property
 from isthmus.agent.context.size import tool_tokens
 from isthmus.agent.tool_search.index import SearchedTool
 from isthmus.agent.tool_search.search import ToolSearch
-from isthmus.amounts import show_count
+from isthmus.text.units import show_count
 from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
 
 MAXIMUM_NAME = 100

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from isthmus.agent.tool_search.index import SearchedTool, ToolIndex
-from isthmus.amounts import show_count
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
-from isthmus.text import with_ellipsis
+from isthmus.text.units import show_count
+from isthmus.text.visible import with_ellipsis
 from isthmus.tools.base import SEARCH_TOOL, Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 

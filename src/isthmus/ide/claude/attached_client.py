@@ -13,13 +13,13 @@ from typing import assert_never
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.claude.bounded_connection import BoundedConnection
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.tools import call_tool
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.mcp import mcp_peer
-from isthmus.json_text import encode_ascii
 from isthmus.rpc.messages import Notification, RequestId
 
 MESSAGES_IN_A_ROW = 16

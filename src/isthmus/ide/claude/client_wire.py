@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias, cast
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_object
 from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.editor import Diagnostic, FileMentioned, Position, Range, Severity
 from isthmus.ide.file_uri import file_uri, path_of_uri
 from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.ide.reviews.review import Accepted, Rejected
-from isthmus.json_shapes import as_object
 from isthmus.rpc.messages import Notification
 
 SELECTION_CHANGED = "selection_changed"

@@ -18,13 +18,13 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.typing import Subprotocol
 
 from isthmus import __version__
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.claude.gate import AUTHORIZATION
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.ide.websocket_log import quiet_log
-from isthmus.json_text import encode_ascii
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.pending import PendingRequests
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.files.locations import absolute
 from isthmus.ide.discovery_file import (
     RejectedFile,
     UnusableFileError,
@@ -25,7 +26,6 @@ from isthmus.ide.discovery_file import (
 )
 from isthmus.ide.listening_user import another_user_at
 from isthmus.ide.processes import process_ancestors, process_is_alive
-from isthmus.places import absolute
 
 PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"
 CONFIGURATION_VARIABLE = "CLAUDE_CONFIG_DIR"

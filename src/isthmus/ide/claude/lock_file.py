@@ -9,10 +9,10 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from isthmus.files.locations import make_private_directory, write_private
 from isthmus.ide.claude.finding import PORT_VARIABLE, lock_folders
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.processes import process_is_alive
-from isthmus.places import make_private_directory, write_private
 
 
 class LockFile:

@@ -4,7 +4,7 @@ Positions are 0-based and characters UTF-16 units, as in the Editor port. Real C
 from these; keys without a value are left out, since a null makes them ignore the message (notes on real CLIs, 4).
 """
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.context import cut_selection
 from isthmus.ide.editor import FileMentioned, OpenFile, Position, Range
 from isthmus.ide.file_uri import file_uri

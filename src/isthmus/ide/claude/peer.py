@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
 
+from isthmus.encoding.json_shapes import as_object
 from isthmus.ide.claude.client_wire import (
     Dialect,
     SelectionTold,
@@ -54,7 +55,6 @@ from isthmus.ide.editor import (
 from isthmus.ide.file_uri import file_uri
 from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.ide.reviews.review import Accepted, Closed, Rejected
-from isthmus.json_shapes import as_object
 from isthmus.rpc.messages import Notification
 
 _FILE_NOT_OPEN: Final = -32001

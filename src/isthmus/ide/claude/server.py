@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide import loopback
 from isthmus.ide.claude.gate import Gate
 from isthmus.ide.claude.lock_file import LockFile, claude_variables

@@ -10,14 +10,14 @@ from collections import deque
 from collections.abc import Sequence
 
 from isthmus import __version__
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.claude import notifications
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.mcp.mcp_peer import McpPeer, Tool
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.json_text import encode_ascii
 from isthmus.rpc.messages import Notification, notification
-from isthmus.text import printable
+from isthmus.text.visible import printable
 
 CAPABILITIES = {"tools": {"listChanged": True}}
 KEPT_MENTIONS = 100

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.editor import Diagnostic, Severity

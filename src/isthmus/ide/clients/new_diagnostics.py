@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
 from isthmus.ide.editor import Diagnostic, Severity
-from isthmus.text import with_ellipsis
+from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_TOLD: Final = 50
 MAXIMUM_MESSAGE_CHARACTERS: Final = 500

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from isthmus.files import read_regular
+from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.files.atomic import read_regular
+from isthmus.files.locations import make_private_directory, write_private
 from isthmus.ide.claude.finding import CONFIGURATION_VARIABLE
 from isthmus.ide.discovery.announcement import Protocol
 from isthmus.ide.gemini.qwen_lock import qwen_directory
-from isthmus.jsonc import JsoncError, parse
-from isthmus.places import make_private_directory, write_private
 
 MAXIMUM_BYTES = 1024 * 1024
 """Of a settings file; a larger one counts as empty."""

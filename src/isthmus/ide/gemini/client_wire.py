@@ -8,12 +8,12 @@ import json
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_object
 from isthmus.errors import DecodeError
 from isthmus.ide.context import IdeContext, context_from_json, normalise
 from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
 from isthmus.ide.mcp.mcp_client import ToolOutcome
-from isthmus.json_shapes import as_object
 from isthmus.rpc.messages import Notification
 
 DIFF_CLOSED = "ide/diffClosed"

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from isthmus.files.locations import absolute, make_private_directory, write_private
 from isthmus.ide.editor import EditorIdentity
-from isthmus.places import absolute, make_private_directory, write_private
 
 CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 

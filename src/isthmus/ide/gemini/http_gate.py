@@ -8,7 +8,7 @@ import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.loopback import hosts
 
 ENDPOINT = "/mcp"

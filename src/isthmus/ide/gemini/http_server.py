@@ -18,7 +18,7 @@ from isthmus.listeners import http
 from isthmus.listeners.guest import GuestProtocol
 from isthmus.listeners.listener import MAXIMUM_UNPROVEN, Listener
 from isthmus.listeners.refusal import RefusingOnceProtocol
-from isthmus.server_end import end_connections
+from isthmus.runtime.server_end import end_connections
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
 from isthmus.ide.gemini.http_gate import MAXIMUM_BODY_BYTES, Gate, Head, Refusal
@@ -19,7 +20,6 @@ from isthmus.ide.gemini.session import Session, SessionTable
 from isthmus.ide.gemini.tools import call_tool
 from isthmus.ide.gemini.waiting import Proposal
 from isthmus.ide.mcp import mcp_peer
-from isthmus.json_text import encode_ascii
 from isthmus.listeners.guest import token_shown
 from isthmus.rpc.messages import INVALID_PARAMS, SERVER_ERROR, Notification, RequestId, error_response
 

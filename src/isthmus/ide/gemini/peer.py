@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.clients.asked_review import AskedReview, Outcome
 from isthmus.ide.clients.client_base import DEADLINES, ClientBase, Deadlines, within
 from isthmus.ide.clients.ide_client import IdeError

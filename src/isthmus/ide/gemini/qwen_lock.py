@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from isthmus.files.locations import make_private_directory, write_private
 from isthmus.ide.discovery_file import (
     RejectedFile,
     UnusableFileError,
@@ -25,7 +26,6 @@ from isthmus.ide.discovery_file import (
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import node_temporary_directory
 from isthmus.ide.gemini.finding import Companion, companion_of
-from isthmus.places import make_private_directory, write_private
 
 _LOCK = re.compile(r"\d{1,5}\.lock")
 _LEGACY = re.compile(r"qwen-code-ide-server-(\d{1,10})\.json")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from isthmus.codec import JsonObject, from_json
+from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError
 from isthmus.ide import loopback
 from isthmus.ide.companion import Companion

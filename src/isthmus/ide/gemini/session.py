@@ -12,6 +12,7 @@ from functools import lru_cache
 from uuid import uuid4
 
 from isthmus import __version__
+from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.context import IdeContext, ide_context
 from isthmus.ide.context_tracker import EditorContext
 from isthmus.ide.editor import FileMentioned
@@ -19,8 +20,7 @@ from isthmus.ide.gemini import wire
 from isthmus.ide.gemini.waiting import Decision, Waiting, is_heard, parts_of
 from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, Tool
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.json_text import encode_ascii
-from isthmus.text import printable
+from isthmus.text.visible import printable
 
 MAXIMUM_SESSIONS = 64
 KEPT_EVENTS = 256

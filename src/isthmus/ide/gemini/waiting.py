@@ -6,7 +6,7 @@ names an event that came with it or after it: no answer of a person is asked for
 
 from dataclasses import dataclass, field
 
-from isthmus.codec import JsonObject, from_json, to_json
+from isthmus.encoding.codec import JsonObject, from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)

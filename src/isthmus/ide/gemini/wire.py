@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import assert_never
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide import context
 from isthmus.ide.file_uri import is_file_name
 from isthmus.ide.mcp.mcp_peer import ClientInfo, Tool, ToolResult

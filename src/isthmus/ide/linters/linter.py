@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from isthmus.codec import from_json
+from isthmus.encoding.codec import from_json
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import Diagnostic, Position, Severity
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, ordered
-from isthmus.notebook import NotebookError, parse
-from isthmus.text import OffsetEncoding
+from isthmus.notebooks.notebook import NotebookError, parse
+from isthmus.text.offsets import OffsetEncoding
 
 MAXIMUM_DIAGNOSTICS: Final = 1000
 """Of one run."""

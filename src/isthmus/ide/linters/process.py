@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from isthmus.errors import IsthmusError
-from isthmus.processes import end_process, start_process
+from isthmus.runtime.processes import end_process, start_process
 
 MAXIMUM_OUTPUT_BYTES: Final = 16 * 1024 * 1024
 _MAXIMUM_ERROR_BYTES: Final = 2000

@@ -19,13 +19,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints, overload
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.mcp.mcp_peer import Tool, ToolResult
 from isthmus.ide.mcp.tool_content import ToolContent
 from isthmus.ide.mcp.tool_names import COMPANION_TOOLS
-from isthmus.text import with_ellipsis
-from isthmus.threads import in_thread
+from isthmus.runtime.threads import in_thread
+from isthmus.text.visible import with_ellipsis
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from isthmus import __version__
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_shapes import as_list, as_object, is_object
+from isthmus.encoding.json_text import JsonError, decode_any_text
 from isthmus.ide.mcp.mcp_peer import LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS
-from isthmus.json_shapes import as_list, as_object, is_object
-from isthmus.json_text import JsonError, decode_any_text
 from isthmus.rpc import messages as rpc
 
 CLIENT_NAME = "isthmus"

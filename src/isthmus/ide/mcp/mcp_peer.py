@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never, cast
 
-from isthmus.codec import JsonObject
-from isthmus.json_text import JsonError, decode_any_text
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_text import JsonError, decode_any_text
 from isthmus.rpc import messages as rpc
-from isthmus.visible_text import visible_line
+from isthmus.text.visible import visible_line
 
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_PROTOCOL_VERSION = PROTOCOL_VERSIONS[-1]

@@ -4,7 +4,7 @@ import base64
 from dataclasses import dataclass, field
 from typing import Any
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.mcp.mcp_peer import ToolResult
 
 MAXIMUM_CHARACTERS = 400_000

@@ -13,8 +13,7 @@ from contextlib import suppress
 from isthmus.ide.consent import Consent, ConsentTaker
 from isthmus.ide.editor import Capability, Editor, EditorError
 from isthmus.ide.person.questions import Answered, Question, QuestionTable
-from isthmus.text import without_control_characters
-from isthmus.visible_text import visible
+from isthmus.text.visible import visible, without_control_characters
 
 
 class Asking:

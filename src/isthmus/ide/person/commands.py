@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide import context
 from isthmus.ide.agent_client import Client
@@ -22,7 +22,7 @@ from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_ba
 from isthmus.ide.processes import place_of
 from isthmus.ide.reviews.review import DiffReview, Rejected
 from isthmus.ide.reviews.reviewed_file import text_on_disk, with_accepted_cells
-from isthmus.text import OffsetEncoding
+from isthmus.text.offsets import OffsetEncoding
 
 LONGEST_WAIT_SECONDS = 3600.0
 

@@ -18,15 +18,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.files.locations import make_private_directory, require_own_directory, write_private
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.person import lineage
 from isthmus.ide.person.commands import COMMANDS, PERMISSIONS, CommandError
 from isthmus.ide.processes import process_is_alive
-from isthmus.places import make_private_directory, require_own_directory, write_private
-from isthmus.visible_text import visible_line
+from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
     from psutil import Process

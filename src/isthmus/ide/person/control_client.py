@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from isthmus.codec import JsonObject, from_json
+from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.files.locations import runtime_directory
 from isthmus.ide.person.control import MAXIMUM_LINE_BYTES, remove_left
 from isthmus.ide.processes import process_is_alive
-from isthmus.places import runtime_directory
 
 ANSWER_SECONDS = 30.0
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from isthmus.files import write_atomic
+from isthmus.files.atomic import write_atomic
+from isthmus.files.locations import make_private_directory
 from isthmus.ide.reviews.review import DiffReview
-from isthmus.places import make_private_directory
-from isthmus.text import printable
+from isthmus.text.visible import printable
 
 KEPT_FOLDER = "kept"
 """The folder of kept texts, in the data folder."""

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from isthmus.files import read_regular
+from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError
-from isthmus.notebook_view import changes_between
-from isthmus.text import BinaryContentError, decode_text
+from isthmus.notebooks.view import changes_between
+from isthmus.text.text_file import BinaryContentError, decode_text
 
 MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
 

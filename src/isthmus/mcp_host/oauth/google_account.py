@@ -21,7 +21,7 @@ from isthmus.mcp_host.config import IMPERSONATION, HttpEndpoint, ServerConfig
 from isthmus.mcp_host.errors import OAuthError
 from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
 from isthmus.mcp_host.oauth.http import is_loopback, place
-from isthmus.threads import in_thread
+from isthmus.runtime.threads import in_thread
 
 CLOUD_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 IAM = "https://iamcredentials.googleapis.com"

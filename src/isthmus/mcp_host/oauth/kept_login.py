@@ -31,7 +31,7 @@ from isthmus.mcp_host.oauth.messages import (
     union,
 )
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
-from isthmus.threads import in_thread
+from isthmus.runtime.threads import in_thread
 
 SKEW_SECONDS = 30.0
 """A token that ends within these is renewed before it is used."""

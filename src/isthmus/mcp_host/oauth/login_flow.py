@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from isthmus.amounts import show_count
 from isthmus.mcp_host.config import HttpEndpoint, HttpKind
 from isthmus.mcp_host.errors import OAuthError
 from isthmus.mcp_host.oauth.client import client_for
@@ -35,7 +34,8 @@ from isthmus.mcp_host.oauth.messages import (
 )
 from isthmus.mcp_host.oauth.redirect import CATEGORY, RedirectReceiver, receiving
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
-from isthmus.threads import in_thread
+from isthmus.runtime.threads import in_thread
+from isthmus.text.units import show_count
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 

@@ -13,8 +13,8 @@ from isthmus.mcp_host.errors import OAuthError
 from isthmus.mcp_host.oauth.keyring_store import keyring_or
 from isthmus.mcp_host.oauth.store import StoredToken, TokenStore
 from isthmus.mcp_host.oauth.token_file import FileTokenStore
+from isthmus.runtime.threads import in_thread
 from isthmus.settings import SettingsError, load_settings
-from isthmus.threads import in_thread
 
 STORE_SECONDS = 15.0
 LOCK_FOLDER = "mcp-oauth-locks"

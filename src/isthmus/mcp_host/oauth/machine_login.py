@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from isthmus.files import read_regular
+from isthmus.files.atomic import read_regular
 from isthmus.mcp_host.config import HttpEndpoint, ServerConfig
 from isthmus.mcp_host.errors import OAuthError
 from isthmus.mcp_host.oauth.discovery import Found, discover, issuer_endpoints
@@ -27,7 +27,7 @@ from isthmus.mcp_host.oauth.messages import (
     union,
 )
 from isthmus.mcp_host.oauth_settings import GrantType, IdentitySettings, SecretText
-from isthmus.threads import in_thread
+from isthmus.runtime.threads import in_thread
 
 MAXIMUM_SECRET_BYTES = 64 * 1024
 SKEW_SECONDS = 30.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from isthmus.files import exclusive, read_regular, write_atomic
+from isthmus.files.atomic import exclusive, read_regular, write_atomic
 from isthmus.mcp_host.oauth.messages import Client, Endpoints
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
 

@@ -24,7 +24,7 @@ from isthmus.mcp_host.server_log import ServerLog
 from isthmus.mcp_host.server_sandbox import ServerSandbox
 from isthmus.mcp_host.transports.lines import Line, LineSplitter
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
-from isthmus.processes import end_process, start_process
+from isthmus.runtime.processes import end_process, start_process
 from isthmus.sandbox.confinement import Launch
 from isthmus.tools.process_group import MARK, group_guard, signal_followers
 

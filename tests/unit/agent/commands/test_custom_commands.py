@@ -9,7 +9,7 @@ from isthmus.agent.commands.template import TemplateError, parse
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus, ToolCallStatus
 from isthmus.events import TaskState
-from isthmus.slash_commands import find
+from isthmus.slash_commands.tree import find
 from support.command_desk import CommandDesk, OpenDesk
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import pytest
 from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import CommandExecutionStatus, ToolCallStatus
 from isthmus.events import TaskState
-from isthmus.slash_commands import find
+from isthmus.slash_commands.tree import find
 from support.command_desk import OpenDesk
 
 pytestmark = pytest.mark.anyio

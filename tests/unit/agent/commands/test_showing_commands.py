@@ -4,7 +4,7 @@ from isthmus import __version__
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
-from isthmus.slash_commands import all_commands, find
+from isthmus.slash_commands.tree import all_commands, find
 from support.command_desk import CommandDesk, OpenDesk
 from support.scripted_wire import Call, Reply, Say, WireUsage
 

@@ -6,7 +6,7 @@ The Editor port knows no groups, pins and previews: every file is an ordinary ta
 
 from pathlib import PurePath
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 from isthmus.ide.claude.documents import shown
 from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.claude.session import Session

@@ -1,7 +1,7 @@
-"""Text that shows everything that is in it: control characters, and marks that reorder, as printable stand-ins.
+"""Text that is safe to show: hidden characters are shown as stand-ins, left out, or escaped in one line.
 
-For what a person reviews before they say yes, on whatever surface: a terminal, an editor's question, a page. What drops
-such characters instead is in :mod:`isthmus.terminal.sanitize` and :mod:`isthmus.text`.
+``visible`` is for what a user reviews before they say yes, on whatever surface: control characters, and marks that
+reorder text, get printable stand-ins. ``without_control_characters`` drops what moves a terminal.
 """
 
 import re
@@ -38,6 +38,21 @@ _HIDDEN_IN_PROSE = re.compile(
 )
 """Without the joiners and selectors that emoji and some scripts need; between ASCII nothing needs them."""
 
+ESCAPE_SEQUENCES = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
+    # OSC, DCS, SOS, PM, APC, in none of which another one begins
+    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\x9d\x90\x98\x9e\x9f]*(?:\x07|\x1b\\\\|\x9c)"
+    "|\x1b[ -/]*[0-~]"  # everything else of two or three characters
+    "|\x1b$"
+)
+"""What a program writes to move a terminal's cursor, to colour, to name windows and links; 7-bit and 8-bit forms."""
+
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Those that show nothing, but for tabs and line ends."""
+_NOT_PLAIN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Characters that end a line somewhere, or that a terminal takes for commands."""
+
 
 def visible(text: str) -> str:
     """The text with everything shown that is invisible, or reorders text, by a printable stand-in; for approvals.
@@ -69,3 +84,31 @@ def _stand_in(found: re.Match[str]) -> str:
 def is_surrogate(character: str) -> bool:
     """Whether it is half of a pair of UTF-16, which no text on its own can hold."""
     return "\ud800" <= character <= "\udfff"
+
+
+def without_control_characters(text: str) -> str:
+    """Text that does nothing to a terminal: sequences are left out, other control characters are U+FFFD.
+
+    Line ends of other systems become ``\\n``.
+    """
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    text = ESCAPE_SEQUENCES.sub("", text.replace("\r\n", "\n"))
+    return CONTROL_CHARACTERS.sub("\ufffd", text.replace("\r", "\n"))
+
+
+def with_ellipsis(text: str, longest: int) -> str:
+    """`text`, with ``…`` for its end when it has more than `longest` characters."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def printable(path: str) -> str:
+    """Return a path for messages, logs and listings, in one line.
+
+    Bytes that are not UTF-8, half surrogate pairs, line breaks and other control characters are shown as escapes.
+    """
+    try:
+        text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        text = path.encode("utf-8", "backslashreplace").decode()
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
-from isthmus.unlinked import folder_of, open_file
+from isthmus.files.nofollow import folder_of, open_file
 
 LOCK_SECONDS = 30.0
 LOCK_POLL_SECONDS = 0.01

@@ -2,7 +2,7 @@
 
 A pattern is a list of name matchers with gaps between some of them; a gap stands for any names. The first place where
 what is between two gaps fits is as good as any later one, so that nothing is ever tried twice. Deliberately not here:
-the syntax of patterns (:mod:`isthmus.ignore.git_pattern`, :mod:`isthmus.tools.glob_pattern`).
+the syntax of patterns (:mod:`isthmus.files.ignore.git_pattern`, :mod:`isthmus.tools.glob_pattern`).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,7 @@
 """Sets and removes one member of a JSONC text, and leaves all other characters as they are.
 
 Comments, order, indentation, trailing commas, line ends and a byte order mark stay. Of a key that stands twice in an
-object the last one counts, as for whoever reads it. Pure: text in, text out; files are :mod:`isthmus.settings_file`'s.
-Deliberately not here: elements of lists.
+object the last one counts, as for whoever reads it. Elements of lists are not edited. Pure: text in, text out.
 """
 
 import json
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from isthmus.jsonc import JsoncError, parse
+from isthmus.encoding.jsonc import JsoncError, parse
 
 _TOKEN = re.compile(
     r"""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from isthmus.errors import IsthmusError
-from isthmus.ignore.path_pattern import Gap, NameMatcher, PathPattern
+from isthmus.files.ignore.path_pattern import Gap, NameMatcher, PathPattern
 
 MAXIMUM_LENGTH = 1_000
 """Bytes of a pattern with wildcards: a name in a path has at most 255."""

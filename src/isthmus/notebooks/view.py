@@ -1,6 +1,6 @@
 """The changes between two notebooks, as text for a terminal: numbered, each with the diff of what a person reads.
 
-Deliberately not here: what a change is (:mod:`isthmus.notebook_changes`), colours, and what a terminal must not obey
+Deliberately not here: what a change is (:mod:`isthmus.notebooks.changes`), colours, and what a terminal must not obey
 (whoever prints it takes that out).
 """
 
@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterator
 from typing import assert_never
 
-from isthmus.codec import JsonObject
-from isthmus.notebook import Cell, NotebookError, parse
-from isthmus.notebook_changes import Change, ChangeKind, NotebookChanges, compare
-from isthmus.text import unified_diff, with_ellipsis
+from isthmus.encoding.codec import JsonObject
+from isthmus.notebooks.changes import Change, ChangeKind, NotebookChanges, compare
+from isthmus.notebooks.notebook import Cell, NotebookError, parse
+from isthmus.text.diff import unified_diff
+from isthmus.text.visible import with_ellipsis
 
 LONGEST_VALUE = 500
 """Characters of metadata that are shown of one change."""

@@ -1,10 +1,13 @@
-"""Which lines changed between two texts, in time that does not explode with their length. Pure."""
+"""Changed lines between two texts, in time that does not explode with their length, and unified diffs. Pure."""
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias
+
+CONTEXT_LINES = 3
+MAXIMUM_DIFF_CHARACTERS = 1_000_000
 
 Opcode: TypeAlias = tuple[str, int, int, int, int]
 """As in difflib: ``equal``, ``replace``, ``delete`` or ``insert``, and the half-open line ranges in old and new."""
@@ -95,3 +98,66 @@ def _change_tag(start: int, end: int, new_start: int, new_end: int) -> str:
     if start == end:
         return "insert"
     return "delete" if new_start == new_end else "replace"
+
+
+def split_lines(text: str) -> list[str]:
+    r"""The lines of `text`, each with its ``\n``; unlike ``str.splitlines``, nothing else ends a line."""
+    lines = text.split("\n")
+    last = lines.pop()
+    result = [line + "\n" for line in lines]
+    if last:
+        result.append(last)
+    return result
+
+
+def unified_diff(old: str | None, new: str, path: str) -> str:
+    """The unified diff from `old` to `new`, empty when they are equal; `old` is None for a file that does not exist.
+
+    `path` is shown with the prefixes ``a/`` and ``b/``, with forward slashes. A missing final newline is marked as in
+    diff(1). The cost grows about linearly with the text. A diff of more than a million characters is cut at a line,
+    and its last line says so.
+    """
+    if old == new:
+        return ""
+    old_lines, new_lines = split_lines(old or ""), split_lines(new)
+    old_name = "/dev/null" if old is None else f"a/{path}"
+    pieces = [f"--- {old_name}\n+++ b/{path}\n"]
+    size = 0
+    for line in _hunk_lines(old_lines, new_lines):
+        size += len(line)
+        if size > MAXIMUM_DIFF_CHARACTERS:
+            pieces.append(f"\\ The diff is cut here: it has more than {MAXIMUM_DIFF_CHARACTERS} characters.\n")
+            break
+        pieces.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
+    return "".join(pieces)
+
+
+class _Comparison(SequenceMatcher[str]):
+    """Known opcodes, for difflib's grouping of them into hunks."""
+
+    def __init__(self, opcodes: list[Opcode]) -> None:
+        super().__init__()
+        self._opcodes = opcodes
+
+    def get_opcodes(self) -> "list[Opcode]":  # type: ignore[override]
+        return self._opcodes
+
+
+def _hunk_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    for group in _Comparison(line_opcodes(old, new)).get_grouped_opcodes(CONTEXT_LINES):
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                yield from (" " + line for line in old[start:end])
+            else:
+                yield from ("-" + line for line in old[start:end])
+                yield from ("+" + line for line in new[new_start:new_end])
+
+
+def _range(start: int, end: int) -> str:
+    """A line range as in a hunk's header: 1-based start and length; an empty one names the line before it."""
+    length = end - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"

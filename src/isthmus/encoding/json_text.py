@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from isthmus.codec import MAXIMUM_DEPTH, is_deeper, well_formed
+from isthmus.encoding.codec import MAXIMUM_DEPTH, is_deeper, well_formed
 from isthmus.errors import IsthmusError
 
 # str.splitlines of real clients (httpx) ends lines there as well; inside JSON text they only occur in strings.

@@ -11,10 +11,10 @@ from enum import Enum
 from typing import Any, TypeAlias, cast
 
 from isthmus.development_tool import ConfirmationOption
+from isthmus.encoding.json_schema import draft_2020_12
+from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
-from isthmus.json_schema import draft_2020_12
-from isthmus.jsonc import JsoncError, parse
-from isthmus.text_formats import FORMATS, has_format
+from isthmus.forms.formats import FORMATS, has_format
 
 REQUESTED_SCHEMA = "requested_schema"
 """Where the schema of a form stands in the input parameters of its question's call."""

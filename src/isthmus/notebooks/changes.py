@@ -14,9 +14,9 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 
 from isthmus.errors import IsthmusError
-from isthmus.line_changes import line_opcodes
-from isthmus.notebook import Cell, Notebook, with_source
-from isthmus.text import Newlines, newlines_of, split_lines
+from isthmus.notebooks.notebook import Cell, Notebook, with_source
+from isthmus.text.diff import line_opcodes, split_lines
+from isthmus.text.text_file import Newlines, newlines_of
 
 ALIKE = 0.5
 """From this similarity on (0 to 1) two cells without a common id are versions of one."""

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from isthmus.codec import MAXIMUM_DEPTH, is_deeper
+from isthmus.encoding.codec import MAXIMUM_DEPTH, is_deeper
 from isthmus.errors import IsthmusError
 
 # Nothing here is tried twice: a comment without an end is taken up to the end of the text, and stays in it.

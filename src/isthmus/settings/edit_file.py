@@ -1,16 +1,16 @@
 """Changes a settings file in place: read, edited as text, written whole and atomically, for its owner alone when new.
 
 Whatever goes wrong, the file stays as it was. Deliberately not here: how the text is edited
-(:mod:`isthmus.jsonc_edit`), and what the settings mean (:mod:`isthmus.settings`).
+(:mod:`isthmus.encoding.jsonc_edit`), and what the settings mean (:mod:`isthmus.settings`).
 """
 
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
+from isthmus.encoding.jsonc import JsoncError
 from isthmus.errors import IsthmusError
-from isthmus.files import FileChangedError, exclusive, read_regular, write_if_unchanged
-from isthmus.jsonc import JsoncError
+from isthmus.files.atomic import FileChangedError, exclusive, read_regular, write_if_unchanged
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 _ATTEMPTS = 5

@@ -1,7 +1,6 @@
 """Where our own files lie on this machine, and how one that holds a secret is written: 0600 from its first moment.
 
-Not for the files of a workspace; those keep their modes and bytes (:mod:`isthmus.files`). Folders that a protocol
-prescribes are with that protocol.
+Folders that a protocol prescribes are with that protocol.
 """
 
 import json
@@ -11,8 +10,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from isthmus.codec import JsonObject
-from isthmus.files import write_atomic
+from isthmus.encoding.codec import JsonObject
+from isthmus.files.atomic import write_atomic
 
 
 def data_directory(environment: Mapping[str, str] = os.environ) -> Path:

@@ -1,13 +1,12 @@
 """Reading JSON whose shape nobody promised: what is absent or of another type reads as empty, and ends nothing.
 
-Deliberately not a validator: where a wrong shape has to be told, :mod:`isthmus.codec` reads it. What is no JSON is
-:mod:`isthmus.json_text`'s matter.
+Deliberately not a validator: where a wrong shape is an error, :mod:`isthmus.encoding.codec` reads it.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
-from isthmus.codec import JsonObject
+from isthmus.encoding.codec import JsonObject
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:

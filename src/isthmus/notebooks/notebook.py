@@ -1,7 +1,7 @@
 """Jupyter notebooks (``.ipynb``) as text: where each cell stands in it, so that the others keep every character.
 
 A cell is known by its offsets; its value is only for reading. Pure: text in, text out. Deliberately not here: what
-changed between two notebooks (:mod:`isthmus.notebook_changes`), validation against nbformat's schema, and files.
+changed between two notebooks (:mod:`isthmus.notebooks.changes`), validation against nbformat's schema, and files.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from isthmus.codec import MAXIMUM_DEPTH, JsonObject, is_deeper
+from isthmus.encoding.codec import MAXIMUM_DEPTH, JsonObject, is_deeper
 from isthmus.errors import IsthmusError
 
 _BLANKS = re.compile(r"[ \t\r\n]*")

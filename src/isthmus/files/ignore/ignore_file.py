@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from isthmus.files import require_regular
-from isthmus.ignore.git_pattern import (
+from isthmus.files.atomic import require_regular
+from isthmus.files.ignore.git_pattern import (
     MAXIMUM_LENGTH,
     MAXIMUM_WILDCARDS,
     GitPattern,
@@ -24,7 +24,7 @@ from isthmus.ignore.git_pattern import (
     as_bytes,
     compile_line,
 )
-from isthmus.text import printable
+from isthmus.text.visible import printable
 
 _log = logging.getLogger(__name__)
 

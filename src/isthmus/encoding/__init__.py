@@ -1,0 +1,1 @@
+"""Values as JSON: typed values, bounded parsing, schemas, and JSON with comments."""
