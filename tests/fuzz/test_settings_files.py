@@ -11,8 +11,8 @@ from isthmus.a2a.server.users import UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.agent.approval.restricted_tools import restrict
 from isthmus.agent.commands.custom_files import find_custom_commands
-from isthmus.mcp_host.configuration import load_configuration
-from isthmus.mcp_host.trust import stated_trust, trusted_folders_path
+from isthmus.mcp_host.config.folder_trust import stated_trust, trusted_folders_path
+from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import SettingsError, load_settings
 from isthmus.settings.env_files import load_environment
 from isthmus.settings.guards import GUARDS

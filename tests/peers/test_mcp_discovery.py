@@ -89,8 +89,8 @@ async def test_who_is_waited_for_is_told_by_name(home: Path, scope: ToolScope, m
 @pytest.fixture
 def quick_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as hanging, or as late, is short."""
-    monkeypatch.setattr("isthmus.mcp_host.connection.HANGING_SECONDS", 0.2)
-    monkeypatch.setattr("isthmus.mcp_host.known_offer.LATE_SECONDS", 0.2)
+    monkeypatch.setattr("isthmus.mcp_host.connection.connection.HANGING_SECONDS", 0.2)
+    monkeypatch.setattr("isthmus.mcp_host.catalogue.known_catalogue.LATE_SECONDS", 0.2)
 
 
 @pytest.mark.usefixtures("quick_memory")
@@ -125,7 +125,7 @@ async def test_a_server_that_hung_begins_after_the_tools_of_the_others_are_there
     async with hosting(home, servers, cache=cache, patience=0.4) as host:
         await host.tools(scope)
     begun = pids.read_text()
-    monkeypatch.setattr("isthmus.mcp_host.connection.BREATH_SECONDS", 1000.0)
+    monkeypatch.setattr("isthmus.mcp_host.connection.connection.BREATH_SECONDS", 1000.0)
     async with hosting(home, {**servers, "new": hostile("plain")}, cache=cache, patience=1000) as host:
         assert list((await host.tools(scope)).tools) == ["ok"]
         assert pids.read_text() == begun

@@ -7,9 +7,9 @@ import pytest
 from isthmus.agent.calls.events import failed
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import ToolResultRecorded
-from isthmus.mcp_host.listing import ListedTool, Listing
-from isthmus.mcp_host.offer import offer_of
-from isthmus.mcp_host.result import McpResult, TextPart, render
+from isthmus.mcp_host.catalogue.catalogue import offer_of
+from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
+from isthmus.mcp_host.results.result import McpResult, TextPart, render
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from support.hostile_http_mcp_server import hostile_http

@@ -48,7 +48,7 @@ import mcp
 import psutil
 import pytest
 
-from isthmus.mcp_host import session
+from isthmus.mcp_host.connection import session
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Tool, ToolScope
 from isthmus.tools.failure import ToolFailure

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from isthmus.mcp_host import retries
+from isthmus.mcp_host.connection import retry_policy as retries
 from isthmus.mcp_host.host import McpHost
 from isthmus.mcp_host.transports.http_caps import FREE_STREAMS, STREAM_SECONDS
 from isthmus.tools.base import Tool, ToolScope

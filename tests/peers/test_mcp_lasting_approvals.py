@@ -11,7 +11,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.events import StateChange, TaskState, ToolCallUpdate
-from isthmus.mcp_host.trust import TrustRule, state_trust
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.mcp_hosting import hostile, write_servers
 from support.serve_program import serve_program
 from support.surroundings import Surroundings

@@ -72,7 +72,7 @@ async def once(home: Path, scope: ToolScope, cache: Path, servers: dict[str, Any
 async def test_tools_that_are_known_stay_when_a_start_ended_before_their_slow_server_was_connected(
     home: Path, scope: ToolScope, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.mcp_host.connection.HANGING_SECONDS", 0.0)
+    monkeypatch.setattr("isthmus.mcp_host.connection.connection.HANGING_SECONDS", 0.0)
     listed = Listed(tmp_path)
     servers = {"s": listed.settings()}
     assert await once(home, scope, cache, servers) == ["ok"]

@@ -73,7 +73,7 @@ async def test_servers_of_older_revisions_are_used_whatever_they_do_with_the_que
 ) -> None:
     """They are asked once: the next connection and the next start begin with the handshake."""
     # Some never answer; one that answers too late is taken for one of them, which makes no difference here.
-    monkeypatch.setattr("isthmus.mcp_host.first_question.MAXIMUM_SECONDS", 0.5)
+    monkeypatch.setattr("isthmus.mcp_host.connection.discover_probe.MAXIMUM_SECONDS", 0.5)
     scope, cache = ToolScope(workspace), tmp_path / "cache"
     with contextlib.ExitStack() as stack:
         found = {way: stack.enter_context(hostile_http(way)) for way in QUESTIONS}

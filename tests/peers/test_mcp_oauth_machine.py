@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from isthmus.mcp_host.config import ConfigContext, Origin, decode_server
-from isthmus.mcp_host.config_entry import ServerConfigError
+from isthmus.mcp_host.config.entry_reader import ServerConfigError
+from isthmus.mcp_host.config.server_config import ConfigContext, Origin, decode_server
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from isthmus.mcp_host import connection
+from isthmus.mcp_host.connection import connection
 from isthmus.mcp_host.transports import stdio
 from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.trust import TrustRule, state_trust
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from isthmus.settings import ReadOnlyTools
 from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
 from isthmus.tools.servers import ServerState

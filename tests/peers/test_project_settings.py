@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.trust import TrustRule, state_trust
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import isthmus
 from support.scripted_wire import Call, Reply, Say

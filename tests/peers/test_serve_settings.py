@@ -12,7 +12,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.a2a.extension import URI
 from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.events import StateChange, TaskState
-from isthmus.mcp_host.trust import TrustRule, state_trust
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.a2a_serving import EXTENSION, prompt, rpc
 from support.isthmus_program import isthmus
 from support.serve_program import ServeProgram, serve_program

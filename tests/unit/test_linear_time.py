@@ -13,10 +13,10 @@ from isthmus.agent.memory.imports import imports_in
 from isthmus.agent.options import environment_for_strangers
 from isthmus.encoding import jsonc
 from isthmus.errors import IsthmusError
-from isthmus.mcp_host.config import ConfigContext, Origin, decode_server
+from isthmus.mcp_host.config.secrets import summary
+from isthmus.mcp_host.config.server_config import ConfigContext, Origin, decode_server
+from isthmus.mcp_host.config.variables import expand
 from isthmus.mcp_host.oauth.messages import Challenge
-from isthmus.mcp_host.secrets import summary
-from isthmus.mcp_host.variables import expand
 from isthmus.text.visible import ESCAPE_SEQUENCES
 
 SIZE = 60_000

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.configuration import load_configuration
+from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import Settings, SettingsError, load_settings
 from isthmus.settings.env_files import load_environment
 from isthmus.settings.keys import KEYS, Setter

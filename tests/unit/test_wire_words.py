@@ -10,8 +10,8 @@ from isthmus.cli.sandbox import SANDBOX_STATUS
 from isthmus.client import ELICITATION, MISSED_EVENTS, SAMPLING
 from isthmus.ide.gemini import wire
 from isthmus.ide.mcp import mcp_peer
-from isthmus.mcp_host.result import MAXIMUM_SIZE_KEY
-from isthmus.mcp_host.url_elicitation import URL_ELICITATION_REQUIRED
+from isthmus.mcp_host.elicitation.url_elicitation import URL_ELICITATION_REQUIRED
+from isthmus.mcp_host.results.result import MAXIMUM_SIZE_KEY
 from isthmus.rpc import lsp, messages
 from isthmus.terminal.headless import ExitCode
 from isthmus.tools.base import SEARCH_TOOL

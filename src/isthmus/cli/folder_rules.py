@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from isthmus.mcp_host.trust import FolderTrust
+from isthmus.mcp_host.config.folder_trust import FolderTrust
 from isthmus.settings import FolderRules, SettingsError, load_folder_rules
 
 log = logging.getLogger(__name__)

@@ -35,9 +35,9 @@ from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.files.locations import cache_directory
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
-from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import OnWait
 from isthmus.models.providers import secret_variables
 from isthmus.settings import Settings, SettingsError

@@ -132,7 +132,7 @@ def _has(text: str, name: str) -> bool:
 
 def _notes(name: str, path: Path, scope: str, *, is_trusted: bool) -> list[str]:
     """What keeps the new server from being used as it was meant."""
-    from isthmus.mcp_host.configuration import UnusableServer
+    from isthmus.mcp_host.config.workspace_config import UnusableServer
 
     notes: list[str] = []
     if is_trusted and scope == PROJECT:

@@ -38,7 +38,7 @@ def remove(name: str, scope: str) -> None:
 
 def _elsewhere(name: str, scope: str) -> str:
     """Where else the server is, or what may have been meant."""
-    from isthmus.mcp_host.config import Origin
+    from isthmus.mcp_host.config.server_config import Origin
 
     servers = load().servers
     found = next((server for server in servers if server.name == name), None)
@@ -58,7 +58,7 @@ _session = click.option("--session", is_flag=True, hidden=True)
 @_session
 def disable(name: str, session: bool) -> None:
     """Switch the MCP server NAME off, for all folders and sessions, and for Gemini CLI too. It stays configured."""
-    from isthmus.mcp_host.enablement import enablement_path, with_server_off
+    from isthmus.mcp_host.config.enablement import enablement_path, with_server_off
     from isthmus.settings.edit_file import change_file
 
     _refuse_session(session)
@@ -74,8 +74,8 @@ def disable(name: str, session: bool) -> None:
 @_session
 def enable(name: str, session: bool) -> None:
     """Switch the MCP server NAME on again, after `isthmus mcp disable NAME`."""
-    from isthmus.mcp_host.configuration import Hindrance, UnusableServer
-    from isthmus.mcp_host.enablement import enablement_path, with_server_on
+    from isthmus.mcp_host.config.enablement import enablement_path, with_server_on
+    from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
     from isthmus.settings.edit_file import change_file
 
     _refuse_session(session)

@@ -12,9 +12,9 @@ from isthmus.cli.mcp_servers import HELP, find, load_with_editor, say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isthmus.mcp_host.config import ServerConfig
-    from isthmus.mcp_host.connection import ServerConnection
-    from isthmus.mcp_host.trace import Trace, TraceEntry
+    from isthmus.mcp_host.config.server_config import ServerConfig
+    from isthmus.mcp_host.connection.connection import ServerConnection
+    from isthmus.mcp_host.diagnosis.trace import Trace, TraceEntry
 
 LOG_LINES = 20
 SHOWN_TEXT = 300
@@ -49,7 +49,7 @@ def command(context: click.Context, name: str | None, timeout: int | None, full:
 
 
 def _describe(row: Row) -> None:
-    from isthmus.mcp_host.secrets import summary
+    from isthmus.mcp_host.config.secrets import summary
 
     say(f"{row.server.name}: {row.target} ({row.transport})" if row.config is not None else row.server.name)
     say(f"  Configured in: {row.server.source} ({row.server.origin.value})")
@@ -74,9 +74,9 @@ async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
 
 async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown: int | None) -> bool:
     from isthmus.cli.mcp_trial import connecting, limited
-    from isthmus.mcp_host.examination import advice, ending
-    from isthmus.mcp_host.secrets import Secrets
-    from isthmus.mcp_host.trace import Trace
+    from isthmus.mcp_host.config.secrets import Secrets
+    from isthmus.mcp_host.diagnosis.examination import advice, ending
+    from isthmus.mcp_host.diagnosis.trace import Trace
 
     trace = Trace(Secrets(config).hidden)
     limit = limited(config, timeout, LONGEST_TIMEOUT)
@@ -102,7 +102,7 @@ async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown:
 
 
 def _steps(trace: "Trace") -> "Iterator[str]":
-    from isthmus.mcp_host.examination import steps
+    from isthmus.mcp_host.diagnosis.examination import steps
 
     # Servers of revisions before 2026-07-28 refuse server/discover: nothing is wrong with them.
     yield "\nSteps"
@@ -114,7 +114,7 @@ def _steps(trace: "Trace") -> "Iterator[str]":
 
 def _offer(connection: "ServerConnection", trace: "Trace") -> "Iterator[str]":
     from isthmus.agent.context.size import tool_tokens
-    from isthmus.mcp_host.examination import self_description
+    from isthmus.mcp_host.diagnosis.examination import self_description
     from isthmus.text.units import show_count
 
     found = self_description(trace.entries)
@@ -144,7 +144,7 @@ def _messages(trace: "Trace", shown: int | None) -> "Iterator[str]":
 
 
 def _line(entry: "TraceEntry") -> str:
-    from isthmus.mcp_host.trace import TraceKind
+    from isthmus.mcp_host.diagnosis.trace import TraceKind
     from isthmus.text.units import show_size
 
     at = f"  {entry.at:8.3f} s"

@@ -16,9 +16,9 @@ from isthmus.text.visible import with_ellipsis
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
 
-    from isthmus.mcp_host.config import ServerConfig
-    from isthmus.mcp_host.configuration import ConfiguredServer, McpConfiguration
-    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.config.server_config import ServerConfig
+    from isthmus.mcp_host.config.workspace_config import ConfiguredServer, McpConfiguration
+    from isthmus.mcp_host.connection.connection import ServerConnection
 
 DEFAULT_TIMEOUT = 15_000
 """Milliseconds."""
@@ -81,7 +81,7 @@ class Row:
     """What is listed of a server. ``status`` is one of the words above; ``details`` say why."""
 
     def __init__(self, server: "ConfiguredServer") -> None:
-        from isthmus.mcp_host.configuration import UnusableServer
+        from isthmus.mcp_host.config.workspace_config import UnusableServer
 
         self.server = server
         self.status = ""
@@ -92,7 +92,7 @@ class Row:
     @property
     def config(self) -> "ServerConfig | None":
         """The server's configuration; None where that has an error."""
-        from isthmus.mcp_host.configuration import UnusableServer
+        from isthmus.mcp_host.config.workspace_config import UnusableServer
 
         return self.server.config if isinstance(self.server, UnusableServer) else self.server
 
@@ -103,7 +103,7 @@ class Row:
 
     def note_untried(self) -> None:
         """Say how the server stands as far as its configuration tells."""
-        from isthmus.mcp_host.configuration import Hindrance, UnusableServer
+        from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
 
         if not isinstance(self.server, UnusableServer):
             self.status = NOT_TRIED
@@ -131,7 +131,7 @@ class Row:
     @property
     def target(self) -> str:
         """What is started or reached, without secrets."""
-        from isthmus.mcp_host.secrets import summary
+        from isthmus.mcp_host.config.secrets import summary
 
         if self.config is None:
             return ""
@@ -145,7 +145,7 @@ class Row:
 
     def lines(self) -> "Iterator[str]":
         """The line of the server, and those that say why below it."""
-        from isthmus.mcp_host.config import Origin
+        from isthmus.mcp_host.config.server_config import Origin
 
         origin = " [.mcp.json]" if self.server.origin is Origin.MCP_JSON else ""
         target = f" {self.target} ({self.transport})" if self.config is not None else ""

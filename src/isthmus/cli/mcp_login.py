@@ -10,7 +10,7 @@ from isthmus.cli.mcp_servers import HELP, find, load_with_editor, own_environmen
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
-    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.connection.connection import ServerConnection
     from isthmus.mcp_host.oauth.login import Logins
 
 LONGEST_PASTE = 16_384
@@ -71,10 +71,10 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
     from pathlib import Path
 
     from isthmus.cli.browser import open_browser
-    from isthmus.mcp_host.configuration import Hindrance, UnusableServer
-    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
+    from isthmus.mcp_host.connection.connection import ServerConnection
+    from isthmus.mcp_host.connection.connection_context import Surroundings
     from isthmus.mcp_host.oauth.login import Logins
-    from isthmus.mcp_host.surroundings import Surroundings
 
     found = find(await load_with_editor(), name)
     if isinstance(found, UnusableServer):

@@ -12,8 +12,8 @@ from isthmus.errors import IsthmusError
 from isthmus.settings import project_settings_path, user_settings_path
 
 if TYPE_CHECKING:
-    from isthmus.mcp_host.configuration import ConfiguredServer, McpConfiguration
-    from isthmus.mcp_host.trust import FolderTrust
+    from isthmus.mcp_host.config.folder_trust import FolderTrust
+    from isthmus.mcp_host.config.workspace_config import ConfiguredServer, McpConfiguration
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 USER = "user"
@@ -60,8 +60,8 @@ def own_environment() -> dict[str, str]:
 
 def load(trusts: "FolderTrust | None" = None) -> "McpConfiguration":
     """The servers for work in the current folder; trusted as the person's file says, unless `trusts` says it."""
-    from isthmus.mcp_host.configuration import load_configuration
-    from isthmus.mcp_host.trust import file_trust
+    from isthmus.mcp_host.config.folder_trust import file_trust
+    from isthmus.mcp_host.config.workspace_config import load_configuration
 
     home = Path.home()
     return load_configuration(Path.cwd().resolve(), home, own_environment(), trusts or file_trust(home))

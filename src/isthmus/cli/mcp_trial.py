@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
 from isthmus.cli.mcp_servers import own_environment
-from isthmus.mcp_host.config import ServerConfig
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.spawn_gate import SpawnGate
-from isthmus.mcp_host.surroundings import Surroundings
-from isthmus.mcp_host.trace import Trace
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.start_limit import SpawnGate
+from isthmus.mcp_host.diagnosis.trace import Trace
 
 
 def limited(config: ServerConfig, timeout: int | None, longest: int) -> ServerConfig:

@@ -1,6 +1,6 @@
 """What a project's files would start on the person's machine, were its folder trusted, as lines to show to them.
 
-Pure but for reading files; blocks. Deliberately not here: asking, and what trust is (:mod:`isthmus.mcp_host.trust`).
+Pure but for reading files; blocks.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ def project_starts(workspace: Path, home: Path, environment: Mapping[str, str]) 
 
 
 def _servers(workspace: Path, home: Path, environment: Mapping[str, str]) -> list[str]:
-    from isthmus.mcp_host.configuration import Hindrance, UnusableServer, load_configuration
-    from isthmus.mcp_host.secrets import summary
+    from isthmus.mcp_host.config.secrets import summary
+    from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer, load_configuration
 
     configuration = load_configuration(workspace, home, environment, lambda _: False)
     lines: list[str] = []

@@ -7,7 +7,7 @@ The editor is asked only where it makes a difference, since connecting to it tak
 from collections.abc import Mapping
 from pathlib import Path
 
-from isthmus.mcp_host.trust import FolderTrust, file_trust
+from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.settings import Settings, SettingsError, load_settings
 from isthmus.settings.env_files import LoadedEnvironment, load_environment
 

@@ -16,7 +16,7 @@ import click
 
 from isthmus.cli.options import BadInputError
 from isthmus.cli.project_starts import project_starts
-from isthmus.mcp_host.trust import TrustRule, state_trust, stated_trust, trusted_folders_path
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust, trusted_folders_path
 from isthmus.terminal.early_text import LONGEST_SHOWN, PAUSE_SECONDS, drop_begun_line
 from isthmus.terminal.sanitize import visible_line
 from isthmus.text.visible import with_ellipsis

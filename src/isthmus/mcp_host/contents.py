@@ -1,7 +1,7 @@
 """The ServerContents port over the connections of the MCP host: prompts, resources and instructions of servers.
 
 Listings are those that the connections keep; only what is asked for by name goes to a server
-(:mod:`isthmus.mcp_host.reading`). Deliberately not here: names of commands, references in a prompt, and who may ask.
+(:mod:`isthmus.mcp_host.results.reading`).
 """
 
 import asyncio
@@ -9,10 +9,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.errors import ServerLostError
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.connection.errors import ServerLostError
 from isthmus.mcp_host.host import McpHost
-from isthmus.mcp_host.reading import prompt_from, resource_from
+from isthmus.mcp_host.results.reading import prompt_from, resource_from
 from isthmus.tools.base import Content, ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.server_contents import ServerInstructions, ServerPrompt, ServerResource

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import McpServerSettings
-from isthmus.mcp_host.client_servers import client_config, require_known, require_name
-from isthmus.mcp_host.config import Origin, ServerConfig
-from isthmus.mcp_host.configuration import McpConfiguration, load_configuration
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.enablement import enablement_path, with_server_off, with_server_on
-from isthmus.mcp_host.manifests import Manifests
+from isthmus.mcp_host.catalogue.manifests import Manifests
+from isthmus.mcp_host.config.client_servers import client_config, require_known, require_name
+from isthmus.mcp_host.config.enablement import enablement_path, with_server_off, with_server_on
+from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
+from isthmus.mcp_host.config.server_config import Origin, ServerConfig
+from isthmus.mcp_host.config.workspace_config import McpConfiguration, load_configuration
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.start_limit import SpawnGate
 from isthmus.mcp_host.oauth.login import Logins, OpenBrowser, Paste
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
-from isthmus.mcp_host.spawn_gate import SpawnGate
-from isthmus.mcp_host.surroundings import Surroundings
 from isthmus.mcp_host.tool_sets import ToolSets
-from isthmus.mcp_host.trust import FolderTrust, file_trust
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
 from isthmus.settings.edit_file import SettingsFileError, change_file
 from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet

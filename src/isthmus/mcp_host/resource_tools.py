@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, McpDetails, ToolOutput
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.reading import resource_from
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.results.reading import resource_from
 from isthmus.tools.arguments import INVALID_ARGUMENTS, check_arguments
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure

@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, McpDetails, ToolOutput
-from isthmus.mcp_host.asking import CallAsks, action_of
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.errors import NeedsLoginError, ServerLostError, ToolGoneError
-from isthmus.mcp_host.offer import OfferedTool
-from isthmus.mcp_host.page_address import UrlError
-from isthmus.mcp_host.result import (
+from isthmus.mcp_host.catalogue.catalogue import OfferedTool
+from isthmus.mcp_host.catalogue.schema_check import SchemaCheck, is_small
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.connection.errors import NeedsLoginError, ServerLostError, ToolGoneError
+from isthmus.mcp_host.elicitation.page_address import UrlError
+from isthmus.mcp_host.elicitation.server_questions import ACCEPT, done_question, url_question
+from isthmus.mcp_host.elicitation.server_requests import CallAsks, action_of
+from isthmus.mcp_host.elicitation.url_elicitation import Page, PagesNeededError, pages_needed
+from isthmus.mcp_host.results.result import (
     MAXIMUM_CHARACTERS,
     McpResult,
     Rendered,
@@ -25,9 +28,6 @@ from isthmus.mcp_host.result import (
     render,
     said_maximum,
 )
-from isthmus.mcp_host.schema_check import SchemaCheck, is_small
-from isthmus.mcp_host.server_questions import ACCEPT, done_question, url_question
-from isthmus.mcp_host.url_elicitation import Page, PagesNeededError, pages_needed
 from isthmus.text.visible import with_ellipsis, without_control_characters
 from isthmus.tools.arguments import INVALID_ARGUMENTS
 from isthmus.tools.base import (

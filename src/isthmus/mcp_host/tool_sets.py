@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.names import assign_names
-from isthmus.mcp_host.offer import Offer
+from isthmus.mcp_host.catalogue.catalogue import Offer
+from isthmus.mcp_host.catalogue.tool_names import assign_names
+from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.resource_tools import resource_tools
 from isthmus.mcp_host.tool import McpTool
 from isthmus.mcp_host.workspace_servers import WorkspaceServers, server_tools

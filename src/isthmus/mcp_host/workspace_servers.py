@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.mcp_host.config import Origin, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.names import ToolKey, assign_names
-from isthmus.mcp_host.secrets import summary
+from isthmus.mcp_host.catalogue.tool_names import ToolKey, assign_names
+from isthmus.mcp_host.config.secrets import summary
+from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.config.workspace_config import McpConfiguration, UnusableServer
+from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.tool import McpTool
 from isthmus.sandbox.confinement import told
 from isthmus.text.units import show_count

@@ -2,7 +2,7 @@
 
 MCP tools keep dots and may be named in ways that a provider refuses. The rest of the program knows the tool's own name
 alone; the provider sees another one, which is the same for the same request. Pure; deliberately not here: which names
-tools have (:mod:`isthmus.mcp_host.names`).
+tools have (:mod:`isthmus.mcp_host.catalogue.tool_names`).
 """
 
 import hashlib

@@ -7,9 +7,8 @@ import pytest
 from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import FileDiff, GenericDetails
 from isthmus.forms.form import form_of
-from isthmus.mcp_host.asking import ATTEMPTS, MAXIMUM_QUESTIONS, CallAsks, DeclinedError, Elicited, ServerAsking
-from isthmus.mcp_host.page_address import host_of
-from isthmus.mcp_host.server_questions import (
+from isthmus.mcp_host.elicitation.page_address import host_of
+from isthmus.mcp_host.elicitation.server_questions import (
     SamplingWish,
     WishMessage,
     form_question,
@@ -17,7 +16,15 @@ from isthmus.mcp_host.server_questions import (
     url_question,
     without_stop,
 )
-from isthmus.mcp_host.url_elicitation import Page, pages_needed
+from isthmus.mcp_host.elicitation.server_requests import (
+    ATTEMPTS,
+    MAXIMUM_QUESTIONS,
+    CallAsks,
+    DeclinedError,
+    Elicited,
+    ServerAsking,
+)
+from isthmus.mcp_host.elicitation.url_elicitation import Page, pages_needed
 from isthmus.tools.user_question import Chosen, ModelAnswer, NoAnswer, Reply, UserQuestion
 from support.waiting import eventually_async
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.configuration import McpConfiguration, UnusableServer, load_configuration
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.config.workspace_config import McpConfiguration, UnusableServer, load_configuration
 from isthmus.sandbox.policy import Demand, OpenPath, SandboxPolicy
 
 VARIABLES = {"DB_CONNECTION_STRING": "postgres://db", "EXTERNAL_API_KEY": "key", "EMPTY": "", "PWD": "/elsewhere"}

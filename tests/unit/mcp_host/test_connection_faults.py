@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.config import Origin, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.connection import ServerConnection
-from isthmus.mcp_host.surroundings import Surroundings
+from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.connection.connection import ServerConnection
+from isthmus.mcp_host.connection.connection_context import Surroundings
 from isthmus.tools.servers import ServerState
 
 
@@ -15,7 +15,7 @@ from isthmus.tools.servers import ServerState
 async def test_a_fault_of_ours_is_told_and_nobody_waits_for_the_server(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "isthmus.mcp_host.attempt", None)  # importing it fails
+    monkeypatch.setitem(sys.modules, "isthmus.mcp_host.connection.attempt", None)  # importing it fails
     config = ServerConfig("one", Origin.USER, StdioEndpoint("x", (), {}, workspace))
     connection = ServerConnection(config, Surroundings({}, workspace))
     connection.start()

@@ -2,9 +2,9 @@ import logging
 
 import pytest
 
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig
-from isthmus.mcp_host.debug_log import DebugLog, is_info
-from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig
+from isthmus.mcp_host.diagnosis.debug_log import DebugLog, is_info
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
 
 
 @pytest.mark.requirement("MCP-136")

@@ -1,8 +1,8 @@
 import httpx2
 
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind
-from isthmus.mcp_host.failures import explain
-from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind
+from isthmus.mcp_host.diagnosis.failures import explain
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.transports.endpoints import HttpWatch
 
 

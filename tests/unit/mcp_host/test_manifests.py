@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.listing import ListedTool, Listing
-from isthmus.mcp_host.manifests import MAXIMUM_BYTES, MAXIMUM_FILES, Manifest, Manifests
-from isthmus.mcp_host.way import Way
+from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
+from isthmus.mcp_host.catalogue.manifests import MAXIMUM_BYTES, MAXIMUM_FILES, Manifest, Manifests
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.connection.transport_probe import Way
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 WORKSPACE = Path("/w")

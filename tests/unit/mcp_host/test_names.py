@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.mcp_host.names import assign_names, is_included, shortened, valid_name
+from isthmus.mcp_host.catalogue.tool_names import assign_names, is_included, shortened, valid_name
 
 
 @pytest.mark.requirement("MCP-033", "MCP-034", "MCP-035", "MCP-036")

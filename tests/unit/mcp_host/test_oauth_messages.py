@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.discovery import is_part_of, metadata_urls, resource_urls
 from isthmus.mcp_host.oauth.http import OAuthHttp
 from isthmus.mcp_host.oauth.messages import (

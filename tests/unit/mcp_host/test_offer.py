@@ -1,5 +1,5 @@
-from isthmus.mcp_host.listing import ListedTool
-from isthmus.mcp_host.offer import usable_tools
+from isthmus.mcp_host.catalogue.catalogue import usable_tools
+from isthmus.mcp_host.catalogue.listing import ListedTool
 
 
 def listed(*names: str) -> tuple[ListedTool, ...]:

@@ -1,4 +1,4 @@
-from isthmus.mcp_host.pace import LONGEST_SECONDS, ChangePace
+from isthmus.mcp_host.connection.relist_backoff import LONGEST_SECONDS, ChangePace
 
 
 def test_changes_that_come_one_upon_another_are_gathered_for_longer_and_longer() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.mcp_host.page_address import UrlError, host_of
+from isthmus.mcp_host.elicitation.page_address import UrlError, host_of
 
 
 @pytest.mark.parametrize(

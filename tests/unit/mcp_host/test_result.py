@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host import result as results
-from isthmus.mcp_host.result import (
+from isthmus.mcp_host.results import result as results
+from isthmus.mcp_host.results.result import (
     BinaryPart,
     LinkPart,
     McpResult,

@@ -1,4 +1,4 @@
-from isthmus.mcp_host.retries import Retries
+from isthmus.mcp_host.connection.retry_policy import Retries
 
 
 def test_a_server_that_does_not_hold_is_tried_later_and_later_and_then_given_up() -> None:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from referencing import Registry
 
 from isthmus.encoding.json_schema import draft_2020_12
-from isthmus.mcp_host.listing import ListedTool
-from isthmus.mcp_host.offer import usable_tools
-from isthmus.mcp_host.schema import (
+from isthmus.mcp_host.catalogue.catalogue import usable_tools
+from isthmus.mcp_host.catalogue.listing import ListedTool
+from isthmus.mcp_host.catalogue.schema import (
     MAXIMUM_DEPTH,
     UnusableSchemaError,
     full_schema,

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.schema_check import MAXIMUM_VALUES, SchemaCheck, is_small
+from isthmus.mcp_host.catalogue.schema_check import MAXIMUM_VALUES, SchemaCheck, is_small
 from support.wire_server import Answer, WireServer
 
 NUMBERS = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "integer"}}}}

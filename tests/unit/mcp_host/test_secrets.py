@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.config import ConfigContext, Origin, ServerConfig, decode_server
-from isthmus.mcp_host.secrets import Secrets, summary
+from isthmus.mcp_host.config.secrets import Secrets, summary
+from isthmus.mcp_host.config.server_config import ConfigContext, Origin, ServerConfig, decode_server
 
 WORKSPACE = Path("/home/me/project")
 

@@ -1,4 +1,4 @@
-from isthmus.mcp_host.server_log import MAXIMUM_LINES, ServerLog
+from isthmus.mcp_host.diagnosis.server_log import MAXIMUM_LINES, ServerLog
 
 
 def test_of_very_many_lines_at_once_the_last_ones_are_kept_and_the_others_counted() -> None:

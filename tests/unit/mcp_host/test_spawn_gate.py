@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from isthmus.mcp_host.spawn_gate import SpawnGate
+from isthmus.mcp_host.connection.start_limit import SpawnGate
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

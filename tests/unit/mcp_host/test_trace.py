@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.examination import Step, ending, self_description, steps
-from isthmus.mcp_host.server_log import ServerLog
-from isthmus.mcp_host.trace import MAXIMUM_ENTRIES, MAXIMUM_TEXT, Trace, TraceKind
+from isthmus.mcp_host.diagnosis.examination import Step, ending, self_description, steps
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.diagnosis.trace import MAXIMUM_ENTRIES, MAXIMUM_TEXT, Trace, TraceKind
 
 INITIALIZE: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
 

@@ -3,7 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.mcp_host.trust import TrustRule, file_trust, is_trusted, state_trust, stated_trust, trusted_folders_path
+from isthmus.mcp_host.config.folder_trust import (
+    TrustRule,
+    file_trust,
+    is_trusted,
+    state_trust,
+    stated_trust,
+    trusted_folders_path,
+)
 from isthmus.settings.edit_file import SettingsFileError
 
 

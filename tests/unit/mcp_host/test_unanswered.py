@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from isthmus.mcp_host import unanswered
-from isthmus.mcp_host.unanswered import MAXIMUM_REQUESTS, Unanswered
+from isthmus.mcp_host.connection import pending_requests as unanswered
+from isthmus.mcp_host.connection.pending_requests import MAXIMUM_REQUESTS, Unanswered
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 import httpx2
 
-from isthmus.mcp_host.errors import ConnectFailedError, NeedsLoginError, OAuthError
+from isthmus.mcp_host.connection.errors import ConnectFailedError, NeedsLoginError, OAuthError
 from isthmus.mcp_host.oauth.messages import Challenge
 
 LoginProblem: TypeAlias = NeedsLoginError | ConnectFailedError

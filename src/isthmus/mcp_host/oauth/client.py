@@ -4,8 +4,8 @@ A kept registration is used again only where the server still knows it: many for
 on a page that leads nowhere. Deliberately not here: HTTP.
 """
 
-from isthmus.mcp_host.config import ServerConfig
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.kept_login import client_of
 from isthmus.mcp_host.oauth.messages import (

@@ -5,7 +5,7 @@ Deliberately not here: sending them (:mod:`isthmus.mcp_host.oauth.bearer`), and 
 
 from pathlib import Path
 
-from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, ServerConfig
+from isthmus.mcp_host.config.server_config import DISCOVERED, HttpEndpoint, ServerConfig
 from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
 from isthmus.mcp_host.oauth.google_account import google_auth
 from isthmus.mcp_host.oauth.kept_login import KeptLogin, http_of

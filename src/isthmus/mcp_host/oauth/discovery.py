@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.config.oauth_settings import OAuthSettings
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.messages import Challenge, Endpoints, is_same_issuer, union
-from isthmus.mcp_host.oauth_settings import OAuthSettings
 
 
 @dataclass(frozen=True, slots=True)

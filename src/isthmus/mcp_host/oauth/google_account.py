@@ -3,7 +3,7 @@
 ``google_credentials`` sends an access token with the configured scopes; ``service_account_impersonation`` an ID token
 of a service account for an audience, from IAM's generateIdToken (as servers behind Identity-Aware Proxy want it).
 google-auth does the work, in a thread and within a deadline, and asks only https, this machine and Google's metadata
-server. Deliberately not here: whose configuration may say so (:mod:`isthmus.mcp_host.config`).
+server. Deliberately not here: whose configuration may say so (:mod:`isthmus.mcp_host.config.server_config`).
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from datetime import UTC
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
-from isthmus.mcp_host.config import IMPERSONATION, HttpEndpoint, ServerConfig
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.config.server_config import IMPERSONATION, HttpEndpoint, ServerConfig
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.bearer import BearerAuth, Report
 from isthmus.mcp_host.oauth.http import is_loopback, place
 from isthmus.runtime.threads import in_thread

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from isthmus.mcp_host.errors import OAuthError
-from isthmus.mcp_host.page_address import UrlError, host_of
+from isthmus.mcp_host.connection.errors import OAuthError
+from isthmus.mcp_host.elicitation.page_address import UrlError, host_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -113,7 +113,7 @@ class OAuthHttp:
     ) -> Answer:
         import httpx2
 
-        from isthmus.mcp_host.unreachable import connection_problem
+        from isthmus.mcp_host.diagnosis.unreachable import connection_problem
 
         self.require(url, what)
         sent = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}

@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
-from isthmus.mcp_host.config import ServerConfig
-from isthmus.mcp_host.errors import NeedsLoginError, OAuthError
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.errors import NeedsLoginError, OAuthError
 from isthmus.mcp_host.oauth.discovery import canonical
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.logins import STORE_SECONDS, KeptLogins, renewal_lock

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.mcp_host.config import DISCOVERED, HttpEndpoint, Origin
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.config.server_config import DISCOVERED, HttpEndpoint, Origin
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.kept_login import http_of
 from isthmus.mcp_host.oauth.login_flow import Login, OpenBrowser, Paste, Person
 from isthmus.mcp_host.oauth.logins import KeptLogins
@@ -19,7 +19,7 @@ from isthmus.mcp_host.oauth.store import StoredToken
 from isthmus.tools.failure import ToolFailure
 
 if TYPE_CHECKING:
-    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.connection.connection import ServerConnection
 
 __all__ = ["Logins", "OpenBrowser", "Paste", "login"]
 

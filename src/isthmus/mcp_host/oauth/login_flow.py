@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from isthmus.mcp_host.config import HttpEndpoint, HttpKind
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.client import client_for
 from isthmus.mcp_host.oauth.discovery import Found, discover
 from isthmus.mcp_host.oauth.http import place
@@ -40,7 +40,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 
 if TYPE_CHECKING:
-    from isthmus.mcp_host.connection import ServerConnection
+    from isthmus.mcp_host.connection.connection import ServerConnection
 
 LOGIN_SECONDS = 300.0
 """How long a person may take."""
@@ -285,7 +285,7 @@ async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
     """What the server says to a request without a login; None when it takes it."""
     import httpx2
 
-    from isthmus.mcp_host.unreachable import connection_problem
+    from isthmus.mcp_host.diagnosis.unreachable import connection_problem
 
     headers = {**endpoint.headers, "Accept": "application/json, text/event-stream"}
     ping = {"jsonrpc": "2.0", "id": 0, "method": "ping"}

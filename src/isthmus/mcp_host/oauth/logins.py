@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from isthmus.mcp_host.config import ServerConfig
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.keyring_store import keyring_or
 from isthmus.mcp_host.oauth.store import StoredToken, TokenStore
 from isthmus.mcp_host.oauth.token_file import FileTokenStore

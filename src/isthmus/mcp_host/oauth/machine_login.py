@@ -1,7 +1,7 @@
 """Logs in to a server without a user: client credentials (SEP-1046), or an ID token that is exchanged (SEP-990).
 
 The token is kept in memory alone: another one is got as easily. Deliberately not here: which settings there are
-(:mod:`isthmus.mcp_host.oauth_settings`), and sending the token (:mod:`isthmus.mcp_host.oauth.bearer`).
+(:mod:`isthmus.mcp_host.config.oauth_settings`), and sending the token (:mod:`isthmus.mcp_host.oauth.bearer`).
 """
 
 import asyncio
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from isthmus.files.atomic import read_regular
-from isthmus.mcp_host.config import HttpEndpoint, ServerConfig
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.config.oauth_settings import GrantType, IdentitySettings, SecretText
+from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.discovery import Found, discover, issuer_endpoints
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.login_flow import challenge_of
@@ -26,7 +27,6 @@ from isthmus.mcp_host.oauth.messages import (
     secret_method,
     union,
 )
-from isthmus.mcp_host.oauth_settings import GrantType, IdentitySettings, SecretText
 from isthmus.runtime.threads import in_thread
 
 MAXIMUM_SECRET_BYTES = 64 * 1024

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.connection.errors import OAuthError
 
 MAXIMUM_WORDS = 300
 """Characters of a server's own words that are told."""

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from urllib.parse import parse_qs, urlsplit
 
-from isthmus.mcp_host.errors import OAuthError
+from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.messages import pasted, said
 from isthmus.tools.failure import ToolFailure
 

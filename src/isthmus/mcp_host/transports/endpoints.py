@@ -14,10 +14,10 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from isthmus.ide.clients.checked_transport import CheckedTransport, WhyNot
-from isthmus.mcp_host.config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
+from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
+from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.oauth.bearer import LoginProblem
-from isthmus.mcp_host.server_log import ServerLog
-from isthmus.mcp_host.server_sandbox import ServerSandbox
 from isthmus.mcp_host.transports.http_answers import check_answer
 from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, Bounds, ReopeningPace, cap
 from isthmus.mcp_host.transports.leaving import BoundedLeaving

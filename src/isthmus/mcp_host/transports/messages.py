@@ -1,7 +1,7 @@
 """The JSON-RPC message in what a server sent: tolerant, since a broken answer must not keep its call waiting for ever.
 
 Pure. Deliberately not here: how the bytes come (:mod:`isthmus.mcp_host.transports.stdio`,
-:mod:`isthmus.mcp_host.transports.sse`), and what results hold (:mod:`isthmus.mcp_host.repair`).
+:mod:`isthmus.mcp_host.transports.sse`), and what results hold (:mod:`isthmus.mcp_host.results.repair`).
 """
 
 import codecs
@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from isthmus.mcp_host.server_log import ServerLog
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.transports.lines import Line, LongLine
 
 MAXIMUM_MESSAGE_BYTES = 32 * 1024 * 1024

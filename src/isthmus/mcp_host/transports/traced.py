@@ -6,8 +6,8 @@ from typing import Any, TypeAlias, cast
 
 from mcp.shared.message import SessionMessage
 
-from isthmus.mcp_host.config import Endpoint, HttpKind, StdioEndpoint
-from isthmus.mcp_host.trace import Trace, TraceKind
+from isthmus.mcp_host.config.server_config import Endpoint, HttpKind, StdioEndpoint
+from isthmus.mcp_host.diagnosis.trace import Trace, TraceKind
 from isthmus.mcp_host.transports.wrapped import WrappedStream
 
 Item: TypeAlias = SessionMessage | Exception

@@ -293,6 +293,6 @@ async def test_why_a_server_suggests_nothing_is_in_the_log(
         (notes / "refuses").touch()
         assert not await desk.engine.complete(CommandScope(), "/review x dee")
         assert "MCP server notes: no suggestions for review: not today" in caplog.text
-        monkeypatch.setattr("isthmus.mcp_host.session.McpSession.complete", None)  # a fault of ours
+        monkeypatch.setattr("isthmus.mcp_host.connection.session.McpSession.complete", None)  # a fault of ours
         assert not await desk.engine.complete(CommandScope(), "/review x dee")
         assert [record.exc_info is not None for record in caplog.records if record.levelno == logging.ERROR] == [True]

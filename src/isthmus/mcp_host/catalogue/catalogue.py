@@ -1,0 +1,148 @@
+"""What a connected server offers: its tools, made usable, its prompts and its resources."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
+from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
+from isthmus.mcp_host.catalogue.schema import (
+    Nodes,
+    UnusableSchemaError,
+    full_schema,
+    usable_schema,
+    without_refused_names,
+)
+from isthmus.mcp_host.catalogue.tool_names import is_included, tool_named
+from isthmus.mcp_host.results.result import clean
+from isthmus.tools.server_contents import ServerPrompt, ServerResource
+
+REVIEW_TOOLS = frozenset({OPEN_DIFF, CLOSE_DIFF})
+"""What an IDE companion has for an agent, not for a model."""
+MAXIMUM_DESCRIPTION = 10_000
+"""Characters of a description that reach the model."""
+MAXIMUM_NAME = 1_000
+"""Characters of a tool's name: longer ones are shown to nobody."""
+SHOWN_NAME = 80
+MAXIMUM_DROPPED = 50
+"""Tools of which it is said why they are left out; of more, how many."""
+SHOWN_NAMES = 10
+"""Names of tools in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool under the server's own name. The hints are the server's word, and no more."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    is_read_only: bool = False
+    is_idempotent: bool = False
+    is_destructive: bool = False
+    version: str = ""
+    """Stands for all that the server says of the tool: another one, if that changes."""
+    result_characters: int | None = None
+    """How many characters of its results are of use, if the server says so."""
+    output_schema: Mapping[str, Any] | None = None
+    """What the server says of its structured content."""
+    full_parameters: Mapping[str, Any] | None = None
+    """The parameters as JSON Schema in full, where that says more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a server offers, and a sentence on each tool that cannot be used, or not whole."""
+
+    tools: tuple[OfferedTool, ...] = ()
+    prompts: tuple[ServerPrompt, ...] = ()
+    resources: tuple[ServerResource, ...] = ()
+    instructions: str = ""
+    dropped: tuple[str, ...] = ()
+    server: str = ""
+    """What the server calls itself, with its version."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to stay connected for."""
+        return not (self.tools or self.prompts or self.resources)
+
+
+def offer_of(listing: Listing, include: tuple[str, ...] | None, exclude: tuple[str, ...]) -> Offer:
+    """What of a listing the configuration leaves in and can be used."""
+    tools, unusable = usable_tools(listing.tools, include, exclude)
+    instructions, dropped = clean(listing.instructions), (*listing.dropped, *unusable)
+    return Offer(tools, listing.prompts, listing.resources, instructions, dropped, listing.server)
+
+
+def usable_tools(
+    listed: tuple[ListedTool, ...], include: tuple[str, ...] | None, exclude: tuple[str, ...]
+) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+    """The tools that the configuration leaves in and whose schema can be used, and why others cannot."""
+    tools: dict[str, OfferedTool] = {}
+    dropped = [*_not_there("includeTools", include or (), listed), *_not_there("excludeTools", exclude, listed)]
+    nodes, full_nodes = Nodes(), Nodes()
+    is_editor = {tool.name for tool in listed} >= REVIEW_TOOLS
+    for tool in listed:
+        shown = tool.name[:SHOWN_NAME]
+        if is_editor and tool.name in REVIEW_TOOLS:
+            dropped.append(f"{shown}: the agent itself has its edits reviewed by it")
+            continue
+        if not is_included(tool.name, include, exclude):
+            continue
+        if len(tool.name) > MAXIMUM_NAME:
+            dropped.append(f"{shown}...: its name has {len(tool.name):,} characters")
+            continue
+        if tool.name in tools:
+            dropped.append(f"{shown}: it is listed twice")
+            continue
+        try:
+            parameters, left_out = without_refused_names(usable_schema(tool.input_schema, nodes))
+        except UnusableSchemaError as error:
+            dropped.append(f"{shown}: {error}")
+            continue
+        if left_out:
+            names = ", ".join(repr(name[:80]) for name in left_out)
+            dropped.append(f"{shown}: offered without the parameters {names}: not every provider takes such names")
+        tools[tool.name] = OfferedTool(
+            tool.name,
+            clean(tool.description)[:MAXIMUM_DESCRIPTION],
+            parameters,
+            tool.is_read_only,
+            tool.is_idempotent,
+            tool.is_destructive,
+            _version(tool),
+            tool.result_characters,
+            tool.output_schema,
+            _full(tool.input_schema, parameters, full_nodes),
+        )
+    if len(dropped) > MAXIMUM_DROPPED:
+        dropped[MAXIMUM_DROPPED:] = [f"and {len(dropped) - MAXIMUM_DROPPED:,} more"]
+    return tuple(tools.values()), tuple(dropped)
+
+
+def _full(given: Mapping[str, Any], parameters: Mapping[str, Any], nodes: Nodes) -> Mapping[str, Any] | None:
+    """The schema in full; None where it says nothing more, or is too large for that."""
+    try:
+        found, _ = without_refused_names(full_schema(given, nodes))
+    except UnusableSchemaError:
+        return None
+    return None if found == parameters else found
+
+
+def _not_there(key: str, names: Collection[str], listed: tuple[ListedTool, ...]) -> Iterator[str]:
+    """What is said of names in the settings that no tool has: a slip there takes a tool away, or leaves one in."""
+    found = [tool.name for tool in listed]
+    strange = [repr(name[:80]) for name in dict.fromkeys(map(tool_named, names)) if name not in found]
+    if found and strange:
+        more = f" and {len(found) - SHOWN_NAMES} more" if len(found) > SHOWN_NAMES else ""
+        has = ", ".join(name[:80] for name in found[:SHOWN_NAMES]) + more
+        yield f"{key} names {', '.join(strange[:SHOWN_NAMES])}, which it does not have; it has: {has}"
+
+
+def _version(tool: ListedTool) -> str:
+    hints = (tool.is_read_only, tool.is_idempotent, tool.is_destructive)
+    said = (tool.name, tool.description, tool.input_schema, *hints)
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]

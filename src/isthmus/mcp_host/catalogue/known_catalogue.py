@@ -1,0 +1,114 @@
+"""What is known of what one server offers: from itself, or from when it was last connected.
+
+Deliberately not here: connecting, and how manifests are kept (:mod:`isthmus.mcp_host.catalogue.manifests`).
+"""
+
+import asyncio
+from dataclasses import replace
+
+from isthmus.mcp_host.catalogue.catalogue import Offer, OfferedTool, offer_of
+from isthmus.mcp_host.catalogue.listing import Listing
+from isthmus.mcp_host.catalogue.manifests import Manifest
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.errors import ToolGoneError
+from isthmus.mcp_host.connection.transport_probe import Way
+
+LATE_SECONDS = 2.0
+"""A server that failed after so long is not waited for at the next start: it would cost that much again."""
+
+
+class KnownOffer:
+    """``is_recalled``: it is what the server offered when it was last connected; it has not said so since."""
+
+    def __init__(self, config: ServerConfig, surroundings: Surroundings) -> None:
+        self.offer = Offer()
+        self.is_recalled = False
+        self._config = config
+        self._workspace = surroundings.workspace
+        self._manifests = surroundings.manifests
+        self._manifest: Manifest | None = None
+        self._recalled_names: tuple[str, ...] = ()
+        self._tools: dict[str, OfferedTool] = {}
+
+    def recall(self) -> Way | None:
+        """Take up what was kept, and return the way that the server was reached; blocks."""
+        if self._manifests is None:
+            return None
+        self._manifest = self._manifests.load(self._config, self._workspace)
+        if self._manifest is None:
+            return None
+        offer = self._offer_of(self._manifest.listing)
+        self._recalled_names = tuple(tool.name for tool in offer.tools)
+        if not (self._manifest.is_held or offer.is_empty):
+            self._set(offer)
+            self.is_recalled = True
+        return self._manifest.way
+
+    @property
+    def is_held(self) -> bool:
+        """The server could not be used when it was last tried."""
+        return self._manifest is not None and self._manifest.is_held
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it took long until it was known that the server could not be used, when it was last tried."""
+        return self._manifest is not None and self._manifest.is_held and self._manifest.is_late
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The server's names of its tools; while it cannot be used, those that it had when it was last connected."""
+        return tuple(self._tools) or self._recalled_names
+
+    def tool(self, name: str) -> OfferedTool | None:
+        """A tool that it offers now, by the server's own name."""
+        return self._tools.get(name)
+
+    def require(self, name: str, version: str | None) -> None:
+        """Make sure that a tool is still there, and that it still is what it was; None: whatever it is.
+
+        Raises:
+            ToolGoneError: it is not; the text says what to do.
+        """
+        found = self._tools.get(name)
+        server = f"the MCP server {self._config.name!r}"
+        if found is None:
+            raise ToolGoneError(f"{server} does not have the tool {name!r} any more; nothing was called")
+        if version and found.version != version:
+            raise ToolGoneError(
+                f"{server} has changed its tool {name!r} since this call was written or approved; nothing was called. "
+                "Look at its description and parameters as they are now, and call it anew"
+            )
+
+    def take(self, listing: Listing) -> None:
+        """What the server lists now is what it offers."""
+        self._set(self._offer_of(listing))
+        self._recalled_names = ()
+
+    def drop(self) -> None:
+        """The server cannot be used: it offers nothing."""
+        self._set(Offer())
+
+    async def keep(self, listing: Listing, way: Way) -> None:
+        """Keep for the next start what was taken."""
+        kept = replace(listing, discovered=None)
+        await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.offer.is_empty))
+
+    async def hold(self, took: float) -> None:
+        """Keep that the server could not be used, known after `took` seconds: its tools are not offered at the next
+        start before it is connected, and where that took long nobody waits for it."""
+        manifest = self._manifest or Manifest(Listing(), Way())
+        await self._store(replace(manifest, is_held=True, is_late=took >= LATE_SECONDS))
+
+    async def _store(self, manifest: Manifest) -> None:
+        if self._manifests is None or manifest == self._manifest:
+            return
+        self._manifest = manifest
+        await asyncio.to_thread(self._manifests.store, self._config, self._workspace, manifest)
+
+    def _offer_of(self, listing: Listing) -> Offer:
+        return offer_of(listing, self._config.include_tools, self._config.exclude_tools)
+
+    def _set(self, offer: Offer) -> None:
+        self.offer, self.is_recalled = offer, False
+        self._tools = {tool.name: tool for tool in offer.tools}

@@ -1,0 +1,135 @@
+"""What servers listed when they were last connected, kept in files from one start of the agent to the next.
+
+One file for a server's configuration in a workspace; its name is a keyed hash of that, so that no value of a
+configuration is in the cache, and a listing that repeats a secret is not kept. It is a cache: what cannot be read is
+not there, and nothing fails when it cannot be written. Blocks; for a thread. Deliberately not here: what is done with
+a listing that is old (:mod:`isthmus.mcp_host.catalogue.known_catalogue`).
+"""
+
+import contextlib
+import errno
+import hashlib
+import hmac
+import json
+import logging
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from isthmus.encoding.codec import from_json, to_json
+from isthmus.errors import IsthmusError
+from isthmus.files.atomic import FileChangedError, forget_abandoned, read_regular, write_atomic, write_if_unchanged
+from isthmus.files.locations import make_private_directory
+from isthmus.mcp_host.catalogue.listing import Listing
+from isthmus.mcp_host.config.secrets import Secrets
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.transport_probe import Way
+
+FORM = 1
+"""Of the files; those of another form are passed over."""
+MAXIMUM_BYTES = 4 * 1024 * 1024
+"""Of one file; what a server lists beyond is asked for at each start."""
+MAXIMUM_FILES = 200
+"""Of more, those that were used last are kept."""
+_KEY = "key"
+_KEY_BYTES = 32
+_LOG = logging.getLogger("isthmus.mcp")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a server listed, and the way that it was reached.
+
+    ``is_held``: it could not be used when it was last connected, so that its tools are not offered before it is; their
+    names are kept for it. ``is_late``: that took long to be known.
+    """
+
+    listing: Listing
+    way: Way
+    is_held: bool = False
+    is_late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    form: int
+    manifest: Manifest
+
+
+class Manifests:
+    """The manifests in a folder, which is made when the first one is kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, config: ServerConfig, workspace: Path) -> Manifest | None:
+        """What is kept for a server; None where that is nothing, or nothing that can be read."""
+        try:
+            path = self._path(self._key(), config, workspace)
+            file = from_json(_File, json.loads(read_regular(path, MAXIMUM_BYTES)))
+            os.utime(path)
+        except (OSError, ValueError, RecursionError, IsthmusError):
+            return None
+        return file.manifest if file.form == FORM else None
+
+    def store(self, config: ServerConfig, workspace: Path, manifest: Manifest) -> None:
+        """Keep what a server listed in place of what was kept of it."""
+        try:
+            text = json.dumps(to_json(_File(FORM, manifest)))
+            make_private_directory(self._folder)
+            path = self._path(self._key(), config, workspace)
+            if len(text) > MAXIMUM_BYTES or Secrets(config).hidden(text) != text:
+                _LOG.info("MCP server %s: what it lists is not kept: too large, or it has a secret in it", config.name)
+                path.unlink(missing_ok=True)
+                return
+            write_atomic(path, text.encode(), mode=0o600, through_links=False)
+            self._forget_oldest()
+        except (OSError, ValueError, RecursionError) as error:
+            _LOG.info("MCP server %s: what it lists could not be kept: %s", config.name, error)
+
+    def _path(self, key: bytes, config: ServerConfig, workspace: Path) -> Path:
+        said = (config.name, str(workspace), asdict(config.endpoint), asdict(config.oauth), config.auth_provider)
+        digest = hmac.new(key, json.dumps(said, sort_keys=True, default=str).encode(), hashlib.sha256)
+        return self._folder / f"{digest.hexdigest()}.json"
+
+    def _key(self) -> bytes:
+        """The key of the hashes, made for the first one.
+
+        Raises:
+            OSError: there is none and it cannot be written.
+        """
+        path = self._folder / _KEY
+        try:
+            key = read_regular(path, _KEY_BYTES)
+            if len(key) == _KEY_BYTES:
+                return key
+        except FileNotFoundError:
+            return self._first_key()
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+        key = secrets.token_bytes(_KEY_BYTES)
+        write_atomic(path, key, mode=0o600, through_links=False)
+        return key
+
+    def _first_key(self) -> bytes:
+        make_private_directory(self._folder)
+        path, key = self._folder.resolve() / _KEY, secrets.token_bytes(_KEY_BYTES)
+        try:
+            write_if_unchanged(path, key, None, mode=0o600, through_links=False)
+        except FileChangedError:
+            return read_regular(path, _KEY_BYTES)  # another process of the agent was first: its key is everybody's
+        return key
+
+    def _forget_oldest(self) -> None:
+        forget_abandoned(self._folder)
+        files = list(self._folder.glob("*.json"))
+        if len(files) <= MAXIMUM_FILES:
+            return
+        times: list[tuple[float, Path]] = []
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):  # another process of the agent forgets, too
+                times.append((file.stat().st_mtime, file))
+        for _, file in sorted(times)[: len(times) - MAXIMUM_FILES]:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,92 @@
+"""Values held against a server's schemas: the arguments of a call, and the structured content of its result.
+
+A schema is a stranger's: its patterns are not matched, which could take for ever, nothing is fetched for it, and one
+that is no valid schema, or takes too many steps, holds nothing back. Deliberately not here: schemas as providers want
+them (:mod:`isthmus.mcp_host.catalogue.schema`).
+"""
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, TypeAlias, cast
+
+from isthmus.encoding.json_schema import draft_2020_12
+
+MAXIMUM_VALUES = 5_000
+"""Values in a structured content that is looked at; a larger one is taken as it is."""
+MAXIMUM_STEPS = 50_000
+"""Keywords that are looked at for one value, and members of an enumeration: references make few of them many."""
+
+Check: TypeAlias = Callable[[Any, Any, Any, Any], Any]
+"""The library's function for one keyword: validator, the keyword's value, the value that is held against it, schema."""
+
+_LEFT: ContextVar[int] = ContextVar("isthmus_schema_steps", default=MAXIMUM_STEPS)
+
+
+class _TooManyStepsError(Exception):
+    """A schema takes longer than a stranger's may."""
+
+
+class SchemaCheck:
+    """Holds values against one schema. Made when it is first needed: its library takes a while to import."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        from referencing import Registry
+
+        # A registry of its own: the library's would fetch what a reference leads to.
+        self._validator: Any = _validators()(dict(schema), registry=cast("Any", Registry)())
+
+    def misfit(self, value: object) -> str | None:
+        """Where a value does not fit, and why; None when it fits, or the schema is no valid one or takes too long."""
+        _LEFT.set(MAXIMUM_STEPS)
+        try:
+            found = next(iter(self._validator.iter_errors(value)), None)
+        except Exception:
+            # A schema that is no valid one, such as one with a loop, is the server's to hold to.
+            return None
+        if found is None:
+            return None
+        place = ".".join(str(part) for part in found.absolute_path)
+        return f"{f'{place}: ' if place else ''}{found.message[:300]}"
+
+
+def is_small(value: object) -> bool:
+    """Whether a JSON value has few enough values in it to be looked at."""
+    waiting, count = [value], 0
+    while waiting:
+        item = waiting.pop()
+        count += 1
+        if isinstance(item, dict):
+            waiting.extend(cast("dict[str, object]", item).values())
+        elif isinstance(item, list):
+            waiting.extend(cast("list[object]", item))
+        if count + len(waiting) > MAXIMUM_VALUES:
+            return False
+    return True
+
+
+@cache
+def _validators() -> Any:
+    """The library's class of validators, without what is not looked at, and with its steps counted."""
+    draft = draft_2020_12()
+    from jsonschema import validators
+
+    known = cast("Mapping[str, Check]", draft.VALIDATORS)
+    counted = {keyword: _counted(check) for keyword, check in known.items()}
+    ignored = {"pattern": _passes, "patternProperties": _passes}
+    return cast("Any", validators).extend(draft, {**counted, **ignored})
+
+
+def _counted(check: Check) -> Check:
+    def checked(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        left = _LEFT.get() - 1 - (len(cast("list[object]", value)) if isinstance(value, list) else 0)
+        if left < 0:
+            raise _TooManyStepsError
+        _LEFT.set(left)
+        return check(validator, value, instance, schema)
+
+    return checked
+
+
+def _passes(*_: object) -> None:
+    return None

@@ -1,0 +1,82 @@
+"""Servers that a client's AgentSettings name: by a configured name, or its own by URL, under the rule for addresses.
+
+Pure. Deliberately not here: connecting to them (:mod:`isthmus.mcp_host.host`).
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from isthmus.development_tool import McpServerSettings
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig
+from isthmus.tools.failure import ToolFailure
+
+if TYPE_CHECKING:
+    from isthmus.ide.clients.checked_transport import WhyNot
+
+MAXIMUM_CLIENT_SERVERS = 8
+COMPANION_TOOLS = ("openDiff", "closeDiff")
+"""Tools of an IDE companion that are the agent's own way to show an edit; no model calls them."""
+UNKNOWN_SERVER = "unknown_mcp_server"
+REFUSED_SERVER = "refused_mcp_server"
+
+
+def require_known(wanted: Sequence[McpServerSettings], configured: Sequence[str], why_not: "WhyNot | None") -> None:
+    """Hold servers that AgentSettings name against those that are configured, and the rule for addresses.
+
+    Raises:
+        ToolFailure: a name is not configured, or a URL may not be connected to.
+    """
+    if sum(server.url is not None for server in wanted) > MAXIMUM_CLIENT_SERVERS:
+        raise ToolFailure(f"a session may bring {MAXIMUM_CLIENT_SERVERS} MCP servers by url", REFUSED_SERVER)
+    for server in wanted:
+        if server.url is None:
+            require_name(server.name, configured)
+            continue
+        if server.name in configured:
+            raise ToolFailure(
+                f"the MCP server {server.name!r} is configured here; give your own, by url, another name",
+                REFUSED_SERVER,
+            )
+        _require_url(server, why_not)
+
+
+def require_name(name: str, configured: Sequence[str]) -> None:
+    """Raises ToolFailure where no configured server has that name."""
+    if name not in configured:
+        known = ", ".join(configured) or "none"
+        raise ToolFailure(f"no MCP server is named {name!r} here; configured are: {known}", UNKNOWN_SERVER)
+
+
+def _require_url(server: McpServerSettings, why_not: "WhyNot | None") -> None:
+    """Refuse a URL that is none, and one whose host is an address that the rule refuses; names are held against the
+    rule when they are connected to."""
+    try:
+        parts = urlsplit(server.url or "")
+        host = parts.hostname
+    except ValueError:
+        host = parts = None
+    if parts is None or host is None or parts.scheme not in ("http", "https") or parts.username is not None:
+        raise ToolFailure(f"the url of the MCP server {server.name!r} is no http(s) address", REFUSED_SERVER)
+    if why_not is None:
+        return
+    addresses = ["127.0.0.1"] if host == "localhost" or host.endswith(".localhost") else [host]
+    for address in addresses:
+        try:
+            ipaddress.ip_address(address.partition("%")[0])
+        except ValueError:
+            return
+        if (kind := why_not(host, address)) is not None:
+            raise ToolFailure(
+                f"the url of the MCP server {server.name!r} leads to {kind}; this server connects to public addresses "
+                "only, unless its owner allows more with --allow-client-mcp",
+                REFUSED_SERVER,
+            )
+
+
+def client_config(server: McpServerSettings) -> ServerConfig:
+    """The configuration of a client's own server."""
+    headers = {name: str(value) for name, value in (server.headers or {}).items()}
+    endpoint = HttpEndpoint(server.url or "", HttpKind.PROBE, headers)
+    return ServerConfig(server.name, Origin.CLIENT, endpoint, exclude_tools=COMPANION_TOOLS)

@@ -1,0 +1,150 @@
+"""Reads typed values out of one object of a settings file, and says what is wrong with which key. Pure."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from isthmus.errors import IsthmusError
+from isthmus.mcp_host.config.variables import expand
+
+LIKENESS = 0.85
+"""How much alike a key and a known one are when one was meant by the other; 1 is the same."""
+LONGEST_KEY = 100
+
+
+class ServerConfigError(IsthmusError):
+    """A server's configuration cannot be used; the text names the file, the key, what was expected and what came."""
+
+
+class Entry:
+    """Reads typed values out of one object. ``where`` is its place, for errors; ``warnings`` are for the person.
+    ``filled`` are the variables that stood in what was read, with their values.
+
+    What is not there is None, or empty. All raise ServerConfigError for what has another type.
+    """
+
+    def __init__(self, where: str, value: object, variables: Mapping[str, str]) -> None:
+        self.where = where
+        self.warnings: list[str] = []
+        self._asked: set[str] = set()
+        self.filled: dict[str, str] = {}
+        self._variables = variables
+        if not isinstance(value, Mapping):
+            raise ServerConfigError(f"{self.where}: expected an object {{...}}, received {_short(value)}")
+        self._values = cast("Mapping[str, Any]", value)
+
+    def error(self, key: str, expected: str, received: object) -> ServerConfigError:
+        """The error on a value that is not what was expected."""
+        return ServerConfigError(f"{self.where}.{key}: expected {expected}, received {_short(received)}")
+
+    def instead(self) -> str:
+        """The names of what is there, for an error on what is not: one of them may be misspelled."""
+        names = ", ".join(self._values)
+        return f", but {names[:80]}" if names else ""
+
+    def slips(self, prefix: str = "") -> list[str]:
+        """A sentence on each key that was not asked for and is written almost as one that was: once all are read."""
+        import difflib
+
+        known = {_plain(key): key for key in self._asked}
+        slips: list[str] = []
+        for key in self._values:
+            close = [] if key in self._asked else difflib.get_close_matches(_plain(key), known, 1, LIKENESS)
+            slips += [f"{prefix}{key} means nothing; did you mean {known[found]}?" for found in close]
+        return slips
+
+    def string(self, key: str) -> str | None:
+        """A text."""
+        return cast("str | None", self._typed(key, "a string", lambda value: isinstance(value, str)))
+
+    def boolean(self, key: str) -> bool:
+        """True or false; false where it is not there."""
+        return bool(self._typed(key, "true or false", lambda value: isinstance(value, bool)))
+
+    def raw(self, key: str) -> object:
+        """The value as it is."""
+        self._asked.add(key)
+        return self._values.get(key)
+
+    def number(self, key: str) -> float | None:
+        """A number."""
+        return cast(
+            "float | None",
+            self._typed(key, "a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
+        )
+
+    def strings(self, key: str) -> tuple[str, ...] | None:
+        """A list of texts."""
+
+        def fits(value: object) -> bool:
+            return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
+
+        found = cast("list[str] | None", self._typed(key, "a list of strings", fits))
+        return None if found is None else tuple(found)
+
+    def texts(self, key: str) -> Mapping[str, str]:
+        """An object of strings; numbers and truth values are taken as text, which people write for ports and flags."""
+        inner = self.inner(key)
+        if inner is None:
+            return {}
+        texts: dict[str, str] = {}
+        for name, value in inner._values.items():
+            if isinstance(value, bool):
+                texts[name] = "true" if value else "false"
+            elif isinstance(value, str | int | float):
+                texts[name] = str(value)
+            else:
+                raise inner.error(name, "a string", value)
+        return texts
+
+    def inner(self, key: str) -> "Entry | None":
+        """An object."""
+        value = self.raw(key)
+        if value is None:
+            return None
+        inner = Entry(f"{self.where}.{key}", value, self._variables)
+        inner.filled = self.filled
+        return inner
+
+    def required(self, key: str) -> str:
+        """A text with its variables, each of which must be set."""
+        return self.expanded(key, self.string(key) or "", is_error=True)
+
+    def optional(self, key: str) -> str | None:
+        """A text with its variables, each of which must be set; None where it is not there."""
+        text = self.string(key)
+        return None if text is None else self.expanded(key, text, is_error=True)
+
+    def all_expanded(self, key: str) -> tuple[str, ...]:
+        """A list of texts with their variables, each of which must be set; empty where it is not there."""
+        texts = self.strings(key) or ()
+        return tuple(self.expanded(f"{key}[{index}]", text, is_error=True) for index, text in enumerate(texts))
+
+    def expanded(self, key: str, text: str, *, is_error: bool) -> str:
+        """`text` with its variables; an unset one is an error of the server, or a warning."""
+        found = expand(text, self._variables)
+        self.filled.update(found.values)
+        if found.unset:
+            names = ", ".join(f"${name}" for name in found.unset)
+            verb = "is" if len(found.unset) == 1 else "are"
+            if is_error:
+                raise ServerConfigError(
+                    f"{self.where}.{key}: {names} {verb} not set; set it before you start, or write "
+                    f"${{{found.unset[0]}:-a default}}"
+                )
+            self.warnings.append(f"{key}: {names} {verb} not set and taken as empty")
+        return found.text
+
+    def _typed(self, key: str, expected: str, fits: Callable[[object], bool]) -> object:
+        value = self.raw(key)
+        if value is not None and not fits(value):
+            raise self.error(key, expected, value)
+        return value
+
+
+def _plain(key: str) -> str:
+    return key[:LONGEST_KEY].lower().replace("_", "").replace("-", "")
+
+
+def _short(value: object) -> str:
+    text = "nothing" if value is None else f"{type(value).__name__} {value!r}"
+    return text if len(text) <= 80 else text[:77] + "..."

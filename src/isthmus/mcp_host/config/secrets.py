@@ -1,0 +1,165 @@
+"""What is secret in a server's configuration, and texts without it: for whatever is shown of a server or logged.
+
+Values of headers, of URL queries, of variables and options whose names speak of keys, tokens or passwords, wherever
+they were filled in. Servers
+repeat what they were given in their error output. Pure; a value of three characters or fewer is no secret.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
+
+HIDDEN = "***"
+SHORTEST = 4
+LONGEST_LINE = 2_000
+"""Characters of a line that says how a server is reached."""
+_MARK = "isthmus__hidden"
+
+_PASSWORD_IN_URL = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
+_SPEAKING_NAME = re.compile(r"key|token|secret|passw|pwd|credential|auth|bearer|private|session|dsn", re.IGNORECASE)
+
+
+_FOLDERS = ("PWD", "OLDPWD")
+
+
+class Secrets:
+    """The secret values of one server."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        found = {value for value in _values(config) if len(value) >= SHORTEST}
+        longest_first = sorted(found, key=len, reverse=True)
+        self._pattern = re.compile("|".join(re.escape(value) for value in longest_first)) if found else None
+
+    def hidden(self, text: str) -> str:
+        """`text` with ``***`` for each secret."""
+        return text if self._pattern is None else self._pattern.sub(HIDDEN, text)
+
+
+def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, ...]:
+    """Lines that say how a server is reached, without secrets: its command or URL, its folder, its timeout.
+
+    A folder in the workspace is shown as a way from there, and the workspace itself not at all.
+    """
+    secrets = Secrets(config)
+    match config.endpoint:
+        case StdioEndpoint(command, args, env, cwd):
+            words = (command, *(_shown_argument(args, index) for index in range(len(args))))
+            # Stars would be quoted.
+            shown = shlex.join(secrets.hidden(word).replace(HIDDEN, _MARK) for word in words)
+            lines = [f"Command: {shown.replace(_MARK, HIDDEN)}"]
+            if cwd != workspace:
+                way = cwd
+                if workspace is not None and cwd.is_relative_to(workspace):
+                    way = f"./{cwd.relative_to(workspace)}"
+                lines.append(f"Working Directory: {way}")
+            if env:
+                lines.append(f"Environment: {', '.join(f'{name}={HIDDEN}' for name in env)}")
+        case HttpEndpoint(url, _, headers):
+            lines = [f"URL: {_shown_url(url)}"]
+            if headers:
+                lines.append(f"Headers: {', '.join(f'{name}: {HIDDEN}' for name in headers)}")
+    if config.timeout is not None:
+        lines.append(f"Timeout: {config.timeout * 1000:g}ms")
+    return tuple(_cut(secrets.hidden(line)) for line in lines)
+
+
+def _cut(line: str) -> str:
+    """A line as it is shown: whoever wrote a project could have its configuration fill the screen."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE} more characters)"
+
+
+def _values(config: ServerConfig) -> Iterator[str]:
+    for name, value in config.variables:
+        if _SPEAKING_NAME.search(name) and name not in _FOLDERS:
+            yield value
+            yield quote(value, safe="")
+    oauth, identity = config.oauth, config.oauth.identity
+    kept = (oauth.private_key, None if identity is None else identity.id_token)
+    yield from (found.value for found in kept if found is not None and found.value)
+    yield from filter(None, (oauth.client_secret, None if identity is None else identity.client_secret))
+    match config.endpoint:
+        case HttpEndpoint(url, _, headers):
+            for value in headers.values():
+                yield value
+                yield value.partition(" ")[2]  # the token after "Bearer"
+            yield from _values_of_url(url)
+        case StdioEndpoint(_, args, env, _):
+            for name, value in env.items():
+                if _SPEAKING_NAME.search(name):
+                    yield value
+            yield from _values_of_options(args)
+
+
+def _values_of_options(args: tuple[str, ...]) -> Iterator[str]:
+    """The values of options such as ``--api-key X``, ``--token=X`` and ``-e TOKEN=X``, and what URLs hide."""
+    for index, argument in enumerate(args):
+        name, separator, value = _secret_part(args, index)
+        if separator and (_SPEAKING_NAME.search(name) or not name):
+            yield value
+            if (kind_and_token := value.partition(" "))[1]:
+                yield kind_and_token[2]  # the token after "Bearer"
+        yield from _values_of_url(argument)
+
+
+def _secret_part(args: tuple[str, ...], index: int) -> tuple[str, str, str]:
+    """What stands before a value that is not shown, what parts them, and the value; all empty where there is none.
+
+    The name is empty where the whole argument is the value of a speaking option before it.
+    """
+    argument, before = args[index], args[index - 1] if index else ""
+    name, equals, value = argument.partition("=")
+    if before in ("-e", "--env") and equals:
+        return name, equals, value
+    header, colon, text = argument.partition(":")
+    if colon and (before in ("-H", "--header") or header.lower() in ("authorization", "x-api-key")):
+        return header, ": ", text.strip()
+    if argument.lower().startswith("bearer "):
+        return argument[:6], " ", argument[7:]
+    if equals and _SPEAKING_NAME.search(name) and "://" not in name:
+        return name, equals, value
+    is_option = before.startswith("-") and "=" not in before and _SPEAKING_NAME.search(before)
+    if is_option and not argument.startswith("-"):
+        return "", " ", argument
+    return "", "", ""
+
+
+def _shown_argument(args: tuple[str, ...], index: int) -> str:
+    name, separator, _ = _secret_part(args, index)
+    if separator:
+        return f"{name}{separator}{HIDDEN}" if name else HIDDEN
+    argument = args[index]
+    if argument.lower().startswith(("http://", "https://")):
+        return _shown_url(argument)
+    return _PASSWORD_IN_URL.sub(f"://{HIDDEN}@", argument)
+
+
+def _values_of_url(url: str) -> Iterator[str]:
+    """The password and the values of the query, as they are and as they are written in the URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    if not parts.scheme or not parts.netloc:
+        return
+    for _, value in parse_qsl(parts.query):
+        yield value
+        yield quote(value, safe="")
+    if parts.password:
+        yield parts.password
+        yield unquote(parts.password)
+
+
+def _shown_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"{url.partition('://')[0]}://{HIDDEN}"
+    host = parts.netloc.rpartition("@")[2]
+    query = "&".join(f"{name}={HIDDEN}" for name, _ in parse_qsl(parts.query, keep_blank_values=True))
+    return parts._replace(netloc=host, query=query, fragment="").geturl()

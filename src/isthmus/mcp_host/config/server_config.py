@@ -1,0 +1,284 @@
+"""The configuration of one MCP server, as settings files write it (spec 4, "Configuration Properties"), decoded.
+
+Pure: takes parsed JSON and variables, returns frozen data or says what is wrong with which key. Deliberately not
+here: which files there are and which wins (:mod:`isthmus.mcp_host.config.workspace_config`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from isthmus.errors import DecodeError
+from isthmus.mcp_host.config.entry_reader import Entry, ServerConfigError
+from isthmus.mcp_host.config.oauth_settings import OAuthSettings, decode_oauth
+from isthmus.sandbox.policy import WithSandbox, decode_policy
+
+
+class Origin(Enum):
+    """Where a server is configured. A project's files are only as trusted as its folder."""
+
+    USER = "user"
+    PROJECT = "project"
+    MCP_JSON = ".mcp.json"
+    CLIENT = "client"
+    """Named by URL in a client's AgentSettings, for one task."""
+
+    @property
+    def is_of_project(self) -> bool:
+        """Whether whoever wrote the project's files wrote it."""
+        return self in (Origin.PROJECT, Origin.MCP_JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class StdioEndpoint:
+    """A program that speaks MCP on its standard streams. ``env`` is what is added to the minimal environment."""
+
+    command: str
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+
+    @property
+    def transport(self) -> str:
+        """``stdio``."""
+        return "stdio"
+
+
+class HttpKind(Enum):
+    """How a URL is spoken to."""
+
+    STREAMABLE = "http"
+    SSE = "sse"
+    PROBE = "http or sse"
+    """Streamable HTTP is tried once, then SSE."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpEndpoint:
+    """A URL that speaks MCP; ``headers`` go with every request."""
+
+    url: str
+    kind: HttpKind
+    headers: Mapping[str, str]
+
+    @property
+    def transport(self) -> str:
+        """``http``, ``sse``, or both while that is not known."""
+        return self.kind.value
+
+
+Endpoint: TypeAlias = StdioEndpoint | HttpEndpoint
+
+
+REQUIRED = "required"
+"""Key of a server without which no turn begins."""
+LONGEST_TIMEOUT = 10**12
+"""Milliseconds."""
+DISCOVERED, GOOGLE_CREDENTIALS, IMPERSONATION = AUTH_PROVIDERS = (
+    "dynamic_discovery",
+    "google_credentials",
+    "service_account_impersonation",
+)
+"""Who a server is logged in to by: OAuth, Google's Application Default Credentials, or a service account of Google's
+that these may stand in for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """One server. ``timeout`` is in seconds; None: 30 s to connect and to list, 600 s of silence in a call.
+
+    ``trust`` (no confirmations) counts from the user's own file alone. ``include_tools`` None: all. ``lazy``: it is
+    started by the first call alone. ``always_load``: the model has the schemas of its tools from the beginning, however
+    many there are. ``required``: without it no turn begins. ``sandbox`` is what its program may do in the sandbox;
+    None: it runs without one. ``warnings`` are for the person. ``source`` is the file; None for a client's.
+    ``variables`` are the names and values of those that were filled in.
+    """
+
+    name: str
+    origin: Origin
+    endpoint: Endpoint
+    source: Path | None = None
+    timeout: float | None = None
+    trust: bool = False
+    include_tools: tuple[str, ...] | None = None
+    exclude_tools: tuple[str, ...] = ()
+    description: str = ""
+    lazy: bool = False
+    always_load: bool = False
+    required: bool = False
+    sandbox: WithSandbox = None
+    oauth: OAuthSettings = field(default_factory=OAuthSettings)
+    auth_provider: str = DISCOVERED
+    target_audience: str | None = None
+    target_service_account: str | None = None
+    warnings: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def connect_seconds(self) -> float:
+        """How long connecting may take, and each listing."""
+        return self.timeout or 30.0
+
+    @property
+    def silence_seconds(self) -> float:
+        """How long a call may show no sign of life."""
+        return self.timeout or 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigContext:
+    """What a configuration is read with: whose file it is, the folder that work is done in, and the variables."""
+
+    origin: Origin
+    source: Path
+    workspace: Path
+    variables: Mapping[str, str]
+
+
+def decode_server(name: str, value: object, context: ConfigContext) -> ServerConfig:
+    """The server `name` as the entry `value` of ``mcpServers`` says.
+
+    Raises:
+        ServerConfigError: a property has the wrong type, none of command, url, httpUrl is there, or a variable that
+            the endpoint needs is not set.
+    """
+    entry = Entry(f"{context.source}: mcpServers.{name}", value, context.variables)
+    endpoint = _endpoint(entry, context.workspace)
+    timeout = entry.number("timeout")
+    if timeout is not None and not 0 < timeout <= LONGEST_TIMEOUT:  # also what is no number
+        raise entry.error("timeout", "a number of milliseconds above 0", timeout)
+    trust = entry.boolean("trust")
+    if trust and context.origin is not Origin.USER:
+        entry.warnings.append("trust counts in your own settings file only; its tools are asked about")
+    oauth = decode_oauth(entry, is_own=context.origin is Origin.USER)
+    entry.boolean("disabled")  # what it means is seen where files are weighed against each other
+    provider = _auth_provider(entry, endpoint, oauth, context.origin)
+    include = entry.strings("includeTools")
+    return ServerConfig(
+        name=name,
+        origin=context.origin,
+        endpoint=endpoint,
+        source=context.source,
+        timeout=None if timeout is None else timeout / 1000,
+        trust=trust and context.origin is Origin.USER,
+        include_tools=include,
+        exclude_tools=entry.strings("excludeTools") or (),
+        description=entry.string("description") or "",
+        lazy=entry.boolean("lazy"),
+        always_load=entry.boolean("alwaysLoad"),
+        required=entry.boolean(REQUIRED),
+        sandbox=_sandbox(entry, endpoint),
+        oauth=oauth,
+        auth_provider=provider,
+        target_audience=entry.optional("targetAudience"),
+        target_service_account=entry.optional("targetServiceAccount"),
+        warnings=(*entry.warnings, *entry.slips()),  # behind all that is read
+        variables=tuple(entry.filled.items()),
+    )
+
+
+def _endpoint(entry: Entry, workspace: Path) -> Endpoint:
+    kind = entry.string("type")
+    command, url, http_url = entry.string("command"), entry.string("url"), entry.string("httpUrl")
+    match kind:
+        case None:
+            pass
+        case "stdio" if not command:
+            raise entry.error("command", 'a program, since type is "stdio"', None)
+        case "stdio":
+            url = http_url = None
+        case "http" | "streamable-http" | "streamableHttp" | "sse" if not (url or http_url):
+            raise entry.error("url", f"a URL, since type is {kind!r}", None)
+        case "http" | "streamable-http" | "streamableHttp":
+            return _http(entry, "httpUrl" if http_url else "url", HttpKind.STREAMABLE)
+        case "sse":
+            return _http(entry, "url" if url else "httpUrl", HttpKind.SSE)
+        case _:
+            raise entry.error("type", "one of stdio, http, sse", kind)
+    if http_url:
+        return _http(entry, "httpUrl", HttpKind.STREAMABLE)
+    if url:
+        return _http(entry, "url", HttpKind.PROBE)
+    if command:
+        return _stdio(entry, workspace)
+    raise ServerConfigError(
+        f"{entry.where}: expected one of command (a program), url (an endpoint) and httpUrl (a streamable HTTP "
+        f"endpoint); none of them is there{entry.instead()}"
+    )
+
+
+def _stdio(entry: Entry, workspace: Path) -> StdioEndpoint:
+    cwd = Path(entry.required("cwd") if entry.string("cwd") else ".").expanduser()
+    # A project's file: relative to the folder that holds .gemini, which is the workspace. The user's: to where work
+    # is done, the workspace again.
+    return StdioEndpoint(
+        command=entry.required("command"),
+        args=tuple(
+            entry.expanded(f"args[{index}]", item, is_error=False)
+            for index, item in enumerate(entry.strings("args") or ())
+        ),
+        env={name: entry.expanded(f"env.{name}", item, is_error=False) for name, item in entry.texts("env").items()},
+        cwd=workspace / cwd,
+    )
+
+
+def _http(entry: Entry, key: str, kind: HttpKind) -> HttpEndpoint:
+    url = entry.required(key)
+    if not url.lower().startswith(("http://", "https://")):
+        # What a variable held may be a secret.
+        received = entry.string(key) or ""
+        raise entry.error(key, "a URL that begins with http:// or https://", received.partition("?")[0])
+    headers = {
+        name: entry.expanded(f"headers.{name}", item, is_error=True) for name, item in entry.texts("headers").items()
+    }
+    for name, item in headers.items():
+        if any(character in name + item for character in "\r\n\0"):
+            raise ServerConfigError(f"{entry.where}.headers.{name}: expected one line; it has a line break")
+    return HttpEndpoint(url, kind, headers)
+
+
+def _sandbox(entry: Entry, endpoint: Endpoint) -> WithSandbox:
+    try:
+        policy = decode_policy(entry.raw("sandbox"), f"{entry.where}.sandbox")
+    except DecodeError as error:
+        raise ServerConfigError(str(error)) from error
+    if policy is None:
+        return None
+    if isinstance(endpoint, HttpEndpoint):
+        entry.warnings.append("sandbox is for a program here; a URL has none")
+        return None
+    entry.warnings.extend(policy.notes)
+    variables = tuple(
+        (name, entry.expanded(f"sandbox.environment.{name}", value, is_error=False)) for name, value in policy.variables
+    )
+    return replace(policy, variables=variables)
+
+
+def _auth_provider(entry: Entry, endpoint: Endpoint, oauth: OAuthSettings, origin: Origin) -> str:
+    provider = entry.string("authProviderType") or DISCOVERED
+    if provider not in AUTH_PROVIDERS:
+        raise entry.error("authProviderType", f"one of {', '.join(AUTH_PROVIDERS)}", provider)
+    if provider == DISCOVERED:
+        return provider
+    if isinstance(endpoint, StdioEndpoint):
+        raise entry.error("url", f"a URL, since authProviderType is {provider}", None)
+    if provider == GOOGLE_CREDENTIALS and not oauth.scopes:
+        raise entry.error("oauth.scopes", "the scopes that google_credentials needs", None)
+    if provider == IMPERSONATION:
+        for key, meaning in (
+            ("targetAudience", "the OAuth client id that the server is protected by"),
+            ("targetServiceAccount", "the e-mail address of the service account"),
+        ):
+            if not entry.string(key):
+                raise entry.error(key, f"{meaning}, since authProviderType is {provider}", None)
+    host = urlsplit(endpoint.url).hostname or ""
+    if origin is not Origin.USER and not f".{host}".endswith(".googleapis.com"):
+        # It would hand the person's identity at Google to whatever host the project's files name.
+        raise ServerConfigError(
+            f"{entry.where}.authProviderType: {provider} counts in your own settings file only, for it gives {host} "
+            "a token of your Google account"
+        )
+    return provider

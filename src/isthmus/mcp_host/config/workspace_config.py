@@ -1,0 +1,234 @@
+"""The MCP servers of a workspace: those of the settings files and of ``.mcp.json``, each decoded or said to be broken.
+
+The project's file wins over the user's for a server of the same name, and both over ``.mcp.json``. The order is that
+of the files: the user's servers, then those that only the project has; it decides who gets a name that two servers'
+tools have. A file or server with an error never hides the others. A project can narrow ``mcp.allowed`` and
+``mcp.excluded``, never widen them. The person can switch off each server (:mod:`isthmus.mcp_host.config.enablement`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.mcp_host.config.enablement import enablement_key, enablement_path, switched_off
+from isthmus.mcp_host.config.entry_reader import ServerConfigError
+from isthmus.mcp_host.config.folder_trust import FolderTrust
+from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
+from isthmus.settings import project_settings_path, settings_text, user_settings_path
+
+MAXIMUM_SERVERS = 200
+"""So many servers of one workspace count; what is above them is said."""
+
+
+class Hindrance(Enum):
+    """Why a configured server is not started."""
+
+    ERROR = "error"
+    """Its configuration has one."""
+    ENTRY = "entry"
+    """Its entry says ``"disabled": true``, as files of other agents have it."""
+    GATE = "gate"
+    """``mcp.allowed`` or ``mcp.excluded``."""
+    SWITCH = "switch"
+    """The person switched it off."""
+    TRUST = "trust"
+    """The folder is not trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableServer:
+    """A configured server that is not started. ``problem``: why, and what to do. ``config`` is None where it has an
+    error; ``source`` is its file."""
+
+    name: str
+    origin: Origin
+    problem: str
+    hindrance: Hindrance
+    config: ServerConfig | None = None
+    source: Path | None = None
+    is_required: bool = False
+    """Whether its entry says so, also where the rest of it cannot be read."""
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether it is not started on purpose."""
+        return self.hindrance is not Hindrance.ERROR
+
+
+ConfiguredServer: TypeAlias = ServerConfig | UnusableServer
+
+
+@dataclass(frozen=True, slots=True)
+class McpConfiguration:
+    """The servers in their order, and problems of whole files.
+
+    ``is_trusted``: whether the folder was trusted; None: no project's file configures a server, so it does not matter.
+    """
+
+    servers: tuple[ConfiguredServer, ...] = ()
+    problems: tuple[str, ...] = ()
+    is_trusted: bool | None = None
+
+
+ReadText: TypeAlias = Callable[[Path], str | None]
+"""The text of a file, None when there is none; raises OSError or UnicodeDecodeError."""
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file, or None."""
+    try:
+        return settings_text(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def load_configuration(
+    workspace: Path, home: Path, variables: Mapping[str, str], trusts: FolderTrust, read: ReadText = read_text
+) -> McpConfiguration:
+    """The servers for work in `workspace` (absolute, resolved) by the person whose home folder is `home`."""
+    files = [_File(Origin.USER, user_settings_path(home))]
+    if project_settings_path(workspace).resolve() != files[0].path.resolve():
+        files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
+    files.append(_File(Origin.MCP_JSON, workspace / ".mcp.json"))
+    problems: list[str] = []
+    for file in files:
+        try:
+            file.load(read)
+        except ServerConfigError as error:
+            problems.append(str(error))
+    gate = _gate(files, problems)
+    off = _switched_off(home, read, problems)
+    chosen: dict[str, _File] = {}
+    for file in files:
+        for name in file.servers:
+            if name not in chosen or file.origin is Origin.PROJECT:
+                chosen[name] = file  # the place in the order stays that of the first file
+    if len(chosen) > MAXIMUM_SERVERS:
+        problems.append(f"{len(chosen)} MCP servers are configured; the first {MAXIMUM_SERVERS} of them count")
+    is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
+
+    def hindrance(name: str, file: _File) -> tuple[Hindrance, str] | None:
+        if (reason := gate(name)) is not None:
+            return Hindrance.GATE, reason
+        if file.says(name, "disabled"):
+            return Hindrance.ENTRY, f'{file.path} says "disabled": true; take that out to use it'
+        if file.origin.is_of_project and not is_trusted:
+            return Hindrance.TRUST, (
+                f"{file.path} configures it, and what a project's files start runs only in a folder that you trust: "
+                f"trust it in your editor, or with `isthmus trust {workspace}`"
+            )
+        if enablement_key(name) in off:
+            return Hindrance.SWITCH, (
+                f"it is switched off; isthmus mcp enable {name}, or /mcp enable {name}, switches it on"
+            )
+        return None
+
+    seen = {**variables, "PWD": str(workspace)}
+    servers: list[ConfiguredServer] = []
+    for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
+        config, error = _decoded(name, file, ConfigContext(file.origin, file.path, workspace, seen))
+        if (found := hindrance(name, file)) is not None:
+            servers.append(UnusableServer(name, file.origin, found[1], found[0], config, file.path))
+        elif config is not None:
+            servers.append(config)
+        else:
+            is_required = file.says(name, REQUIRED)
+            servers.append(
+                UnusableServer(name, file.origin, error, Hindrance.ERROR, source=file.path, is_required=is_required)
+            )
+    return McpConfiguration(tuple(servers), tuple(problems), is_trusted)
+
+
+def _decoded(name: str, file: "_File", context: ConfigContext) -> tuple[ServerConfig | None, str]:
+    """The server, or what is wrong with it."""
+    try:
+        return decode_server(name, file.servers[name], context), ""
+    except ServerConfigError as error:
+        return None, str(error)
+
+
+def _switched_off(home: Path, read: ReadText, problems: list[str]) -> frozenset[str]:
+    path = enablement_path(home)
+    try:
+        return switched_off(read(path) or "")
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{path} cannot be read: {error}")
+    except JsoncError as error:
+        problems.append(f"{path}, {error}. Mend the file; no server is switched off by it.")
+    return frozenset()
+
+
+class _File:
+    """One file, and what it has on MCP."""
+
+    def __init__(self, origin: Origin, path: Path) -> None:
+        self.origin = origin
+        self.path = path
+        self.servers: Mapping[str, object] = {}
+        self.values: Mapping[str, object] = {}
+
+    def load(self, read: ReadText) -> None:
+        """Read it; raises ServerConfigError."""
+        try:
+            text = read(self.path)
+            value: object = parse(text) if text and text.strip() else {}
+        except (OSError, UnicodeDecodeError) as error:
+            raise ServerConfigError(f"{self.path} cannot be read: {error}") from error
+        except JsoncError as error:
+            raise ServerConfigError(f"{self.path}, {error}. Mend the file; its MCP servers do not count.") from error
+        self.values = self._object("", value)
+        self.servers = self._object("mcpServers", self.values.get("mcpServers"))
+
+    def says(self, name: str, key: str) -> bool:
+        """Return whether a server's entry has `key` as true."""
+        entry = self.servers[name]
+        return isinstance(entry, dict) and cast("dict[str, object]", entry).get(key) is True
+
+    def names(self, key: str) -> tuple[str, ...] | None:
+        """The list of server names ``mcp.KEY``; None when it is not there."""
+        value = self._object("mcp", self.values.get("mcp")).get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
+            raise ServerConfigError(f"{self.path}: mcp.{key}: expected a list of server names, received {value!r:.80}")
+        return tuple(cast("list[str]", value))
+
+    def _object(self, key: str, value: object) -> Mapping[str, object]:
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            where = f"{key}: " if key else ""
+            raise ServerConfigError(f"{self.path}: {where}expected an object {{...}}, received {value!r:.80}")
+        return cast("Mapping[str, object]", value)
+
+
+def _gate(files: list[_File], problems: list[str]) -> Callable[[str], str | None]:
+    """Why a server is not to be used by ``mcp.allowed`` and ``mcp.excluded``; None when it may be."""
+    allowed: list[tuple[Path, frozenset[str]]] = []
+    excluded: list[tuple[Path, frozenset[str]]] = []
+    for file in files:
+        if file.origin is Origin.MCP_JSON:
+            continue
+        for key, found in (("allowed", allowed), ("excluded", excluded)):
+            try:
+                names = file.names(key)
+            except ServerConfigError as error:
+                problems.append(str(error))
+                continue
+            if names is not None:
+                found.append((file.path, frozenset(map(enablement_key, names))))
+
+    def reason(name: str) -> str | None:
+        key = enablement_key(name)  # Gemini CLI compares them so as well.
+        for path, names in excluded:
+            if key in names:
+                return f"mcp.excluded in {path} names it"
+        for path, names in allowed:
+            if key not in names:
+                return f"mcp.allowed in {path} does not name it"
+        return None
+
+    return reason

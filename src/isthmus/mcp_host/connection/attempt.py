@@ -1,0 +1,187 @@
+"""One attempt to connect to a server in one way, and the session that comes of it, until whoever asked leaves it.
+
+Connecting and the first listing have a deadline each and can be abandoned; afterwards there is none. Imports the SDK:
+import it in a thread. Deliberately not here: what is tried after a failure, and states
+(:mod:`isthmus.mcp_host.connection.connection`).
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+
+import anyio
+
+from isthmus.mcp_host.catalogue.listing import Listing
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.discover_probe import METHOD as QUESTION
+from isthmus.mcp_host.connection.discover_probe import FirstAnswer, Said
+from isthmus.mcp_host.connection.errors import AbandonedError, ConnectFailedError, NeedsLoginError
+from isthmus.mcp_host.connection.server_sandbox import server_sandbox
+from isthmus.mcp_host.connection.session import McpSession, open_session
+from isthmus.mcp_host.connection.transport_probe import Way
+from isthmus.mcp_host.diagnosis.debug_log import DebugLog
+from isthmus.mcp_host.diagnosis.failures import explain, refuses_handshake
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.diagnosis.unreachable import causes, is_reached
+from isthmus.mcp_host.elicitation.server_requests import ServerAsking
+from isthmus.mcp_host.oauth.bearer import BearerAuth, LoginProblem
+from isthmus.mcp_host.oauth.credentials import stored_login
+from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
+from isthmus.mcp_host.transports.traced import TracedTransport, what_opens
+from isthmus.text.units import show_count
+
+
+class Attempt:
+    """One attempt. ``on_end`` is called when the server sends no more, ``on_change`` when it says its offer changed.
+
+    ``asking`` takes what the server asks. ``log`` and ``watch`` tell what came meanwhile.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        surroundings: Surroundings,
+        way: Way,
+        on_end: Callable[[], None],
+        on_change: Callable[[], None],
+        asking: ServerAsking | None = None,
+    ) -> None:
+        self.way = way
+        self._debug = DebugLog(config)
+        self.log = ServerLog(self._debug.wrote)
+        self.watch = HttpWatch()
+        self._config = config
+        self._surroundings = surroundings
+        self._on_end = on_end
+        self._on_change = on_change
+        self._asking = asking
+        self._scope = anyio.CancelScope()
+        self._is_connecting = True
+        self._has_expired = False
+        self._step = QUESTION if way.asks_first else "initialize"
+        self._answer: FirstAnswer | None = None
+        self.loss: str | None = None
+        """Why a session that was open broke down, once it did; not where the server just ended."""
+
+    def abandon(self) -> None:
+        """Whoever wanted the connection does not any more; does nothing once it is there."""
+        if self._is_connecting:
+            self._scope.cancel()
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncGenerator[tuple[McpSession, Listing]]:
+        """The session, and what the server lists at first. What breaks the session later ends the block: `loss`.
+
+        Raises:
+            NeedsLoginError: the server wants a login.
+            ConnectFailedError: it did not work, for the reason that is told.
+            AbandonedError: somebody called `abandon`.
+        """
+        config, surroundings = self._config, self._surroundings
+        auth: BearerAuth | None = None
+        if surroundings.home is not None and isinstance(config.endpoint, HttpEndpoint):
+            auth = stored_login(config, surroundings.home, self._note_login)
+        watch = self.watch
+        access = Access(
+            surroundings.environment,
+            auth,
+            surroundings.why_not,
+            config.oauth.token_param_name,
+            sandbox=server_sandbox(config, surroundings),
+        )
+        transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
+        if surroundings.trace is not None:
+            transport = TracedTransport(transport, surroundings.trace, what_opens(config.endpoint, self.way.kind))
+        with self._scope:
+            # Waiting for its turn is no part of what a program has time for.
+            gate = surroundings.gate if isinstance(config.endpoint, StdioEndpoint) else None
+            leave_gate = await gate.enter() if gate is not None else _do_nothing
+            # Not fail_after: a scope must be left in the order in which it was entered, and the session stays open.
+            timer = self._timer()
+            self._debug.begins(f"connecting: {what_opens(config.endpoint, self.way.kind)}")
+            try:
+                if auth is not None:
+                    await auth.check()
+                async with open_session(
+                    config,
+                    transport,
+                    surroundings.workspace,
+                    self.way,
+                    self.log,
+                    on_end=self._on_end,
+                    on_change=self._on_change,
+                    on_asked=self._note_answer,
+                    asking=self._asking,
+                ) as session:
+                    timer.cancel()
+                    self._debug.done(self._step)
+                    self._step = "tools/list"
+                    timer = self._timer()
+                    listing = await session.listing()
+                    timer.cancel()
+                    self._debug.done(f"listing {show_count(len(listing.tools), 'tool')}")
+                    self._is_connecting = watch.is_connecting = False
+                    leave_gate()
+                    yield session, listing
+            except Exception as error:
+                if self._is_connecting:
+                    failure = self._failure(error, auth)
+                    self._debug.failed(self._step, str(failure))
+                    raise failure from error
+                self.loss = explain(error, "a request", config.endpoint, self.log, self.watch)
+            finally:
+                timer.cancel()
+                leave_gate()
+        if self._is_connecting:
+            if not self._has_expired:
+                raise AbandonedError("the connection is not wanted any more")
+            late = self._failure(TimeoutError(f"none came within {config.connect_seconds:g} s"), auth)
+            self._debug.failed(self._step, str(late))
+            raise late
+
+    def _note_login(self, problem: LoginProblem | None) -> None:
+        self.watch.note_login(problem)
+        # Refused in the middle: what waits for an answer gets none, and over SSE the SDK sends no more.
+        is_of_one_call = self.watch.status == 403 and self.way.kind is not HttpKind.SSE
+        if problem is not None and not self._is_connecting and not is_of_one_call:
+            self._on_end()
+
+    def _note_answer(self, answer: FirstAnswer) -> None:
+        self._debug.done(self._step)
+        self._step, self._answer = "initialize", answer
+
+    def _timer(self) -> asyncio.TimerHandle:
+        def expire() -> None:
+            if self._is_connecting:
+                self._has_expired = True
+                self._scope.cancel()
+
+        return asyncio.get_running_loop().call_later(self._config.connect_seconds, expire)
+
+    def _failure(self, error: Exception, auth: BearerAuth | None) -> Exception:
+        """What is told of the attempt's failure."""
+        watch = self.watch
+        if watch.login is not None:
+            return watch.login
+        if watch.wants_login or any(isinstance(inner, NeedsLoginError) for inner in causes(error)):
+            refused = "" if auth is not None else " other than what its headers say"
+            return NeedsLoginError(f"it wants a login{refused}; use /mcp auth {self._config.name}")
+        is_late = isinstance(error, TimeoutError) and self._has_expired
+        step, answer = self._step, self._answer
+        is_answered = answer is not None and answer.said is Said.REFUSED  # it would refuse it again
+        return ConnectFailedError(
+            explain(error, step, self._config.endpoint, self.log, watch),
+            is_late=is_late,
+            is_about_handshake=not is_late
+            and not is_answered
+            and step == "initialize"
+            and refuses_handshake(error, watch.status),
+            may_be_other_way=not is_late and watch.status is not None and watch.status not in (401, 403),
+            is_about_question=not is_late and step == QUESTION and is_reached(error),
+            discovered=None if answer is None else answer.discovered,
+        )
+
+
+def _do_nothing() -> None:
+    return

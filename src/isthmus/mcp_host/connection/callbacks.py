@@ -1,0 +1,70 @@
+"""What the SDK calls when a server asks for something: its types in, plain data out, and back. Imports the SDK.
+
+Deliberately not here: what is done about it (:mod:`isthmus.mcp_host.elicitation.server_requests`).
+"""
+
+from typing import Any
+
+import mcp_types as types
+from mcp.client import ClientRequestContext
+from mcp.client.session import ElicitationFnT, SamplingFnT
+
+from isthmus.mcp_host.elicitation.server_questions import SamplingWish, WishMessage
+from isthmus.mcp_host.elicitation.server_requests import DeclinedError, ServerAsking
+
+REJECTED = -1
+"""MCP's code for sampling that a person, or the client in that person's place, rejected."""
+
+
+def elicitation(asking: ServerAsking) -> ElicitationFnT:
+    """The callback for elicitations."""
+
+    async def elicit(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+        if isinstance(params, types.ElicitRequestURLParams):
+            found = await asking.elicit_url(params.message, params.url)
+        else:
+            found = await asking.elicit_form(params.message, params.requested_schema)
+        content: Any = None if found.content is None else dict(found.content)
+        action: Any = found.action
+        return types.ElicitResult(action=action, content=content)
+
+    return elicit
+
+
+def sampling(asking: ServerAsking) -> SamplingFnT:
+    """The callback for requests to the model. Nothing of the session goes along, and no tools."""
+
+    async def sample(
+        context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        if params.tools is not None or params.tool_choice is not None:
+            return types.ErrorData(code=types.INVALID_PARAMS, message="tools in sampling are not taken here")
+        try:
+            found = await asking.sample(_wish(params))
+        except DeclinedError as error:
+            return types.ErrorData(code=REJECTED, message=str(error))
+        return types.CreateMessageResult(
+            role="assistant",
+            content=types.TextContent(type="text", text=found.text),
+            model=found.model,
+            stop_reason="maxTokens" if found.is_cut else "endTurn",
+        )
+
+    return sample
+
+
+def _wish(params: types.CreateMessageRequestParams) -> SamplingWish:
+    hints = params.model_preferences.hints if params.model_preferences is not None else None
+    return SamplingWish(
+        params.system_prompt or "",
+        tuple(_message(message) for message in params.messages),
+        params.max_tokens,
+        tuple(params.stop_sequences or ()),
+        tuple(hint.name for hint in hints or () if hint.name),
+    )
+
+
+def _message(message: types.SamplingMessage) -> WishMessage:
+    blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in message.content_as_list]
+    text = "\n".join(block.text for block in message.content_as_list if isinstance(block, types.TextContent))
+    return WishMessage(message.role, text, tuple(blocks))

@@ -1,0 +1,396 @@
+"""One server for as long as the agent runs: connects, lists, hears of changes, connects again after a loss, closes.
+
+A task of its own owns the session, since what the SDK opens must be closed by the task that opened it. Every wait has
+a deadline. A call is never sent twice: when the server ends in the middle of one, its outcome is not known, and that
+is what is said. The SDK is imported in that task, not before.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from isthmus.mcp_host.catalogue.catalogue import Offer
+from isthmus.mcp_host.catalogue.known_catalogue import KnownOffer
+from isthmus.mcp_host.catalogue.listing import Listing
+from isthmus.mcp_host.config.secrets import Secrets
+from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig
+from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.connection.connection_signals import Wishes
+from isthmus.mcp_host.connection.errors import (
+    AbandonedError,
+    ConnectFailedError,
+    NeedsLoginError,
+    ServerLostError,
+    SessionForgottenError,
+)
+from isthmus.mcp_host.connection.relist_backoff import ChangePace
+from isthmus.mcp_host.connection.retry_policy import Retries
+from isthmus.mcp_host.connection.transport_probe import Way, Ways
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.elicitation.server_requests import ServerAsking
+from isthmus.tools.servers import ServerState
+
+if TYPE_CHECKING:
+    from mcp import MCPError
+    from mcp_types import CallToolResult
+
+    from isthmus.mcp_host.connection.attempt import Attempt
+    from isthmus.mcp_host.connection.session import McpSession, OnProgress
+
+_LOG = logging.getLogger("isthmus.mcp")
+
+T = TypeVar("T")
+
+CLOSE_SECONDS = 1.8
+BREATH_SECONDS = 0.1
+TURN_SECONDS = 0.01
+"""How often a call looks whether a server is there that connects while it is known how the last attempt came out."""
+HANGING_SECONDS = 4.0
+"""An unknown server that could not be connected to for so long when the agent ends is kept as an unusable one."""
+
+
+class ServerConnection:
+    """A server that is kept connected. Its attributes may be read at any time."""
+
+    def __init__(self, config: ServerConfig, surroundings: Surroundings) -> None:
+        self.config = config
+        self.state = ServerState.DISCONNECTED
+        self.problem: str | None = None
+        self.log = ServerLog()
+        self.challenge: str | None = None
+        """What the server said of how to log in (WWW-Authenticate), when it refused."""
+        self._secrets = Secrets(config)
+        self._surroundings = surroundings
+        self._session: McpSession | None = None
+        self._attempt: Attempt | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._calls = 0
+        self._has_answered = False
+        """Something was asked over the connection as it is now, and answered."""
+        self._retries = Retries()
+        self._wishes = Wishes()
+        self._pace = ChangePace()
+        self._ways = Ways(config.endpoint)
+        self.known = KnownOffer(config, surroundings)
+        self.began = 0.0
+        self.connect_took: float | None = None
+        """Seconds that connecting and listing took the last time it worked."""
+        self.asking = ServerAsking(config.name, surroundings.workspace, surroundings.open_browser)
+
+    def recall(self) -> None:
+        """Take up what the server offered when it was last connected; before it is started. Blocks."""
+        self._ways.remember(self.known.recall())
+
+    @property
+    def reads_freely(self) -> bool:
+        """Whether its tools that say that they only read run without asking."""
+        return self.config.trust or self._surroundings.reads_freely
+
+    @property
+    def offer(self) -> Offer:
+        """What it offers; what it offered when it was last connected, while it is not known whether it can be."""
+        return self.known.offer
+
+    @property
+    def is_asleep(self) -> bool:
+        """It starts at the first call, and was not called yet."""
+        return self.config.lazy and self.known.is_recalled and self._owner is None
+
+    def start(self) -> None:
+        """Connect in the background, unless that was begun; one that is lazy and known stays asleep."""
+        if not self.is_asleep:
+            self._begin()
+
+    def _begin(self) -> None:
+        if self._owner is None:
+            self.state = ServerState.CONNECTING
+            self._owner = asyncio.create_task(self._own(), name=f"mcp {self.config.name}")
+            self._owner.add_done_callback(self._ended)
+
+    def _ended(self, owner: "asyncio.Task[None]") -> None:
+        """Whoever waits does not wait for ever for a task that a fault of ours ended."""
+        if not owner.cancelled() and (error := owner.exception()) is not None:
+            _LOG.error("MCP server %s: the task that owns it failed", self.config.name, exc_info=error)
+            self.state = ServerState.DISCONNECTED
+            self.problem = self.hidden(f"it was given up for a fault of isthmus: {type(error).__name__}: {error}")
+        self._settled.set()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known how the last attempt to connect came out."""
+        return self._settled.is_set()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what it offers, if only from when it was last connected."""
+        return self.is_settled or self.known.is_recalled
+
+    async def settled(self, seconds: float) -> bool:
+        """Wait until it is settled; False when it is not after `seconds`."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._settled.wait()
+        return self.is_settled
+
+    async def listed(self, seconds: float) -> None:
+        """Wait until it is listed again, if it said that what it offers changed, and `seconds` at the most."""
+        await self._wishes.listed(seconds)
+
+    async def refresh(self) -> None:
+        """Connect and list anew; returns when it is known how that came out, at the latest after its deadlines.
+
+        While calls are running it only lists anew: they may be another session's.
+        """
+        self._begin()
+        if self._session is not None and self._calls:
+            self._wishes.list_now()
+            await self.listed(self.config.connect_seconds)
+            return
+        await self.restart()
+
+    async def restart(self) -> None:
+        """End what there is, calls that run too, and connect anew; returns as :meth:`refresh` does."""
+        self._begin()
+        self._settled.clear()
+        self._connect_anew()
+        await self.settled(self.config.connect_seconds * 2 + CLOSE_SECONDS)
+
+    def try_again(self) -> None:
+        """Connect in the background to a URL that was given up a while ago; a program waits for a refresh."""
+        may_try = isinstance(self.config.endpoint, HttpEndpoint) and self.state is ServerState.DISCONNECTED
+        if may_try and self._retries.take_turn(time.monotonic()):
+            self._connect_anew()
+
+    def _connect_anew(self) -> None:
+        self._wishes.connect_anew()
+        if self._attempt is not None:
+            self._attempt.abandon()
+
+    async def aclose(self) -> None:
+        """End the connection and whatever it started, in two seconds at the most."""
+        self._wishes.close()
+        if self._attempt is not None:
+            self._attempt.abandon()
+        owner, is_new = self._owner, self.connect_took is None and self.state is ServerState.CONNECTING
+        if owner is None:
+            return
+        if is_new and not self.known.is_recalled and time.monotonic() - self.began >= HANGING_SECONDS:
+            await self.known.hold(time.monotonic() - self.began)
+        done, _ = await asyncio.wait({owner}, timeout=CLOSE_SECONDS)
+        if not done:
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=1)
+        self.state = ServerState.DISCONNECTED
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], on_progress: "OnProgress", version: str | None = None
+    ) -> "CallToolResult":
+        """Call a tool by the server's own name for it; see :meth:`request`.
+
+        `version` is that of the tool that was approved; None: whatever the server has under this name. Where the
+        server ends in the middle of it, the call is made once more only if the tool says that this does no harm and
+        the person trusts its server.
+
+        Raises:
+            ToolGoneError: the server does not have that tool, once it is connected.
+        """
+
+        def perform(session: "McpSession") -> "Awaitable[CallToolResult]":
+            self.known.require(tool, version)
+            return session.call(tool, arguments, on_progress)
+
+        try:
+            return await self.request(perform)
+        except ServerLostError as error:
+            found = self.known.tool(tool)
+            is_harmless = found is not None and (found.is_read_only or found.is_idempotent)
+            if not (error.was_sent and is_harmless and self.config.trust):
+                raise
+            return await self.request(perform)
+
+    async def request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
+        """Ask the server for something, once; without a deadline, but for connecting.
+
+        Where the server refuses because it does not know the session any more, it is asked again in a new one.
+
+        Raises:
+            ServerLostError: it cannot be reached, or ended before it answered.
+            MCPError: it answered with an error.
+        """
+        try:
+            return await self._request(perform)
+        except SessionForgottenError:
+            return await self._request(perform)
+
+    async def _request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
+        session = self._session if self._session is not None and not self._wishes.is_lost else await self._connected()
+        from mcp import MCPError
+
+        self._calls += 1
+        try:
+            answer = await perform(session)
+            self._has_answered = True
+            return answer
+        except MCPError as error:
+            raise self._explained(error, session) from error
+        finally:
+            self._calls -= 1
+
+    def _explained(self, error: "MCPError", session: "McpSession") -> Exception:
+        from isthmus.mcp_host.diagnosis.failures import request_failure
+
+        is_lost = self._wishes.is_lost or self._session is not session
+        watch = None if self._attempt is None else self._attempt.watch
+        found = request_failure(error, self.config, self.log, watch, is_lost=is_lost)
+        if watch is not None and watch.login is not None and self.state is ServerState.CONNECTED:
+            self.problem = self.hidden(str(watch.login))  # its other tools still work
+        if isinstance(found, ServerLostError):
+            self._wishes.lose()
+            found.args = (self.hidden(str(found)),)
+        return found
+
+    async def _connected(self) -> "McpSession":
+        self._begin()
+        self._wishes.ring()  # somebody wants it: do not wait any longer to connect again
+        deadline = time.monotonic() + self.config.connect_seconds
+        while self._session is None or self._wishes.is_lost:
+            seconds = deadline - time.monotonic()
+            # Unsettled before the deadline: it was connected, and lost again before this task had its turn.
+            is_over = await self.settled(seconds) and self.state not in (ServerState.CONNECTED, ServerState.CONNECTING)
+            if seconds <= 0 or is_over:
+                reason = self.problem or f"no connection within {self.config.connect_seconds:g} s"
+                raise ServerLostError(f"the MCP server {self.config.name!r} is not connected: {reason}")
+            await asyncio.sleep(0 if self.state is ServerState.CONNECTED else TURN_SECONDS)
+        return self._session
+
+    def hidden(self, text: str) -> str:
+        """A text for the person or the model, without what is secret in the configuration."""
+        return self._secrets.hidden(text)
+
+    # --- The task that owns the session ------------------------------------------------------------------------------
+
+    async def _own(self) -> None:
+        if self.known.is_recalled or self.known.is_late:
+            # Whoever waits for the tools gets them before the programs start, which costs the event loop some time.
+            await self._wishes.rung(BREATH_SECONDS)
+        while not self._wishes.is_closing:
+            self._wishes.wants_anew = False
+            self.began = began = time.monotonic()
+            was_connected = await self._connect_once()
+            if self._wishes.is_unwanted:
+                self._retries.reset()
+                continue
+            if was_connected:
+                self._retries.held(time.monotonic() - began, has_answered=self._has_answered)
+            if self.offer.is_empty or self.known.is_recalled or self._retries.are_over:
+                self.known.drop()
+                self._retries.give_up(time.monotonic())
+                self._settled.set()
+                await self.known.hold(time.monotonic() - began)
+                await self._wishes.until_unwanted()
+                continue
+            # It was there before: its tools stay, and a call waits for it to come back.
+            await self._wishes.rung(self._retries.next_seconds())
+        self._settled.set()
+
+    async def _connect_once(self) -> bool:
+        """Connect and stay as long as it goes; False when it never came to a listing."""
+        self.state = ServerState.CONNECTING
+        self.problem = None
+        self._has_answered = was_connected = False
+        try:
+            await asyncio.to_thread(_import)
+            was_connected = await self._ways.first_that_works(self._connect_by)
+        except NeedsLoginError as error:
+            self.state, self.problem = ServerState.NEEDS_LOGIN, str(error)
+            self.known.drop()
+        except ConnectFailedError as error:
+            self.state, self.problem = ServerState.DISCONNECTED, self.hidden(str(error))
+        finally:
+            if self.problem is not None and not self._wishes.is_closing:
+                _LOG.info("MCP server %s: %s: %s", self.config.name, self.state.value, self.problem)
+            self._session = None
+            if self.state in (ServerState.CONNECTING, ServerState.CONNECTED):
+                self.state = ServerState.DISCONNECTED
+        return was_connected
+
+    async def _connect_by(self, way: Way) -> bool:
+        """Connect and stay as long as it goes; False when nobody wants it before it is there."""
+        from isthmus.mcp_host.connection.attempt import Attempt
+
+        if self._wishes.is_unwanted:
+            return False
+        self._attempt = attempt = Attempt(
+            self.config, self._surroundings, way, self._wishes.lose, self._wishes.change, self.asking
+        )
+        self.log = attempt.log
+        self._wishes.begin()
+        try:
+            async with attempt.open() as (session, listing):
+                self.connect_took = time.monotonic() - self.began
+                self.known.take(listing)
+                await self._stay(session, listing, self._ways.worked(way, listing.discovered))
+        except AbandonedError:
+            return False
+        except NeedsLoginError:
+            self.challenge = attempt.watch.challenge
+            raise
+        if attempt.loss is not None:
+            self._note_loss(attempt.loss)
+        elif self._wishes.is_lost and self.problem is None:
+            self._note_loss(f"the connection ended{self.log.exit_text}{self.log.last_words}")
+        return True
+
+    async def _stay(self, session: "McpSession", listing: Listing, way: Way) -> None:
+        """Be connected until it is lost, closed or wanted anew; list anew when the server says that it changed."""
+        if self.offer.is_empty:
+            dropped = "; ".join(self.offer.dropped)
+            self.problem = "it is connected and offers nothing that can be used" + (f" ({dropped})" if dropped else "")
+            self.state = ServerState.DISCONNECTED
+            return
+        self._session = session
+        self.state = ServerState.CONNECTED
+        self._settled.set()
+        await self.known.keep(listing, way)
+        while not self._wishes.is_ending:
+            if self._wishes.has_changed:
+                await self._list_anew(session, way)
+                continue
+            await self._wishes.rung()
+        self._session = None
+        if not self._wishes.is_closing:
+            self._settled.clear()
+            self.state = ServerState.CONNECTING
+
+    async def _list_anew(self, session: "McpSession", way: Way) -> None:
+        """Take up what the server has now. Changes that come close together are one."""
+        import anyio
+
+        await self._wishes.unless_urgent(self._pace.seconds(time.monotonic()))
+        self._wishes.take_change()
+        self.problem = None
+        try:
+            with anyio.fail_after(self.config.connect_seconds):
+                listing = await session.listing()
+        except Exception as error:
+            # What it offered before still stands; a connection that ended is seen elsewhere.
+            why = "did not list them again in time" if isinstance(error, TimeoutError) else f"listing failed: {error}"
+            self.problem = self.hidden(f"it said that its tools changed, and {why}")
+        else:
+            self.known.take(listing)
+            await self.known.keep(listing, way)
+        self._wishes.note_listed()
+
+    def _note_loss(self, reason: str) -> None:
+        self._settled.clear()
+        self._session, self.state, self.problem = None, ServerState.DISCONNECTED, self.hidden(reason)
+
+
+def _import() -> None:
+    """In a thread: the SDK takes a second, which the event loop has not."""
+    importlib.import_module("isthmus.mcp_host.connection.attempt")

@@ -1,0 +1,64 @@
+"""The sandbox around a server that is a program here, when its configuration asks for one.
+
+Where there is none to be had the server starts without it and everybody is told, unless its configuration requires it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.files.locations import data_directory
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.connection_context import Surroundings
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.sandbox.confinement import Launch, told
+from isthmus.sandbox.finding import SandboxFinder
+from isthmus.sandbox.mounts import PrivatePlaces
+from isthmus.sandbox.policy import Demand, SandboxError, SandboxPolicy
+from isthmus.sandbox.support import NoSandbox
+
+_LOG = logging.getLogger("isthmus.mcp")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSandbox:
+    """What a server is confined to: its workspace, and what its `policy` opens."""
+
+    server: str
+    policy: SandboxPolicy
+    workspace: Path
+    finder: SandboxFinder
+
+    async def launch(self, wanted: Launch, surrounding: Mapping[str, str], log: ServerLog) -> Launch:
+        """How to start the server; `log` keeps what it came to. `surrounding` is the agent's own environment.
+
+        Raises:
+            SandboxError: it would not be confined as its configuration requires.
+            OSError: there is no such program or folder.
+        """
+        found = await asyncio.to_thread(self.finder.find)
+        if isinstance(found, NoSandbox):
+            if self.policy.demand is Demand.REQUIRE:
+                raise SandboxError(f"it was not started: its sandbox is required, and does not work: {found.reason}")
+            log.sandbox = f"NONE, though it is configured: {found.reason}"
+            _LOG.warning("MCP server %s runs WITHOUT its sandbox: %s", self.server, found.reason)
+            return wanted
+        launch = await asyncio.to_thread(
+            found.confined, wanted, self.policy, self.workspace, surrounding=surrounding, readable=()
+        )
+        log.sandbox = f"{found.bubblewrap}; {told(self.policy)}"
+        return launch
+
+
+def server_sandbox(config: ServerConfig, surroundings: Surroundings) -> ServerSandbox | None:
+    """The sandbox that a server's configuration asks for."""
+    if config.sandbox is None:
+        return None
+    environment = surroundings.environment
+    finder = surroundings.sandbox
+    if finder is None:
+        home = surroundings.home or Path.home()
+        finder = SandboxFinder(PrivatePlaces(home, (data_directory(environment),)), environment)
+    return ServerSandbox(config.name, config.sandbox, surroundings.workspace, finder)

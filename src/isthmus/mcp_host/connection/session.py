@@ -1,0 +1,356 @@
+"""One connected session with a server, over the SDK: the handshake, listing with bounded pages, and calls.
+
+A server that knows a revision with a handshake is used with it, also where it knows the one without: then it may ask
+and tell by itself at any time. One that knows only the revision without is spoken to in that, and its changes come over
+a subscription.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import anyio
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client import ClientRequestContext
+from mcp.client.session import IncomingMessage
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from isthmus import __version__
+from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
+from isthmus.mcp_host.config.server_config import ServerConfig
+from isthmus.mcp_host.connection.callbacks import elicitation, sampling
+from isthmus.mcp_host.connection.closed import is_closed
+from isthmus.mcp_host.connection.discover_probe import FirstAnswer, Said, ask
+from isthmus.mcp_host.connection.observed_streams import Observer, observed
+from isthmus.mcp_host.connection.sdk_logs import silence_sdk
+from isthmus.mcp_host.connection.transport_probe import Way
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.elicitation.server_requests import MAXIMUM_QUESTIONS, ServerAsking
+from isthmus.mcp_host.results.repair import OUTPUT_SCHEMA
+from isthmus.mcp_host.results.result import said_maximum
+from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
+
+MAXIMUM_PAGES = 50
+MAXIMUM_ENTRIES = 5_000
+"""Entries of one listing that are taken."""
+MAXIMUM_INSTRUCTIONS = 100_000
+"""Characters of a server's instructions that are kept."""
+
+OPTIONAL_SECONDS = 4.0
+"""How long prompts, or resources, are waited for: the tools wait with them."""
+OPTIONAL_SHARE = 0.7
+"""Of the time for all listings: what is left then is for nothing but to get done."""
+LEAST_SECONDS = 0.05
+_UNHEARD = "unheard"
+"""Where it is kept which listings did not come, or not whole."""
+
+LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
+"""How long to wait before a subscription that was lost is opened again."""
+
+OnProgress: TypeAlias = ProgressFnT
+
+silence_sdk()
+_LOG = logging.getLogger("isthmus.mcp")
+
+_CHANGES = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
+
+
+class McpSession:
+    """A connected server. ``on_change`` is called when it says that its offer changed."""
+
+    def __init__(self, client: Client, config: ServerConfig, dropped: dict[str, tuple[str, ...]]) -> None:
+        self._client = client
+        self._config = config
+        self._dropped = dropped
+
+    async def listing(self) -> Listing:
+        """List everything anew.
+
+        Raises:
+            MCPError, ValidationError: the server refused, or answered what is no MCP.
+        """
+        capabilities = self._client.server_capabilities
+        session = self._client.session
+        self._dropped.clear()
+        until = time.monotonic() + self._config.connect_seconds * OPTIONAL_SHARE
+        listed: list[ListedTool] = []
+        # Some servers forget to announce their tools; nobody who announces nothing has something else.
+        if capabilities.tools is not None or (capabilities.prompts is None and capabilities.resources is None):
+            tools = await self._pages(
+                "tools/list", session.list_tools, lambda page: page.tools, is_required=capabilities.tools is not None
+            )
+            listed = [_listed(tool) for tool in tools]
+        prompts: list[types.Prompt] = []
+        if capabilities.prompts is not None:
+            prompts = await self._optional("prompts/list", until, session.list_prompts, lambda page: page.prompts)
+        resources: list[types.Resource] = []
+        templates: list[types.ResourceTemplate] = []
+        if capabilities.resources is not None:
+            resources = await self._optional(
+                "resources/list", until, session.list_resources, lambda page: page.resources
+            )
+            templates = await self._optional(
+                "resources/templates/list",
+                until,
+                session.list_resource_templates,
+                lambda page: page.resource_templates,
+            )
+        server = self._config.name
+        info, discovered = self._client.server_info, session.discover_result
+        return Listing(
+            tuple(listed),
+            tuple(_prompt(server, prompt) for prompt in prompts),
+            (
+                *(_resource(server, str(found.uri), found) for found in resources),
+                *(_resource(server, found.uri_template, found) for found in templates),
+            ),
+            (self._client.instructions or "")[:MAXIMUM_INSTRUCTIONS],
+            "" if info is None else f"{info.name} {info.version}"[:200],
+            self._told(),
+            None if discovered is None else discovered.model_dump(mode="json", by_alias=True, exclude_none=True),
+        )
+
+    async def _optional(
+        self, method: str, until: float, fetch: Callable[..., Awaitable[Any]], entries: Callable[[Any], list[Any]]
+    ) -> list[Any]:
+        """A listing without which the server is still of use: one that does not come is told, and nothing more."""
+        seconds = max(min(until - time.monotonic(), OPTIONAL_SECONDS), LEAST_SECONDS)
+        with anyio.move_on_after(seconds):
+            return await self._pages(method, fetch, entries, is_required=False)
+        self._note(f"no answer to {method}: none came within {seconds:.3g} s")
+        return []
+
+    async def _pages(
+        self,
+        method: str,
+        fetch: Callable[..., Awaitable[Any]],
+        entries: Callable[[Any], list[Any]],
+        *,
+        is_required: bool,
+    ) -> list[Any]:
+        """All pages of a listing, as far as the caps allow; a repeated cursor ends it."""
+        found: list[Any] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        for _ in range(MAXIMUM_PAGES):
+            try:
+                page = await fetch(params=types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None)
+            except MCPError as error:
+                if is_required or is_closed(error):
+                    raise
+                return found
+            found += entries(page)
+            cursor = page.next_cursor
+            if not cursor or cursor in seen or len(found) > MAXIMUM_ENTRIES:
+                break
+            seen.add(cursor)
+        else:
+            self._note(f"{method} has more than {MAXIMUM_PAGES} pages: only the first {len(found):,} entries are taken")
+        if len(found) > MAXIMUM_ENTRIES:
+            self._note(f"{method}: only the first {MAXIMUM_ENTRIES:,} entries are taken")
+        return found[:MAXIMUM_ENTRIES]
+
+    def _note(self, text: str) -> None:
+        self._dropped[_UNHEARD] = (*self._dropped.get(_UNHEARD, ()), text)
+
+    def _told(self) -> tuple[str, ...]:
+        """What is said of entries that were dropped, those of tools first, and of listings that are not whole."""
+        others = {
+            method: reasons for method, reasons in self._dropped.items() if method not in ("tools/list", _UNHEARD)
+        }
+        return (
+            *self._dropped.get("tools/list", ()),
+            *(f"{method}: {reason}" for method, reasons in others.items() for reason in reasons),
+            *self._dropped.get(_UNHEARD, ()),
+        )
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+        """A prompt with its arguments filled in.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        return await self._client.session.get_prompt(name, dict(arguments))
+
+    async def read_resource(self, uri: str) -> types.ReadResourceResult:
+        """The contents of a resource.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        return await self._client.session.read_resource(uri)  # pyright: ignore[reportArgumentType] - a str is validated into the URL
+
+    async def complete(self, prompt: str, argument: str, typed: str, given: Mapping[str, str]) -> list[str]:
+        """What the server suggests for an argument of a prompt; nothing when it has no such thing.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        if self._client.server_capabilities.completions is None:
+            return []
+        found = await self._client.session.complete(
+            types.PromptReference(name=prompt), {"name": argument, "value": typed}, dict(given)
+        )
+        return list(found.completion.values)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> types.CallToolResult:
+        """Call a tool by its own name. Cancelling it tells the server.
+
+        Raises:
+            MCPError: the server refused, or the connection ended.
+        """
+        # Not the session's own: this one answers what a server of the 2026 revision wants to know first.
+        return await self._client.call_tool(tool, dict(arguments), progress_callback=on_progress)
+
+
+@contextlib.asynccontextmanager
+async def open_session(
+    config: ServerConfig,
+    transport: AbstractAsyncContextManager[Any],
+    workspace: Path,
+    way: Way,
+    log: ServerLog,
+    *,
+    on_end: Callable[[], None],
+    on_change: Callable[[], None],
+    on_asked: Callable[[FirstAnswer], None],
+    asking: ServerAsking | None = None,
+) -> AsyncGenerator[McpSession, None]:
+    """A session over `transport`, after the handshake, if `way` has one. Without `asking` the server may ask nothing.
+
+    `log` is told of notifications that are left out since they do not fit MCP, `on_asked` what the server answered to
+    the question before the handshake, if `way` has that.
+
+    Raises:
+        Exception: whatever the transport or the SDK raises, often in a group.
+    """
+    dropped: dict[str, tuple[str, ...]] = {}
+    has_begun = False
+
+    def drop(method: str, reasons: tuple[str, ...]) -> None:
+        dropped[method] = (*dropped.get(method, ()), *reasons)[:50]
+
+    async def handle(message: IncomingMessage) -> None:
+        if isinstance(message, _CHANGES) and has_begun:
+            on_change()
+        elif isinstance(message, types.ElicitCompleteNotification) and asking is not None:
+            asking.completed(message.params.elicitation_id)
+
+    async def roots(context: ClientRequestContext) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=workspace.as_uri(), name=workspace.name)])  # pyright: ignore[reportArgumentType] - a str is validated into the URL
+
+    me = types.Implementation(name="isthmus", version=__version__)
+    async with contextlib.AsyncExitStack() as stack:
+        observer = Observer(config.name, on_end, drop, log.leave_out)
+        streams = await stack.enter_async_context(observed(transport, observer))
+        is_modern = way.is_modern
+        if way.asks_first:
+            answer = await ask(*streams, me, config.connect_seconds)
+            is_modern = answer.said is Said.MODERN_ALONE
+            on_asked(answer)
+        prior = _discovered(way)
+        client = Client(
+            contextlib.nullcontext(streams),
+            mode=_mode(prior, is_modern=is_modern),
+            prior_discover=prior,
+            message_handler=handle,
+            list_roots_callback=roots,
+            elicitation_callback=None if asking is None else elicitation(asking),
+            sampling_callback=None if asking is None else sampling(asking),
+            input_required_max_rounds=MAXIMUM_QUESTIONS,
+            client_info=me,
+            cache=None,
+        )
+        await stack.enter_async_context(client)
+        has_begun = True
+        listening: asyncio.Task[None] | None = None
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            listening = asyncio.create_task(_listen(client, on_change))
+        try:
+            yield McpSession(client, config, dropped)
+        finally:
+            if listening is not None:
+                listening.cancel()
+                await asyncio.wait({listening}, timeout=1)
+
+
+def _discovered(way: Way) -> types.DiscoverResult | None:
+    """What is known of a server without a handshake, so that it need not be asked."""
+    if way.discovered is None:
+        return None
+    try:
+        return types.DiscoverResult.model_validate(way.discovered, by_name=False)
+    except ValidationError:
+        return None
+
+
+def _mode(prior: types.DiscoverResult | None, *, is_modern: bool) -> str:
+    if prior is not None:
+        return MODERN_PROTOCOL_VERSIONS[-1]
+    return "auto" if is_modern else "legacy"
+
+
+async def _listen(client: Client, on_change: Callable[[], None]) -> None:
+    """Hear of changes from a server of the 2026 revision, as long as it lets us."""
+    attempt = 0
+    while attempt < len(LISTEN_AGAIN_SECONDS):
+        began = time.monotonic()
+        try:
+            async with client.listen(
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            ) as subscription:
+                async for _event in subscription:
+                    on_change()
+        except MCPError:
+            return  # It has no such thing.
+        except Exception as error:
+            _LOG.info("the subscription to an MCP server's changes was lost: %s", error)
+        if time.monotonic() - began > LISTEN_AGAIN_SECONDS[-1]:
+            attempt = 0
+        await asyncio.sleep(LISTEN_AGAIN_SECONDS[attempt])
+        attempt += 1
+        on_change()  # What changed meanwhile was told to nobody.
+
+
+def _listed(tool: types.Tool) -> ListedTool:
+    hints = tool.annotations
+    return ListedTool(
+        tool.name,
+        tool.description or tool.title or "",
+        tool.input_schema,
+        is_read_only=hints is not None and hints.read_only_hint is True,
+        is_idempotent=hints is not None and hints.idempotent_hint is True,
+        is_destructive=hints is not None and hints.destructive_hint is True,
+        result_characters=said_maximum(tool.meta),
+        output_schema=(tool.meta or {}).get(OUTPUT_SCHEMA),
+    )
+
+
+def _prompt(server: str, prompt: types.Prompt) -> ServerPrompt:
+    arguments = tuple(
+        PromptArgument(item.name, item.description or "", bool(item.required)) for item in prompt.arguments or ()
+    )
+    return ServerPrompt(server, prompt.name, prompt.description or prompt.title or "", arguments)
+
+
+def _resource(server: str, uri: str, found: "types.Resource | types.ResourceTemplate") -> ServerResource:
+    return ServerResource(
+        server,
+        uri,
+        found.title or found.name,
+        found.description or "",
+        found.mime_type,
+        is_template=isinstance(found, types.ResourceTemplate),
+    )

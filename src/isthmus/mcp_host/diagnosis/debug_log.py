@@ -1,0 +1,71 @@
+"""What --debug tells of one MCP server: its error output as it comes, and how long each step of connecting took.
+
+Goes to the program's log at the level "debug", without what is secret in the server's configuration; lines that the
+server itself calls INFO are left out. Deliberately not here: where the log goes, and what is kept for an error's text
+(:mod:`isthmus.mcp_host.diagnosis.server_log`).
+"""
+
+import logging
+import re
+import time
+
+from isthmus.mcp_host.config.secrets import Secrets
+from isthmus.mcp_host.config.server_config import ServerConfig
+
+_LOG = logging.getLogger("isthmus.mcp.debug")
+
+_LEVELS = frozenset({"INFO", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", "DEBUG", "TRACE"})
+_LEVEL = re.compile(
+    r"""
+    \b(?P<word>INFO|WARN|WARNING|ERROR|CRITICAL|FATAL|DEBUG|TRACE)\b
+    | (?i: [\[(<](?P<bracketed>[a-z]+)[\])>] | \blevel["']?\s*[:=]\s*["']?(?P<field>[a-z]+) | ^(?P<first>[a-z]+):)
+    """,
+    re.VERBOSE,
+)
+_BEGINNING = 120
+"""Characters within which a line says its level."""
+
+
+def is_info(line: str) -> bool:
+    """Whether a line of a log says that its level is INFO: ``[INFO]``, ``INFO:``, ``[info]``, ``"level":"info"``.
+
+    The first level that a line names is its own.
+    """
+    for found in _LEVEL.finditer(line[:_BEGINNING]):
+        level = next(text for text in found.groups() if text is not None).upper()
+        if level in _LEVELS:
+            return level == "INFO"
+    return False
+
+
+class DebugLog:
+    """What is told of one attempt to connect to a server, and of what it wrote meanwhile."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._name = config.name
+        self._secrets = Secrets(config)
+        self._began = time.monotonic()
+
+    def wrote(self, line: str) -> None:
+        """A line of the server's error output, or of what it wrote that is no MCP."""
+        if line.strip() and _LOG.isEnabledFor(logging.DEBUG) and not is_info(line):
+            _LOG.debug("MCP STDERR (%s): %s", self._name, self._secrets.hidden(line))
+
+    def begins(self, what: str) -> None:
+        """A step begins."""
+        self._began = time.monotonic()
+        _LOG.debug("MCP server %s: %s", self._name, what)
+
+    def done(self, what: str) -> None:
+        """A step has ended well; the next one begins."""
+        _LOG.debug("MCP server %s: %s took %.2f s", self._name, what, self._took())
+
+    def failed(self, what: str, why: str) -> None:
+        """A step has ended badly."""
+        _LOG.debug(
+            "MCP server %s: %s failed after %.2f s: %s", self._name, what, self._took(), self._secrets.hidden(why)
+        )
+
+    def _took(self) -> float:
+        before, self._began = self._began, time.monotonic()
+        return self._began - before

@@ -1,0 +1,130 @@
+"""What the trace of a connection tells: its steps with their times, how the server describes itself, what to do.
+
+Pure. Deliberately not here: connecting, and how it is printed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.diagnosis.trace import TraceEntry, TraceKind
+from isthmus.tools.servers import ServerState
+
+_LASTING = ("subscriptions/listen",)
+"""Requests that are answered when they end."""
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """``seconds`` is None while there is no answer."""
+
+    name: str
+    seconds: float | None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SelfDescription:
+    """What a server says of itself in the handshake."""
+
+    protocol: str = ""
+    name: str = ""
+    version: str = ""
+    capabilities: tuple[str, ...] = ()
+
+
+def steps(entries: Sequence[TraceEntry]) -> tuple[Step, ...]:
+    """The steps in order: opening, and each request that was sent with its answer."""
+    found: list[Step] = []
+    for index, entry in enumerate(entries):
+        later = entries[index + 1 :]
+        if entry.kind is TraceKind.OPENING:
+            then = next((other for other in later if other.kind in (TraceKind.OPEN, TraceKind.OPENING)), None)
+            is_open = then is not None and then.kind is TraceKind.OPEN
+            found.append(Step(entry.text, then.at - entry.at if then is not None and is_open else None))
+        elif entry.kind is TraceKind.SENT and entry.id is not None and entry.method not in ("", *_LASTING):
+            answer = next((other for other in later if _answers(other, entry)), None)
+            seconds = None if answer is None else answer.at - entry.at
+            found.append(Step(entry.method, seconds, answer is not None and answer.is_error))
+    return tuple(found)
+
+
+def _answers(entry: TraceEntry, request: TraceEntry) -> bool:
+    return entry.kind is TraceKind.RECEIVED and entry.is_answer and entry.id == request.id
+
+
+def self_description(entries: Sequence[TraceEntry]) -> SelfDescription | None:
+    """What the server said of itself last; None: it said nothing."""
+    result = next((entry.result for entry in reversed(entries) if entry.result is not None), None)
+    if result is None:
+        return None
+    server = _object(result.get("serverInfo") or _object(result.get("_meta")).get(_SERVER_INFO))
+    versions = result.get("supportedVersions")
+    protocol = result.get("protocolVersion") or (", ".join(map(str, versions)) if isinstance(versions, list) else "")  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+    return SelfDescription(
+        str(protocol)[:100],
+        str(server.get("title") or server.get("name") or "")[:200],
+        str(server.get("version") or "")[:100],
+        tuple(_capability(name, value) for name, value in list(_object(result.get("capabilities")).items())[:30]),
+    )
+
+
+def _capability(name: str, value: object) -> str:
+    flags = [key for key, flag in _object(value).items() if flag is True]
+    return f"{name} ({', '.join(flags)})" if flags else name
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def ending(entries: Sequence[TraceEntry], log: ServerLog) -> str:
+    """How a program ended by itself, e.g. `` with exit code 1``; empty when it was ended, or when that is not known."""
+    return log.exit_text if any(entry.kind is TraceKind.CLOSED for entry in entries) else ""
+
+
+def advice(config: ServerConfig, state: ServerState, entries: Sequence[TraceEntry], log: ServerLog) -> str:
+    """What a person can do about a server that cannot be used; a sentence or two."""
+    if state is ServerState.NEEDS_LOGIN:
+        return f"Log in: isthmus mcp login {config.name}"
+    if isinstance(config.endpoint, HttpEndpoint):
+        return _advice_on_url(entries)
+    return _advice_on_program(config.endpoint, entries, log)
+
+
+def _advice_on_url(entries: Sequence[TraceEntry]) -> str:
+    refused = {step.name for step in steps(entries) if step.is_error}
+    if {"initialize", "server/discover"} <= refused:
+        return (
+            "The server answers, and refuses both ways in which MCP begins: initialize, and server/discover of the "
+            "2026-07-28 revision. The URL may be that of something else (the path is often /mcp or /sse), or a proxy "
+            "may leave out headers; the server's own log may say more."
+        )
+    if any(entry.kind is TraceKind.RECEIVED for entry in entries):
+        return "The server answers. What it said is above; its own log may say more."
+    return (
+        "Check that something serves MCP at this very URL, with its path (often /mcp or /sse), that --transport fits, "
+        "and that the headers are what it wants: curl -i -X POST URL shows what it answers."
+    )
+
+
+def _advice_on_program(endpoint: StdioEndpoint, entries: Sequence[TraceEntry], log: ServerLog) -> str:
+    if not any(entry.kind is TraceKind.OPEN for entry in entries):
+        return (
+            f"Check that {endpoint.command} is installed and on the PATH of this terminal, and that its working "
+            f"directory {endpoint.cwd} is there."
+        )
+    if ending(entries, log):
+        return (
+            "Run the command by hand in its working directory: its output says why it ends. It gets only HOME, "
+            "LOGNAME, PATH, SHELL, TERM, USER and its own env; what else it needs goes into env (--env)."
+        )
+    if any(entry.kind is TraceKind.RECEIVED for entry in entries):
+        return "The server runs and answers. What it said is above; its own log may say more."
+    return (
+        "It runs and says nothing. It may still be fetching packages (npx and uvx do, the first time: try again, or "
+        "with a larger --timeout), wait for something on its standard input that is no MCP, or speak another transport."
+    )

@@ -1,0 +1,140 @@
+"""Why a server cannot be used, in a sentence for the person: which step failed, and what the server itself said.
+
+Takes apart what the SDK wraps: groups of exceptions, codes without words, ends of streams. URLs are named without
+their query, where tokens stand.
+"""
+
+import httpx2
+from mcp import MCPError
+from mcp_types import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
+from pydantic import ValidationError
+
+from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, ServerConfig, StdioEndpoint
+from isthmus.mcp_host.connection.closed import is_closed
+from isthmus.mcp_host.connection.errors import NeedsLoginError, ServerLostError, SessionForgottenError
+from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.diagnosis.unreachable import causes, connection_problem
+from isthmus.mcp_host.transports.endpoints import HttpWatch
+from isthmus.sandbox.policy import SandboxError
+
+_REFUSED = "Server returned an error response"
+"""What the SDK says of a status that it does not know."""
+_UNSUPPORTED = "Unsupported protocol version"
+"""Begins what the SDK says when ``initialize`` is answered with a revision that has no handshake."""
+REFUSING_CODES = frozenset(
+    {INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION}
+)
+"""Codes of JSON-RPC errors that refuse a request as such; others tell of what went wrong in the server."""
+_OTHER_REFUSALS = frozenset({401, 403, 407, 408, 425, 429})
+"""HTTP statuses below 500 that refuse the client or the moment, not the request."""
+
+
+def explain(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
+    """Why `step` (e.g. "initialize") failed at `endpoint`."""
+    found = next(iter(causes(error)))
+    for candidate in causes(error):
+        if isinstance(candidate, OSError | httpx2.HTTPError | TimeoutError):
+            found = candidate
+            break
+    return f"{_reason(found, step, endpoint, log, watch)}{log.last_words}"
+
+
+def request_failure(
+    error: MCPError, config: ServerConfig, log: ServerLog, watch: HttpWatch | None, *, is_lost: bool
+) -> Exception:
+    """What an error means that a request met: a ServerLostError where it says that the connection is of no use any
+    more, a NeedsLoginError or ConnectFailedError where a login is what is missing. `is_lost`: that was known before."""
+    server, status = f"the MCP server {config.name!r}", None if watch is None else watch.status
+    if watch is not None and watch.login is not None and status in (401, 403):
+        return type(watch.login)(str(watch.login))
+    if status in (400, 404) and "session" in error.message.lower():
+        return SessionForgottenError(f"{server} does not know the session any more")
+    if status == 410 and error.message == _REFUSED:
+        return SessionForgottenError(f"{server} does not have the session any more")
+    if is_closed(error) and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
+        said = "" if is_lost else f" ({error.message})"
+        return ServerLostError(
+            f"{server} ended{log.exit_text} before it answered; whether the call had an effect is not known, and it "
+            f"was not repeated{log.last_words}{said}",
+            was_sent=True,
+        )
+    if error.message == _REFUSED and status is not None:
+        if status == 401:
+            return NeedsLoginError(f"HTTP 401: it wants a login; use /mcp auth {config.name}")
+        return MCPError(error.code, f"{error.message}: HTTP {status}")
+    return MCPError(error.code, _without_details(error)) if error.code == PARSE_ERROR else error
+
+
+def _without_details(error: MCPError) -> str:
+    """What is said of an answer that could not be read, without pages on how it was tried."""
+    what, _, details = error.message.partition(":")
+    return f"{what}: it is no JSON-RPC message" if "validation error" in details else error.message
+
+
+def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog, watch: HttpWatch) -> str:
+    match error:
+        case FileNotFoundError() | NotADirectoryError() if isinstance(endpoint, StdioEndpoint):
+            if not endpoint.cwd.is_dir():
+                return f"its working directory {endpoint.cwd} does not exist"
+            return f"the program {endpoint.command!r} was not found; check command and PATH"
+        case PermissionError() if isinstance(endpoint, StdioEndpoint):
+            return f"the program {endpoint.command!r} may not be run: {error.strerror}"
+        case httpx2.HTTPStatusError():
+            return f"{_place(error.request.url)} answered {step} with HTTP {error.response.status_code}"
+        case httpx2.HTTPError():
+            return f"{connection_problem(error)} ({_place_of(endpoint)})"
+        case TimeoutError():
+            return f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
+        case MCPError() if is_closed(error) and isinstance(endpoint, StdioEndpoint):
+            return f"it ended{log.exit_text} before it answered {step}"
+        case MCPError() if error.code == PARSE_ERROR:
+            return f"its answer to {step} could not be taken: {_without_details(error)}"
+        case MCPError() if watch.status is not None:
+            return f"{_place_of(endpoint)} answered {step} with HTTP {watch.status} ({error.message})"
+        case MCPError():
+            return f"it answered {step} with the error {error.code}: {error.message}"
+        case ValidationError():
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            return f"its answer to {step} does not fit MCP: {where}: {first['msg']}"
+        case SandboxError():
+            return str(error)
+        case OSError():
+            return f"it cannot be started: {error.strerror or error}"
+        case _:
+            return f"{step} failed: {error or type(error).__name__}"
+
+
+def _place_of(endpoint: Endpoint) -> str:
+    return endpoint.command if isinstance(endpoint, StdioEndpoint) else _place(httpx2.URL(endpoint.url))
+
+
+def _place(url: httpx2.URL) -> str:
+    return str(url.copy_with(userinfo=b"", query=None, fragment=None))
+
+
+def refuses_handshake(error: BaseException, status: int | None) -> bool:
+    """Return whether the server refused ``initialize`` itself, as one does that speaks only the 2026-07-28 revision.
+
+    `status` is that of its HTTP answer, if it was an error. Such servers agree neither on the status nor on the code,
+    so any refusal of the request counts, but not one that asks for a login or says that the server is busy or broken.
+    """
+    for inner in causes(error):
+        match inner:
+            case RuntimeError():
+                if str(inner).startswith(_UNSUPPORTED):
+                    return True
+            case MCPError() if not is_closed(inner):
+                if status is None:
+                    return inner.code in REFUSING_CODES
+                return 400 <= status < 500 and status not in _OTHER_REFUSALS
+            case _:
+                pass
+    return False

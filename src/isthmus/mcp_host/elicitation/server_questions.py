@@ -1,0 +1,181 @@
+"""What a server may ask, as questions to a person: their texts, options and data. Pure.
+
+Whatever the server says is shown as its words, each line marked, and cut when long. Deliberately not here: who is
+asked and what becomes of the answer (:mod:`isthmus.mcp_host.elicitation.server_requests`).
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from isthmus.client import ELICITATION, SAMPLING
+from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
+from isthmus.encoding.codec import JsonObject
+from isthmus.forms.form import REQUESTED_SCHEMA, Form, quoted
+from isthmus.mcp_host.elicitation.page_address import host_of
+from isthmus.tools.user_question import UserQuestion
+
+ACCEPT = "accept"
+DECLINE = "decline"
+CANCEL = "cancel"
+ALLOW_ONCE = "proceed_once"
+ALLOW_ALWAYS = "proceed_always_sampling"
+LONGEST_SCHEMA = 100_000
+"""Characters of a form's schema that goes along with its question, for fronts to ask each field by itself."""
+SHOWN_MESSAGE = 1_000
+"""Characters of each message of a prompt that a person is shown."""
+SHOWN_HINTS = 200
+_KIND = re.compile(r"[\w.+-]{1,40}(/[\w.+-]{1,60})?", re.ASCII)
+
+_DECLINE = ConfirmationOption(DECLINE, "Decline", "The server is told that you do not want to tell it")
+_CANCEL = ConfirmationOption(CANCEL, "Dismiss", "The server is told that you did not answer")
+
+
+@dataclass(frozen=True, slots=True)
+class WishMessage:
+    """A message of a prompt of a server's: its blocks as MCP has them, and the text of those that are text."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    blocks: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """What of it is no text, by its kind, as far as that can be shown in a line of ours."""
+        blocks = (block for block in self.blocks if block.get("type") != "text")
+        return tuple(_kind(str(block.get("mimeType") or block.get("type"))) for block in blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingWish:
+    """What a server wants of the model. ``hints`` name models that it would like."""
+
+    system: str
+    messages: tuple[WishMessage, ...]
+    maximum_tokens: int
+    stop_sequences: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def form_question(
+    server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = ""
+) -> UserQuestion:
+    """The question of a form: its choices where it is one, else a document that a person fills in.
+
+    ``problem`` says what was wrong with the ``last`` one.
+    """
+    fields = [field.name for field in form.fields]
+    about: dict[str, Any] = {"server": server, "mode": "form", "message": message, "fields": fields}
+    described = _said(f"The MCP server {server} asks you", message)
+    if not form.fields or form.is_direct:
+        details = GenericDetails(described)
+        answers = form.options() if form.fields else (ConfirmationOption(ACCEPT, "Accept"),)
+        return _question(server, message, details, (*answers, _DECLINE, _CANCEL), about)
+    name = f"{''.join(letter if letter.isalnum() or letter in '-_.' else '-' for letter in server)}-request.json"
+    document = form.document(server, message, problem, last)
+    schema = form.requested_schema()
+    if len(json.dumps(schema)) <= LONGEST_SCHEMA:
+        about[REQUESTED_SCHEMA] = schema
+    # The path is where it would be; nothing is ever written there.
+    details = FileDiff(name, str(workspace / name), document, formatted_diff=document)
+    accept = ConfirmationOption(ACCEPT, "Send", "The server gets the document's values, as you have edited them")
+    return _question(server, message, details, (accept, _DECLINE, _CANCEL), about)
+
+
+def url_question(server: str, message: str, url: str, *, opens_browser: bool) -> UserQuestion:
+    """The question whether a person goes to a server's page.
+
+    Raises:
+        UrlError: nobody should be sent there.
+    """
+    host = host_of(url)
+    how = "It is opened in your browser" if opens_browser else "Open it yourself"
+    lines = [
+        f"The MCP server {server} asks you to go to a page:",
+        f"  {url}",
+        f"Its host: {host}",
+        "It says:",
+        *quoted(message),
+        f"{how} only if you accept. What you enter there goes to that host, not to the model.",
+    ]
+    accept = ConfirmationOption(ACCEPT, "Open the page" if opens_browser else "I go there")
+    about = {"server": server, "mode": "url", "message": message, "url": url}
+    return _question(server, message, GenericDetails("\n".join(lines)), (accept, _DECLINE, _CANCEL), about)
+
+
+def done_question(server: str, tool: str, urls: Sequence[str]) -> UserQuestion:
+    """Whether a person is done with pages that a tool needs before it runs."""
+    pages = "\n".join(f"  {url}" for url in urls)
+    text = f"{tool} of the MCP server {server} is called again when you are done with:\n{pages}"
+    options = (ConfirmationOption(ACCEPT, "I am done"), ConfirmationOption(CANCEL, "Give up"))
+    about = {"server": server, "mode": "url", "urls": list(urls)}
+    return _question(server, text, GenericDetails(text), options, about)
+
+
+def sampling_question(server: str, wish: SamplingWish) -> UserQuestion:
+    """Whether a server may ask the session's model, at the person's cost."""
+    lines = [f"The MCP server {server} wants the model to answer this, at your cost:"]
+    if wish.system:
+        lines += ["system:", *quoted(wish.system, limit=SHOWN_MESSAGE)]
+    for message in wish.messages:
+        kinds = ", ".join(message.others)
+        lines += [f"{message.role}:{f' [{kinds}]' if kinds else ''}", *quoted(message.text, limit=SHOWN_MESSAGE)]
+    lines.append(f"The answer, of at most {wish.maximum_tokens:,} tokens, goes to the server.")
+    if wish.hints:
+        lines.append("It would like another model; your session's is used. It says:")
+        lines += quoted(", ".join(wish.hints), limit=SHOWN_HINTS)
+    options = (
+        ConfirmationOption(ALLOW_ONCE, "Allow once"),
+        ConfirmationOption(
+            ALLOW_ALWAYS, f"Always allow {server}", "For the rest of this session, it may ask the model unasked"
+        ),
+        ConfirmationOption(CANCEL, "Reject", "The server is told"),
+    )
+    about = {
+        "server": server,
+        "messages": [{"role": item.role, "text": item.text[:SHOWN_MESSAGE]} for item in wish.messages],
+        "max_tokens": wish.maximum_tokens,
+    }
+    return UserQuestion(
+        SAMPLING,
+        server,
+        f"{server} asks the model",
+        GenericDetails("\n".join(lines)),
+        options,
+        frozenset({ALLOW_ONCE, ALLOW_ALWAYS}),
+        about,
+        ALLOW_ALWAYS,
+    )
+
+
+def _question(
+    server: str,
+    message: str,
+    details: GenericDetails | FileDiff,
+    options: tuple[ConfirmationOption, ...],
+    about: JsonObject,
+) -> UserQuestion:
+    accepting = frozenset(option.id for option in options) - {DECLINE, CANCEL}
+    return UserQuestion(ELICITATION, server, f"{server} asks: {_first(message)}", details, options, accepting, about)
+
+
+def _kind(stated: str) -> str:
+    return stated if _KIND.fullmatch(stated) else "of an unknown kind"
+
+
+def _said(head: str, message: str) -> str:
+    return "\n".join([f"{head}:", *quoted(message)])
+
+
+def _first(message: str) -> str:
+    lines = quoted(message, "")
+    return lines[0][:120]
+
+
+def without_stop(text: str, stop_sequences: Sequence[str]) -> tuple[str, bool]:
+    """The text up to where the first of the sequences stands in it, and whether one does."""
+    found = [text.index(sequence) for sequence in stop_sequences if sequence and sequence in text]
+    return (text[: min(found)], True) if found else (text, False)
