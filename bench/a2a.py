@@ -20,7 +20,7 @@ from bench.figures import Figure, at_most, beside
 from bench.load import TOKEN, Answer, Connection, message, rpc
 from bench.processes import ServerProgram, clean_home, python_program, server
 from bench.sdk_peers import INSTALLED, SdkPeer, sdk_peers
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 
 ROUNDS = 3
 CLIENTS = 32

@@ -18,7 +18,7 @@ from websockets.typing import Subprotocol
 
 from bench.processes import ServerProgram
 from isthmus.files.locations import runtime_directory
-from isthmus.ide.person import control_client
+from isthmus.ide.control import control_client
 
 CALLS = 2_000
 LARGE = 1024 * 1024

@@ -11,7 +11,7 @@ from statistics import median
 from bench.figures import Figure, at_most, beside
 from bench.load import TOKEN, Connection, message, rpc
 from bench.processes import ServerProgram, clean_home, python_program, server
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 
 TASKS = 200
 ANSWERS = 20

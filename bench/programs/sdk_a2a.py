@@ -12,7 +12,7 @@ from a2a.types import AgentCapabilities, AgentCard, AgentSkill, DataPart, Messag
 from a2a.utils import new_task
 
 from bench.programs import probe
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.listen import bind, url_of
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from starlette.applications import Starlette
 
 from bench.programs import probe
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 
 
 class Executor(AgentExecutor):

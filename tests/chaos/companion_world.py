@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.encoding.codec import from_json
-from isthmus.ide.person.control_client import RefusedError, RunningCompanion, ask
+from isthmus.ide.control.control_client import RefusedError, RunningCompanion, ask
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError
 from support.claude_servers import NeovimServer

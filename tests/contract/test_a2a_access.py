@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from isthmus import __version__
-from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server import request_head
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.listen import ListenError, Server, bind, url_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.extension import URI
 from isthmus.agent.turn import AgentTurn
 from isthmus.events import StateChange, TaskState, TextContent
 from isthmus.models.base import Text

@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.a2a.client.discovery import GEMINI_CARD
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCallConfirmation
 from isthmus.events import TaskState

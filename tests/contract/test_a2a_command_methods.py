@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.a2a_serving import EXTENSION, RawClient, allow, answer, prompt, serving
 from support.command_agent import engine_with_commands
 from support.waiting import eventually_async

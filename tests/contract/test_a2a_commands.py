@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.a2a_serving import EXTENSION, RawClient, StreamItem, allow, answer, prompt, serving
 from support.command_desk import CommandDesk, command_desk
 from support.gemini_wire import GeminiWire

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.extension import URI
 from isthmus.agent.turn import AgentTurn
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule

@@ -9,8 +9,8 @@ import pytest
 from a2a.types import Task
 
 from isthmus.a2a.dialects import AllWires
-from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.extension import URI
 from isthmus.client import PromptMessage, TaskSnapshot
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, rpc, serving
 from support.memory_agent import MemoryAgent, conversation

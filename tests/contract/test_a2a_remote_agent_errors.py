@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.a2a.client.connection import Connection, ConnectionLostError, RemoteError
 from isthmus.a2a.client.remote_agent import Patience, RemoteAgent
-from isthmus.a2a.extension import URI, IncompatibleExtensionError
+from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.client import (
     PromptMessage,
 )

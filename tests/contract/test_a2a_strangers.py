@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.journal.pushes import PushState
 from support.a2a_serving import RawClient, allow, answer, prompt
 from support.a2a_users import users_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.v03 import decoder as v03_decoder
 from isthmus.a2a.v1 import decoder as v1_decoder
 from isthmus.development_tool import ConfirmationRequest, ToolCall, ToolCallStatus

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.a2a_hosting import Everything, Hosted, hosted
 from support.a2a_serving import prompt
 

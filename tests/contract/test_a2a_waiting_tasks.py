@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a import RemoteAgent
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.events import StateChange, TaskState
 from support.a2a_hosting import Everything, Hosted, hosted
 from support.a2a_serving import EXTENSION, TOKEN, allow, answer, prompt

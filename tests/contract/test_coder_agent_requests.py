@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.extension import URI
 from isthmus.client import PromptMessage
 from isthmus.development_tool import (
     ConfirmationOption,

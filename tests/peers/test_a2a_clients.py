@@ -30,7 +30,7 @@ from a2a.types import (
     TransportProtocol,
 )
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.programs import NODE_PEERS, node_package, require
 from support.serve_program import EDIT_SCRIPT, ServeProgram, serve_program
 from support.shared_serve import SharedServe, shared_serve

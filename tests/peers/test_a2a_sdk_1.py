@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.programs import NODE_PEERS, PYTHON_PEERS, node_package, python_peer, require
 from support.serve_program import EDIT_SCRIPT, ServeProgram
 from support.shared_serve import SharedServe, shared_serve

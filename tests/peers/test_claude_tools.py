@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from isthmus.editors import jupyter
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.editors.jupyter import editor as jupyter
+from isthmus.ide.control import control_client
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.person import control_client
 from support.claude_cli import CallError, ClaudeCli, claude_cli
 from support.companion import RunningCompanion, attached_agent, running_companion, running_host
 from support.jupyter import shared_jupyter

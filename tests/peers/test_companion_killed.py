@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.person.control_client import running
+from isthmus.ide.control.control_client import running
 from support.companion import BareAgent
 from support.gemini_cli import GeminiCli, gemini_cli
 from support.isthmus_program import companion_program, person

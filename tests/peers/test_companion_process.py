@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.files.locations import data_directory
-from isthmus.ide.person import control_client
+from isthmus.ide.control import control_client
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from support.companion_clients import proposing_agent, status_at

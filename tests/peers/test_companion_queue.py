@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.files.locations import data_directory
+from isthmus.ide.control import control_client
 from isthmus.ide.editor import EditorError
-from isthmus.ide.person import control_client
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from support.claude_cli import ClaudeCli, Edit, claude_cli

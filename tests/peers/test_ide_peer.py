@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.editors.headless import HeadlessEditor
-from isthmus.editors.neovim import attach
+from isthmus.editors.neovim.editor import attach
 from isthmus.ide.clients.client_base import Deadlines
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.context import Cursor

@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.cli.editors import EditorDirectory
 from isthmus.editors.headless import HeadlessEditor
-from isthmus.editors.neovim import attach
+from isthmus.editors.neovim.editor import attach
 from isthmus.events import TaskState
 from isthmus.ide.options import CompanionOptions
 from support.companion import running_host

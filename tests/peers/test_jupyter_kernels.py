@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from jupyter_client.channels import HBChannel
 
-from isthmus.editors import jupyter
-from isthmus.editors.jupyter import JupyterEditor
-from isthmus.editors.jupyter_server import JupyterServer, Session
+from isthmus.editors.jupyter import editor as jupyter
+from isthmus.editors.jupyter.editor import JupyterEditor
+from isthmus.editors.jupyter.server import JupyterServer, Session
 from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionText
 from support.jupyter import RunningJupyter, jupyter_environment, shared_jupyter
 from support.waiting import eventually, eventually_async

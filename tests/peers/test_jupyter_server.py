@@ -13,9 +13,9 @@ import pytest
 from websockets.asyncio.client import connect
 
 from isthmus.cli.plugin import plugins_folder
-from isthmus.editors import jupyter
+from isthmus.editors.jupyter import editor as jupyter
+from isthmus.editors.jupyter.finding import KernelAddress, find, running_servers
 from isthmus.editors.jupyter_extension import starts_companion
-from isthmus.editors.jupyter_finding import KernelAddress, find, running_servers
 from isthmus.ide.editor import Capability, ContextChanged, EditorError, EditorGoneError, NotAvailableError
 from isthmus.ide.options import CompanionOptions
 from support.companion import attached_agent, running_host

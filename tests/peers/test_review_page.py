@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from isthmus.editors.event_queue import EventQueue
-from isthmus.editors.review_board import ReviewBoard
-from isthmus.editors.review_page_html import MAXIMUM_EDITABLE_CHARACTERS
-from isthmus.editors.review_page_server import ReviewPageServer
+from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.html import MAXIMUM_EDITABLE_CHARACTERS
+from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.ide.consent import Consent
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.reviews.review import DiffReview

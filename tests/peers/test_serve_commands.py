@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.plain_http import NO_TLS, SECONDS

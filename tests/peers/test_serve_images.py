@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.a2a_serving import prompt, rpc
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.events import StateChange, TaskState
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors import json_rpc_connection, stdio
+from isthmus.editors.plugin import connection as json_rpc_connection
+from isthmus.editors.plugin import editor as stdio
 from isthmus.ide.editor import (
     ContextChanged,
     DiffAccepted,

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx2
 
-from isthmus.a2a.extension import URI
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import Application, application
 from isthmus.a2a.server.listen import Server, bind
 from isthmus.client import AgentClient

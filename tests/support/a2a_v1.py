@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import httpx2
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from support.a2a_serving import rpc
 
 ACTIVE = {"A2A-Version": "1.0", "A2A-Extensions": URI}

@@ -11,10 +11,10 @@ from typing import Any
 from isthmus.ide.claude.session import Session
 from isthmus.ide.claude.tools import call_tool, offered_tools
 from isthmus.ide.companion import Companion
+from isthmus.ide.control.questions import Question
 from isthmus.ide.editor import Editor
 from isthmus.ide.mcp.mcp_peer import CallTool, ToolResult
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.person.questions import Question
 from isthmus.ide.reviews.review import DiffReview
 
 _numbers = count()

@@ -5,7 +5,7 @@ from types import ModuleType
 
 from isthmus.a2a.client.dialects import decoder_of
 from isthmus.a2a.client.discovery import Manner
-from isthmus.a2a.snapshots import snapshot_of
+from isthmus.a2a.protocol.snapshots import snapshot_of
 from isthmus.a2a.v03 import decoder as v03_decoder
 from isthmus.client import Delivery, TaskSnapshot
 from isthmus.events import TaskState

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from isthmus.editors.headless import HeadlessEditor
-from isthmus.editors.neovim import NeovimEditor, attach
+from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
 from isthmus.ide.reviews.review import DiffReview
 from support.emacs import emacs_person

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.editors import stdio
-from isthmus.editors.stdio import StdioEditor
+from isthmus.editors.plugin import editor as stdio
+from isthmus.editors.plugin.editor import StdioEditor
 from isthmus.ide.editor import Range
 from isthmus.ide.reviews.review import DiffReview
 from support.programs import emacs

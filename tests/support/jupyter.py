@@ -21,8 +21,8 @@ from typing import Any
 import httpx2
 from websockets.asyncio.client import connect
 
-from isthmus.editors.jupyter_finding import running_servers
-from isthmus.editors.jupyter_server import ServerAddress
+from isthmus.editors.jupyter.finding import running_servers
+from isthmus.editors.jupyter.server import ServerAddress
 from support.plain_http import plain_client
 from support.surroundings import FOREIGN_NAMES, FOREIGN_PREFIXES
 from support.waiting import eventually_async

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from isthmus.editors import jupyter
-from isthmus.editors.jupyter import JupyterEditor
+from isthmus.editors.jupyter import editor as jupyter
+from isthmus.editors.jupyter.editor import JupyterEditor
 from isthmus.ide.editor import Range
 from isthmus.ide.reviews.review import DiffReview
 from support.jupyter import RunningJupyter, shared_jupyter

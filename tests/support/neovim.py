@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.editors.msgpack_rpc import RpcConnection, connect
+from isthmus.editors.neovim.msgpack_rpc import RpcConnection, connect
 from isthmus.ide.editor import DiffAccepted, DiffRejected, Editor, EditorEvent
 from isthmus.rpc.pending import RpcClosedError
 from support.isthmus_program import ISTHMUS

@@ -9,8 +9,8 @@ import pytest
 
 SECONDS = 60.0
 SHORT = (
-    "isthmus.editors.neovim._SNAPSHOT_SECONDS",
-    "isthmus.editors.stdio.SNAPSHOT_SECONDS",
+    "isthmus.editors.neovim.editor._SNAPSHOT_SECONDS",
+    "isthmus.editors.plugin.editor.SNAPSHOT_SECONDS",
     "isthmus.ide.claude.tools.get_diagnostics.FIND_SECONDS",
     "isthmus.ide.companion.DIAGNOSTICS_SECONDS",
     "isthmus.ide.reviews.review_desk.LEAVE_SECONDS",

@@ -5,8 +5,8 @@ import http.client
 import json
 from urllib.parse import urlsplit
 
-from isthmus.editors.review_board import ReviewBoard
-from isthmus.editors.review_page_server import ReviewPageServer
+from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.listeners.descriptors import raise_descriptor_limit
 
 

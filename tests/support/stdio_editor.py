@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from isthmus.editors import stdio
-from isthmus.editors.stdio import StdioEditor
+from isthmus.editors.plugin import editor as stdio
+from isthmus.editors.plugin.editor import StdioEditor
 from isthmus.ide.editor import Editor, EditorEvent, Position, Range
 from isthmus.ide.reviews.review import DiffReview
 from support import stdio_plugin

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.client.discovery import GEMINI_CARD, Manner, NoInterfaceError, is_card, read_card
-from isthmus.a2a.extension import URI, IncompatibleExtensionError
+from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 
 CAPABILITIES: Mapping[str, Any] = {"streaming": True}
 EXTENDED: Mapping[str, Any] = {"streaming": True, "extensions": [{"uri": URI}]}

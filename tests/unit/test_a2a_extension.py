@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.a2a.extension import (
+from isthmus.a2a.protocol.extension import (
     URI,
     Activation,
     IncompatibleExtensionError,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol.extension import URI
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.errors import DecodeError
 from isthmus.events import TaskState, ToolCallUpdate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.extension import URI, activated_by_card
+from isthmus.a2a.protocol.extension import URI, activated_by_card
 from support.vocabulary import published_proto
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
-from isthmus.editors import editor_wire, json_rpc_connection, lsp_diagnostics, plugin_session, stdio
+from isthmus.editors.plugin import connection as json_rpc_connection
+from isthmus.editors.plugin import editor as stdio
+from isthmus.editors.plugin import lsp_diagnostics
+from isthmus.editors.plugin import session as plugin_session
+from isthmus.editors.plugin import wire as editor_wire
 from isthmus.encoding.codec import MAXIMUM_DEPTH
 from isthmus.ide.editor import Capability
 from isthmus.rpc import lsp

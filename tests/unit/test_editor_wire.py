@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.editors import editor_wire, lsp_diagnostics
-from isthmus.editors.editor_wire import Attached, decode_files, decode_initialize, decode_mention, with_form_of
-from isthmus.editors.recoding import Recoder
+from isthmus.editors.plugin import lsp_diagnostics
+from isthmus.editors.plugin import wire as editor_wire
+from isthmus.editors.plugin.recoding import Recoder
+from isthmus.editors.plugin.wire import Attached, decode_files, decode_initialize, decode_mention, with_form_of
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (
     Capability,

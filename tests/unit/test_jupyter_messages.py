@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.editors import jupyter_messages
-from isthmus.editors.jupyter_messages import KernelDiedError, RunningExecution, execute_request
+from isthmus.editors.jupyter import messages as jupyter_messages
+from isthmus.editors.jupyter.messages import KernelDiedError, RunningExecution, execute_request
 from isthmus.ide.editor import EditorError, Execution, ExecutionImage, ExecutionText
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isthmus.editors.msgpack_rpc import Message, RpcCodec, RpcConnection, connect
-from isthmus.editors.neovim import attach
+from isthmus.editors.neovim.editor import attach
+from isthmus.editors.neovim.msgpack_rpc import Message, RpcCodec, RpcConnection, connect
 from isthmus.ide.editor import EditorError
 from isthmus.rpc.messages import ErrorResponse, Notification, Request, Response, RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isthmus.editors.neovim_text import BufferText
+from isthmus.editors.neovim.text import BufferText
 from isthmus.errors import DecodeError
 
 texts = st.text(st.sampled_from("ab\n\r\ufeff\0é😀")) | st.lists(st.sampled_from(["a", "", "é"])).map("\r\n".join)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.editors import editor_wire, lsp_diagnostics
-from isthmus.editors.plugin_session import PluginSession
+from isthmus.editors.plugin import lsp_diagnostics
+from isthmus.editors.plugin import wire as editor_wire
+from isthmus.editors.plugin.session import PluginSession
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import ContextChanged, DiffRejected
 from isthmus.ide.reviews.review import DiffReview

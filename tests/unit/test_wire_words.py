@@ -2,9 +2,9 @@
 
 import pytest
 
-from isthmus.a2a import jsonrpc
 from isthmus.a2a.client.discovery import GEMINI_CARD
-from isthmus.a2a.extension import URI
+from isthmus.a2a.protocol import jsonrpc
+from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.rest import MEDIA_TYPE
 from isthmus.cli.sandbox import SANDBOX_STATUS
 from isthmus.client import ELICITATION, MISSED_EVENTS, SAMPLING

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from isthmus.a2a.coder_agent.requests import chosen_options
-from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.a2a.operations import FollowTask, ListTasks, SendMessage
-from isthmus.a2a.questions import answer_in_text
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
+from isthmus.a2a.protocol.operations import FollowTask, ListTasks, SendMessage
+from isthmus.a2a.protocol.text_questions import answer_in_text
 from isthmus.a2a.wire import TaskPage
 from isthmus.client import (
     AgentClient,

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from isthmus.a2a.extension import NOT_ACTIVE, Activation
-from isthmus.a2a.operations import Operation, PushService
+from isthmus.a2a.protocol.extension import NOT_ACTIVE, Activation
+from isthmus.a2a.protocol.operations import Operation, PushService
 from isthmus.client import AgentClient, Delivery, PushTarget, TaskSnapshot
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError

@@ -7,7 +7,7 @@ but is held to when it is there. Deliberately not here: the wires themselves.
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from isthmus.a2a.extension_requests import METHODS as METHODS_OF_BOTH
+from isthmus.a2a.protocol.extension_requests import METHODS as METHODS_OF_BOTH
 from isthmus.a2a.v03.proto_wire import ProtoWireV03
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS

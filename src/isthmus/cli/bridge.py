@@ -111,7 +111,7 @@ def _living_candidates(workspace: Path) -> "Candidates":
 
 def _bridges() -> dict[int, int]:
     """The port of the newest companion of one protocol alone, by the process of its IDE: a bridge, if there is one."""
-    from isthmus.ide.person import control_client
+    from isthmus.ide.control import control_client
 
     names = {"CLAUDE_CODE_SSE_PORT", "GEMINI_CLI_IDE_SERVER_PORT"}
     newest_last = reversed(control_client.running())

@@ -13,9 +13,9 @@ from isthmus.cli.serving_editor import serve_editor
 from isthmus.ide.options import PROTOCOLS
 
 if TYPE_CHECKING:
+    from isthmus.ide.control.control_client import RunningCompanion
     from isthmus.ide.editor import Editor
     from isthmus.ide.options import CompanionOptions
-    from isthmus.ide.person.control_client import RunningCompanion
 
 START_SECONDS = 15.0
 STARTED_BY_PLUGIN = ("emacs", "sublime")
@@ -155,17 +155,18 @@ async def _run(
 
 async def _editor(name: str, folders: tuple[str, ...], address: str | None, opened: tuple[str, ...]) -> "Editor":
     if name == "nvim":
-        from isthmus.editors import neovim
+        from isthmus.editors.neovim import editor as neovim
 
         return await neovim.attach(address or neovim.default_address(os.environ))
     if name == "jupyter":
-        from isthmus.editors import jupyter
+        from isthmus.editors.jupyter import editor as jupyter
 
         return await jupyter.attach(address, folders, opened=opened)
     if address is not None:
         raise click.UsageError(f"--address belongs to --editor nvim and jupyter; {name} has none")
     if name == "stdio":
-        from isthmus.editors import standard_streams, stdio
+        from isthmus.editors.plugin import editor as stdio
+        from isthmus.editors.plugin import standard_streams
 
         return await stdio.attach(*standard_streams.take_standard_streams())
     from isthmus.editors.headless import HeadlessEditor
@@ -219,7 +220,7 @@ def exec_command(
 
 def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
     """A companion that knows of this process and stays as long as it lives."""
-    from isthmus.ide.person import control_client
+    from isthmus.ide.control import control_client
 
     wanted = editor or _default_editor(address)
     running = [found for found in control_client.running() if editor is None or found.editor == _identity(editor)]
@@ -238,7 +239,7 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
 
     from isthmus.errors import IsthmusError
     from isthmus.files.locations import data_directory, make_private_directory
-    from isthmus.ide.person import control_client
+    from isthmus.ide.control import control_client
 
     arguments = [sys.executable, "-P", "-m", "isthmus", "companion", "--editor", editor]
     arguments += ["--until-exit-of", str(os.getpid())]

@@ -48,6 +48,7 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
 
 def examine_here(folder: str = ".") -> "Examination":
     """Look at the files, processes and ports, for a CLI that is started in this terminal and a folder."""
+    from isthmus.ide.control import control_client
     from isthmus.ide.discovery import cli_settings, doctor
     from isthmus.ide.discovery.announcement import announcements
     from isthmus.ide.discovery.cli_choice import Here
@@ -55,7 +56,6 @@ def examine_here(folder: str = ".") -> "Examination":
     from isthmus.ide.gemini.discovery import is_in_container
     from isthmus.ide.gemini.finding import editor_process
     from isthmus.ide.loopback import open_ports
-    from isthmus.ide.person import control_client
     from isthmus.ide.processes import process_is_alive
 
     files = announcements(os.environ)

@@ -48,7 +48,7 @@ class Person:
         Raises:
             IsthmusError: it was not.
         """
-        from isthmus.ide.person import control_client
+        from isthmus.ide.control import control_client
 
         # Who names a workspace means it, whatever this terminal's variables say.
         environment: Mapping[str, str] = os.environ if self.directory == "." else {}
@@ -93,7 +93,7 @@ def status(person: Person) -> None:
     """
     from isthmus.cli import doctor
     from isthmus.files.locations import data_directory
-    from isthmus.ide.person.control_client import NotFoundError
+    from isthmus.ide.control.control_client import NotFoundError
     from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
     from isthmus.terminal.sanitize import visible
 
@@ -311,7 +311,7 @@ def _patience(wait: float | None) -> float:
 
 def _page(person: Person) -> str | None:
     """A link to the page of the editor, if it has one and who asks may answer in the person's place."""
-    from isthmus.ide.person.control_client import RefusedError
+    from isthmus.ide.control.control_client import RefusedError
 
     try:
         return person.ask("page")["page"]

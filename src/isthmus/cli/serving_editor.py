@@ -98,7 +98,7 @@ def _next_step() -> str:
 
 def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:
     """Say that the editor, or the folder, has a companion already: of two, agents that want to be sure take neither."""
-    from isthmus.ide.person import control_client
+    from isthmus.ide.control import control_client
 
     for other in control_client.running():
         if other.pid == os.getpid() or "CLAUDE_CODE_SSE_PORT" not in other.variables:
@@ -116,7 +116,7 @@ def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:
 
 
 def _announce(ready: "Ready", editor: "Editor") -> None:
-    from isthmus.editors.stdio import StdioEditor
+    from isthmus.editors.plugin.editor import StdioEditor
     from isthmus.ide.terminal_environment import terminal_environment
 
     if isinstance(editor, StdioEditor):

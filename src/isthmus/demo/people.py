@@ -56,7 +56,7 @@ class NeovimPerson:
 
     async def change_and_accept(self, path: Path, review: Review) -> None:
         """Change the lines of the proposal in its window when it takes keys, and type ``:write``."""
-        from isthmus.editors.msgpack_rpc import connect
+        from isthmus.editors.neovim.msgpack_rpc import connect
 
         connection = await connect(str(self._address), lambda _: None, lambda: None)
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from isthmus.editors.editor_base import EditorBase
-from isthmus.editors.review_board import ReviewBoard
+from isthmus.editors.review_page.board import ReviewBoard
 from isthmus.files.atomic import read_regular, write_atomic
 from isthmus.files.locations import absolute
 from isthmus.ide.editor import (

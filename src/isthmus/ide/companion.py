@@ -16,6 +16,7 @@ from typing import assert_never
 from isthmus.files.locations import data_directory
 from isthmus.ide.agent_client import Client
 from isthmus.ide.context_tracker import ContextTracker, EditorContext, can_be_told
+from isthmus.ide.control.asking import Asking
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -40,7 +41,6 @@ from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.mcp.custom_tools import ToolRegistry
 from isthmus.ide.mentions import Mentions
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.person.asking import Asking
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview, ReviewTable

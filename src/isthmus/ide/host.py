@@ -18,11 +18,11 @@ from isthmus.files.locations import data_directory, runtime_directory
 from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.claude.server import ClaudeServer
 from isthmus.ide.companion import Companion
+from isthmus.ide.control.control import ControlServer
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
 from isthmus.ide.gemini.server import GeminiServer
 from isthmus.ide.mcp.custom_tools import load_tools
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.person.control import ControlServer
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.survival import LifeFile
 from isthmus.ide.terminal_environment import terminal_environment

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors.neovim import NeovimEditor, attach
+from isthmus.editors.neovim.editor import NeovimEditor, attach
 from support.neovim import Heard, RunningNeovim, hearing, running_neovim
 
 

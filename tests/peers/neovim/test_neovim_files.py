@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors.neovim import NeovimEditor, attach
+from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import (
     ContextChanged,
     DiagnosticsChanged,

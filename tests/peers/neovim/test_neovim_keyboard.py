@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors.neovim import NeovimEditor, attach
+from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted, DiffRejected
 from support.editing import content, make_file, review
 from support.neovim import Heard, RunningNeovim, hearing, running_neovim, view_is_closed

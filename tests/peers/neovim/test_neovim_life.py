@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors import neovim as neovim_editor
-from isthmus.editors.neovim import NeovimEditor, attach, default_address
+from isthmus.editors.neovim import editor as neovim_editor
+from isthmus.editors.neovim.editor import NeovimEditor, attach, default_address
 from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
     DiffAccepted,
@@ -26,11 +26,11 @@ pytestmark = pytest.mark.anyio
 async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_when_it_was_answered(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.editors.neovim._OPEN_DIFF_SECONDS", 0.3)
+    monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.3)
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}")
     known = await editor.open_files()
-    monkeypatch.setattr("isthmus.editors.neovim._SNAPSHOT_SECONDS", 0.3)
+    monkeypatch.setattr("isthmus.editors.neovim.editor._SNAPSHOT_SECONDS", 0.3)
     await neovim.connection.request("nvim_input", "r", timeout=30)  # waits for a character, and answers nothing else
     assert await editor.open_files() == known
     await editor.open_diff(review(path, "proposed\n"))
@@ -45,8 +45,8 @@ async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_when_i
 async def test_a_review_that_was_taken_back_while_neovim_was_at_a_prompt_is_not_shown(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.editors.neovim._OPEN_DIFF_SECONDS", 0.1)
-    monkeypatch.setattr("isthmus.editors.neovim._COMMAND_SECONDS", 0.3)
+    monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.1)
+    monkeypatch.setattr("isthmus.editors.neovim.editor._COMMAND_SECONDS", 0.3)
     path = make_file(workspace, "a.py")
     await neovim.connection.request("nvim_input", "r", timeout=30)
     await editor.open_diff(review(path, "proposed\n"))
@@ -123,7 +123,7 @@ async def test_a_companion_that_dies_leaves_what_the_person_typed(neovim: Runnin
 async def test_a_companion_ends_while_neovim_waits_at_a_prompt_and_its_variables_go_with_the_answer(
     neovim: RunningNeovim, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.editors.neovim._OPEN_DIFF_SECONDS", 0.3)
+    monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.3)
     editor = await attach(neovim.address)
     async with running_host(editor, CompanionOptions()):
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors.neovim import NeovimEditor, attach
+from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import DiffEdited, DiffRejected
 from isthmus.ide.reviews.kept_text import KeptTexts

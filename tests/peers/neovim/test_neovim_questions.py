@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.editors import msgpack_rpc
-from isthmus.editors.neovim import NeovimEditor, attach
+from isthmus.editors.neovim import msgpack_rpc
+from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorGoneError, FileMentioned
 from support.editing import make_file, review
 from support.neovim import Heard, RunningNeovim, view_is_closed

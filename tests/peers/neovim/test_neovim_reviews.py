@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors.neovim import NeovimEditor
+from isthmus.editors.neovim.editor import NeovimEditor
 from isthmus.ide.editor import (
     DiffAccepted,
     DiffRejected,

@@ -8,9 +8,9 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.consent import Consent
+from isthmus.ide.control.asking import Asking
+from isthmus.ide.control.questions import Question
 from isthmus.ide.editor import Capability, EditorError
-from isthmus.ide.person.asking import Asking
-from isthmus.ide.person.questions import Question
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

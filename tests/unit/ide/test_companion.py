@@ -10,6 +10,7 @@ import pytest
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.context_tracker import EditorContext
+from isthmus.ide.control.commands import COMMANDS
 from isthmus.ide.editor import (
     Capability,
     Diagnostic,
@@ -22,7 +23,6 @@ from isthmus.ide.editor import (
     Severity,
 )
 from isthmus.ide.options import CompanionOptions
-from isthmus.ide.person.commands import COMMANDS
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder
 from support.waiting import eventually_async

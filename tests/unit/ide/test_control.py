@@ -13,8 +13,8 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
-from isthmus.ide.person import lineage
-from isthmus.ide.person.control import ControlServer
+from isthmus.ide.control import lineage
+from isthmus.ide.control.control import ControlServer
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.editors.jupyter_finding import find
-from isthmus.editors.jupyter_server import ServerAddress
+from isthmus.editors.jupyter.finding import find
+from isthmus.editors.jupyter.server import ServerAddress
 from isthmus.ide.editor import EditorError
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from isthmus.ide.person.lineage import attached_agent_above
+from isthmus.ide.control.lineage import attached_agent_above
 
 
 @contextmanager
@@ -27,6 +27,6 @@ def test_who_is_connected_to_our_port_is_an_agent() -> None:
 
 
 def test_a_port_of_the_same_number_elsewhere_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.ide.person.lineage.ADDRESS", "192.0.2.1")  # so that 127.0.0.1 is elsewhere
+    monkeypatch.setattr("isthmus.ide.control.lineage.ADDRESS", "192.0.2.1")  # so that 127.0.0.1 is elsewhere
     with _connected() as port:
         assert attached_agent_above(os.getpid(), {port}) is None

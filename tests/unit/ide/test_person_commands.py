@@ -12,7 +12,7 @@ import pytest
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
-from isthmus.ide.person.commands import COMMANDS
+from isthmus.ide.control.commands import COMMANDS
 from isthmus.ide.reviews.kept_text import KeptTexts
 from support.companion_recorder import Recorder
 from support.waiting import eventually_async

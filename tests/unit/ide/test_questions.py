@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from isthmus.ide.consent import Consent
-from isthmus.ide.person.questions import (
+from isthmus.ide.control.questions import (
     MAXIMUM_QUESTIONS,
     PATIENCE_SECONDS,
     REMEMBERED_IDS,

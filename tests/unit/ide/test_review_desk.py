@@ -11,8 +11,8 @@ import pytest
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
+from isthmus.ide.control.commands import COMMANDS, CommandError
 from isthmus.ide.editor import EditorError
-from isthmus.ide.person.commands import COMMANDS, CommandError
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder

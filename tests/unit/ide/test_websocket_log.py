@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from isthmus.editors.jupyter_server import JupyterServer, ServerAddress
-from isthmus.editors.jupyter_server_kernel import server_kernel
+from isthmus.editors.jupyter.server import JupyterServer, ServerAddress
+from isthmus.editors.jupyter.server_kernel import server_kernel
 from isthmus.ide.claude.connection import Connection, Endpoint
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import EditorError

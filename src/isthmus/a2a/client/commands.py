@@ -15,8 +15,8 @@ from isthmus.a2a.client.discovery import Manner
 from isthmus.a2a.client.memory import TaskMemory
 from isthmus.a2a.client.streams import Patience, Source, StreamSource, TaskReader, decoded_task, open_source
 from isthmus.a2a.client.wires import Ask
-from isthmus.a2a.items import JsonMap, TaskItem, optional_object, optional_text
-from isthmus.a2a.snapshots import snapshot_of
+from isthmus.a2a.protocol.items import JsonMap, TaskItem, optional_object, optional_text
+from isthmus.a2a.protocol.snapshots import snapshot_of
 from isthmus.client import (
     CommandMessage,
     CommandScope,

@@ -30,7 +30,7 @@ from isthmus.a2a.client.answers import (
 from isthmus.a2a.client.card import authorities, authorization, base_of, endpoint_of, fetch_card, read_body
 from isthmus.a2a.client.discovery import NoInterfaceError, Offer, read_card
 from isthmus.a2a.client.wires import Ask, ClientWire, ClientWireV03, ClientWireV1, has_rest_request, rest_request
-from isthmus.a2a.extension import Activation
+from isthmus.a2a.protocol.extension import Activation
 from isthmus.a2a.server.auth import LOOPBACK_NAMES
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError

@@ -9,8 +9,8 @@ from typing import Any, assert_never
 from isthmus.a2a.client.discovery import Manner
 from isthmus.a2a.coder_agent import vocabulary as coder_agent
 from isthmus.a2a.coder_agent.decoder import CoderAgentDecoder
-from isthmus.a2a.development_tool_decoder import DevelopmentToolDecoder
-from isthmus.a2a.stream_decoder import StreamDecoder
+from isthmus.a2a.protocol.development_tool_decoder import DevelopmentToolDecoder
+from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.client import InvalidRequest
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.encoding.codec import JsonObject, to_json

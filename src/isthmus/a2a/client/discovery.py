@@ -11,14 +11,14 @@ from enum import Enum
 from typing import Any
 
 from isthmus.a2a.coder_agent.vocabulary import KEY
-from isthmus.a2a.extension import (
+from isthmus.a2a.protocol.extension import (
     DEFAULT_WORKSPACE,
     TAKES_MESSAGES_ONCE,
     Activation,
     activated_by_card,
     says_of_extension,
 )
-from isthmus.a2a.items import objects_of, optional_object, optional_text
+from isthmus.a2a.protocol.items import objects_of, optional_object, optional_text
 from isthmus.errors import IsthmusError
 
 GEMINI_CARD = "Gemini SDLC Agent"

@@ -13,7 +13,7 @@ from typing import TypeVar
 from isthmus.a2a.client.dialects import decoder_of
 from isthmus.a2a.client.discovery import Manner
 from isthmus.a2a.coder_agent.decoder import CoderAgentDecoder
-from isthmus.a2a.stream_decoder import StreamDecoder
+from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.client import Delivery, InvalidRequest, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, TaskState

@@ -33,9 +33,9 @@ from isthmus.a2a.client.streams import (
     open_source,
 )
 from isthmus.a2a.client.wires import Outgoing
-from isthmus.a2a.items import MessageItem, TaskItem, object_of, objects_of, optional_text
-from isthmus.a2a.snapshots import snapshot_of
-from isthmus.a2a.stream_decoder import StreamDecoder
+from isthmus.a2a.protocol.items import MessageItem, TaskItem, object_of, objects_of, optional_text
+from isthmus.a2a.protocol.snapshots import snapshot_of
+from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.client import (
     MISSED_EVENTS,
     CommandMessage,

@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeAlias
 from isthmus.a2a.client.answers import ConnectionLostError, RemoteError
 from isthmus.a2a.client.connection import Connection, Stream
 from isthmus.a2a.client.wires import Ask
-from isthmus.a2a.items import Item, MessageItem, StatusItem, TaskItem
-from isthmus.a2a.snapshots import snapshot_of
-from isthmus.a2a.stream_decoder import StreamDecoder
+from isthmus.a2a.protocol.items import Item, MessageItem, StatusItem, TaskItem
+from isthmus.a2a.protocol.snapshots import snapshot_of
+from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.client import MISSED_EVENTS, Delivery, TaskNotResumable
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import StateChange

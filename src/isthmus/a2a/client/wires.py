@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from isthmus.a2a.items import Item, TaskItem, object_of, objects_of, optional_object, optional_text, text_field
+from isthmus.a2a.protocol.items import Item, TaskItem, object_of, objects_of, optional_object, optional_text, text_field
 from isthmus.a2a.v03 import decoder as v03_decoder
 from isthmus.a2a.v03.encoder import ShapeV03
 from isthmus.a2a.v1 import decoder as v1_decoder

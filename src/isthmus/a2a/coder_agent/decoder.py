@@ -19,7 +19,7 @@ from isthmus.a2a.coder_agent.vocabulary import (
     Outcome,
     call_of_artifact,
 )
-from isthmus.a2a.items import (
+from isthmus.a2a.protocol.items import (
     ArtifactItem,
     Item,
     JsonMap,
@@ -31,8 +31,8 @@ from isthmus.a2a.items import (
     optional_text,
     text_field,
 )
-from isthmus.a2a.snapshots import FAILED_STATES, plain_text
-from isthmus.a2a.stream_decoder import StreamDecoder
+from isthmus.a2a.protocol.snapshots import FAILED_STATES, plain_text
+from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.client import Delivery
 from isthmus.development_tool import (
     AgentThought,

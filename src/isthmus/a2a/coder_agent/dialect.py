@@ -13,7 +13,7 @@ from typing import Any, cast
 from isthmus.a2a.coder_agent.requests import DIALECT, decode
 from isthmus.a2a.coder_agent.reservations import Reservations
 from isthmus.a2a.coder_agent.vocabulary import KEY
-from isthmus.a2a.operations import Operation, SendMessage
+from isthmus.a2a.protocol.operations import Operation, SendMessage
 from isthmus.a2a.service import close
 from isthmus.a2a.v03.operations import METHODS, SEND, STREAM
 from isthmus.a2a.v03.wire import WireV03

@@ -11,7 +11,7 @@ from typing import Any, assert_never, cast
 
 from isthmus.a2a.coder_agent.calls import encode_call
 from isthmus.a2a.coder_agent.vocabulary import KEY, CallStatus, Kind, output_artifact, status_of
-from isthmus.a2a.task_encoder import encode_artifact, timestamp
+from isthmus.a2a.protocol.task_encoder import encode_artifact, timestamp
 from isthmus.a2a.v03.encoder import ShapeV03
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import Delivery, TaskSnapshot

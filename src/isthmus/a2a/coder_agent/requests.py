@@ -11,10 +11,10 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from isthmus.a2a.coder_agent.vocabulary import KEY, Outcome, option_id_of
-from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.a2a.message_decoder import ReadPart, decode_send
-from isthmus.a2a.operations import FollowTask, Operation
-from isthmus.a2a.parameters import flag, mapping, optional_mapping, optional_text, text
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
+from isthmus.a2a.protocol.message_decoder import ReadPart, decode_send
+from isthmus.a2a.protocol.operations import FollowTask, Operation
+from isthmus.a2a.protocol.parameters import flag, mapping, optional_mapping, optional_text, text
 from isthmus.a2a.v03.operations import SEND, STREAM, GrammarV03, decode_operation
 from isthmus.a2a.wire import Call
 from isthmus.client import InvalidRequest
@@ -28,7 +28,7 @@ _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 
 
 class CoderAgentGrammar(GrammarV03):
-    """A2A 0.3, with answers in the dialect's own words; see :class:`isthmus.a2a.message_decoder.Grammar`."""
+    """A2A 0.3, with answers in the dialect's own words; see :class:`isthmus.a2a.protocol.message_decoder.Grammar`."""
 
     def part(self, part: Mapping[str, Any], where: str) -> ReadPart:
         """A part; an answer becomes one of ours, with the outcome in the option's place."""

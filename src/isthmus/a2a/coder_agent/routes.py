@@ -20,9 +20,9 @@ from isthmus.a2a.coder_agent.paths import TASK
 from isthmus.a2a.coder_agent.requests import settings_of
 from isthmus.a2a.coder_agent.reservations import Reservation, Reservations
 from isthmus.a2a.coder_agent.tools import available_tools
-from isthmus.a2a.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.parameters import optional_id, optional_mapping
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
+from isthmus.a2a.protocol.parameters import optional_id, optional_mapping
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close

@@ -1,7 +1,6 @@
 """Push notification configs of A2A: who may set one, and what is remembered of it.
 
-Implements :class:`isthmus.a2a.operations.PushService` for one user, over the journal. Deliberately not here: sending
-(:mod:`isthmus.a2a.push.delivery`), and how configs are read and written (the wires).
+Implements :class:`isthmus.a2a.protocol.operations.PushService` for one user, over the journal.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence

@@ -12,10 +12,11 @@ import anyio
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from isthmus.a2a.errors import bug, no_push
-from isthmus.a2a.extension import Activation
-from isthmus.a2a.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
-from isthmus.a2a.operations import (
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.errors import bug, no_push
+from isthmus.a2a.protocol.extension import Activation
+from isthmus.a2a.protocol.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
+from isthmus.a2a.protocol.operations import (
     CancelTask,
     DeletePush,
     ExecuteCommand,
@@ -31,7 +32,6 @@ from isthmus.a2a.operations import (
     SendMessage,
     SetPush,
 )
-from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing

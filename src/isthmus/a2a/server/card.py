@@ -14,9 +14,9 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isthmus.a2a.extension import DEFAULT_WORKSPACE, DESCRIPTION, TAKES_MESSAGES_ONCE, URI
 from isthmus.a2a.options import Identity, ServerOptions, Skill
-from isthmus.a2a.security_schemes import security_scheme
+from isthmus.a2a.protocol.extension import DEFAULT_WORKSPACE, DESCRIPTION, TAKES_MESSAGES_ONCE, URI
+from isthmus.a2a.protocol.security_schemes import security_scheme
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Caller

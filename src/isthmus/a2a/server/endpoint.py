@@ -13,11 +13,11 @@ from starlette.responses import Response
 
 from isthmus.a2a.coder_agent.paths import methods_of
 from isthmus.a2a.dialects import AllWires
-from isthmus.a2a.errors import bug
-from isthmus.a2a.extension import HEADERS, URI, Activation, activation
-from isthmus.a2a.extension_requests import COMMANDS, EXECUTE
-from isthmus.a2a.jsonrpc import InvalidParamsError, decode_request, decode_value, id_of
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.errors import bug
+from isthmus.a2a.protocol.extension import HEADERS, URI, Activation, activation
+from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_request, decode_value, id_of
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.answering import Answering, echo
 from isthmus.a2a.server.card import version_of

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from starlette.responses import Response
 
-from isthmus.a2a.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
+from isthmus.a2a.protocol.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
 from isthmus.a2a.server.sse import event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.rpc.messages import RequestId, RpcError, error_response, response

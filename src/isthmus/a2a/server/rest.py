@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from starlette.responses import Response
 from starlette.types import Scope
 
-from isthmus.a2a.jsonrpc import InvalidParamsError, decode_value
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.server.sse import event_frame
 from isthmus.encoding.codec import camel
 from isthmus.encoding.json_text import encode

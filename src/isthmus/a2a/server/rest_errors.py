@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from isthmus.a2a.jsonrpc import (
+from isthmus.a2a.protocol.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
     EXTENSION_REQUIRED,
     INVALID_AGENT_RESPONSE,

@@ -8,7 +8,7 @@ An error is an object with the ``code`` of JSON-RPC, which clients in JavaScript
 from collections.abc import Mapping
 from typing import Any
 
-from isthmus.a2a.extension_requests import LIST
+from isthmus.a2a.protocol.extension_requests import LIST
 from isthmus.a2a.server.rest import RestBinding, routes_of
 from isthmus.a2a.server.rest_errors import rest_error
 from isthmus.a2a.v03.operations import SEND, STREAM

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from isthmus.a2a.dialects import AllWires
-from isthmus.a2a.operations import PushService
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.operations import PushService
 from isthmus.a2a.server.auth import LOCAL_PERSON, Refusal, Visitor
 from isthmus.a2a.server.endpoint import Endpoint
 from isthmus.a2a.server.users import UserTable

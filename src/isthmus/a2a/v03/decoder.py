@@ -1,10 +1,10 @@
 """A2A 0.3, what a client receives: JSON into items, by ``kind``. Sans-I/O.
 
-Deliberately not here: what an item means (:mod:`isthmus.a2a.stream_decoder`) and what the client sends
+Deliberately not here: what an item means (:mod:`isthmus.a2a.protocol.stream_decoder`) and what the client sends
 (:mod:`isthmus.a2a.client.wires`).
 """
 
-from isthmus.a2a.items import (
+from isthmus.a2a.protocol.items import (
     Form,
     Item,
     ItemReader,
@@ -15,7 +15,7 @@ from isthmus.a2a.items import (
     optional_object,
     optional_text,
 )
-from isthmus.a2a.vocabulary import V1_ROLES, V1_STATES
+from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.errors import DecodeError
 from isthmus.events import ArtifactPart
 

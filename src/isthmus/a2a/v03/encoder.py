@@ -6,7 +6,7 @@ from isthmus.events import ArtifactPart, TaskState
 
 
 class ShapeV03:
-    """See :class:`isthmus.a2a.task_encoder.Shape`; each method is that of the port."""
+    """See :class:`isthmus.a2a.protocol.task_encoder.Shape`; each method is that of the port."""
 
     def state(self, state: TaskState) -> str:
         """Ours are those of 0.3."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from isthmus.a2a.errors import no_push
-from isthmus.a2a.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands, extended_object
-from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.a2a.message_decoder import Configuration, ReadPart, decode_send
-from isthmus.a2a.operations import (
+from isthmus.a2a.protocol.errors import no_push
+from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands, extended_object
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
+from isthmus.a2a.protocol.message_decoder import Configuration, ReadPart, decode_send
+from isthmus.a2a.protocol.operations import (
     CancelTask,
     DeletePush,
     FollowTask,
@@ -19,7 +19,7 @@ from isthmus.a2a.operations import (
     Operation,
     SetPush,
 )
-from isthmus.a2a.parameters import count, flag, mapping, optional_mapping, optional_text, shown, text
+from isthmus.a2a.protocol.parameters import count, flag, mapping, optional_mapping, optional_text, shown, text
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
@@ -44,7 +44,7 @@ METHODS = (
 
 
 class GrammarV03:
-    """See :class:`isthmus.a2a.message_decoder.Grammar`; each method is that of the port."""
+    """See :class:`isthmus.a2a.protocol.message_decoder.Grammar`; each method is that of the port."""
 
     def check(self, message: Mapping[str, Any], where: str) -> None:
         """Its kind, when stated, and its role."""

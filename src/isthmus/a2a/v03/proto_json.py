@@ -9,9 +9,9 @@ read as JSON-RPC writes it. Names are read in both spellings of ProtoJSON, and w
 from collections.abc import Mapping
 from typing import Any, cast
 
-from isthmus.a2a.parameters import proto_names
+from isthmus.a2a.protocol.parameters import proto_names
+from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.v03.encoder import encode_push
-from isthmus.a2a.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import PushTarget
 from isthmus.events import ArtifactPart, TaskState
@@ -56,7 +56,7 @@ def push_params(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ProtoShapeV03:
-    """See :class:`isthmus.a2a.task_encoder.Shape`; each method is that of the port."""
+    """See :class:`isthmus.a2a.protocol.task_encoder.Shape`; each method is that of the port."""
 
     def state(self, state: TaskState) -> str:
         """A TaskState."""

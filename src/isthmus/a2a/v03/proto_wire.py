@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from isthmus.a2a.task_encoder import Shape
+from isthmus.a2a.protocol.task_encoder import Shape
 from isthmus.a2a.v03.proto_json import ProtoShapeV03, encode_named_push
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.a2a.wire import JsonDict

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from isthmus.a2a.errors import rpc_error
-from isthmus.a2a.extension import URI
-from isthmus.a2a.operations import Operation
-from isthmus.a2a.task_encoder import Shape, StatusEncoder, encode_task
+from isthmus.a2a.protocol.errors import rpc_error
+from isthmus.a2a.protocol.extension import URI
+from isthmus.a2a.protocol.operations import Operation
+from isthmus.a2a.protocol.task_encoder import Shape, StatusEncoder, encode_task
 from isthmus.a2a.v03.encoder import ShapeV03, encode_push
 from isthmus.a2a.v03.operations import SEND, STREAM, decode_operation
 from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage

@@ -1,14 +1,14 @@
 """A2A 1.0, what a client receives: JSON into items, by the member that is set. Sans-I/O.
 
 Numbers come as protobuf has them: what is whole is read as a whole number, also where a server sends ``1.0``.
-Deliberately not here: what an item means (:mod:`isthmus.a2a.stream_decoder`) and what the client sends
+Deliberately not here: what an item means (:mod:`isthmus.a2a.protocol.stream_decoder`) and what the client sends
 (:mod:`isthmus.a2a.client.wires`).
 """
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from isthmus.a2a.items import (
+from isthmus.a2a.protocol.items import (
     Form,
     Item,
     ItemReader,
@@ -19,7 +19,7 @@ from isthmus.a2a.items import (
     optional_object,
     optional_text,
 )
-from isthmus.a2a.vocabulary import V03_ROLES, V03_STATES
+from isthmus.a2a.protocol.vocabulary import V03_ROLES, V03_STATES
 from isthmus.errors import DecodeError
 from isthmus.events import ArtifactPart
 

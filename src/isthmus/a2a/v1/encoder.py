@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from isthmus.a2a.jsonrpc import (
+from isthmus.a2a.protocol.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
     EXTENSION_REQUIRED,
     INVALID_AGENT_RESPONSE,
@@ -20,7 +20,7 @@ from isthmus.a2a.jsonrpc import (
     VERSION_NOT_SUPPORTED,
     InvalidParamsError,
 )
-from isthmus.a2a.vocabulary import V1_ROLES, V1_STATES
+from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import PushTarget
 from isthmus.events import ArtifactPart, TaskState
@@ -60,7 +60,7 @@ _DOMAIN = "a2a-protocol.org"
 
 
 class ShapeV1:
-    """See :class:`isthmus.a2a.task_encoder.Shape`; each method is that of the port."""
+    """See :class:`isthmus.a2a.protocol.task_encoder.Shape`; each method is that of the port."""
 
     def state(self, state: TaskState) -> str:
         """A TaskState."""

@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from isthmus.a2a.errors import no_push
-from isthmus.a2a.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands
-from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.a2a.message_decoder import Configuration, ReadPart, decode_send
-from isthmus.a2a.operations import (
+from isthmus.a2a.protocol.errors import no_push
+from isthmus.a2a.protocol.extension_requests import COMMANDS, EXECUTE, LIST, decode_commands
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
+from isthmus.a2a.protocol.message_decoder import Configuration, ReadPart, decode_send
+from isthmus.a2a.protocol.operations import (
     CancelTask,
     DeletePush,
     FollowTask,
@@ -25,8 +25,8 @@ from isthmus.a2a.operations import (
     Operation,
     SetPush,
 )
-from isthmus.a2a.parameters import count, flag, optional_mapping, optional_text, proto_names, shown, text
-from isthmus.a2a.vocabulary import FOREIGN_STATES, V03_STATES, V1_STATES
+from isthmus.a2a.protocol.parameters import count, flag, optional_mapping, optional_text, proto_names, shown, text
+from isthmus.a2a.protocol.vocabulary import FOREIGN_STATES, V03_STATES, V1_STATES
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.events import TaskState
@@ -55,7 +55,7 @@ _CONTENTS = ("text", "data", "raw", "url")
 
 
 class GrammarV1:
-    """See :class:`isthmus.a2a.message_decoder.Grammar`; each method is that of the port."""
+    """See :class:`isthmus.a2a.protocol.message_decoder.Grammar`; each method is that of the port."""
 
     def check(self, message: Mapping[str, Any], where: str) -> None:
         """Its role."""

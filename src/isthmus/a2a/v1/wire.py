@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from isthmus.a2a.errors import rpc_error
-from isthmus.a2a.extension import URI, IncompatibleExtensionError
-from isthmus.a2a.jsonrpc import EXTENSION_REQUIRED, VERSION_NOT_SUPPORTED
-from isthmus.a2a.operations import Operation
-from isthmus.a2a.task_encoder import StatusEncoder, encode_task
+from isthmus.a2a.protocol.errors import rpc_error
+from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
+from isthmus.a2a.protocol.jsonrpc import EXTENSION_REQUIRED, VERSION_NOT_SUPPORTED
+from isthmus.a2a.protocol.operations import Operation
+from isthmus.a2a.protocol.task_encoder import StatusEncoder, encode_task
 from isthmus.a2a.v1.encoder import ShapeV1, detailed, encode_push
 from isthmus.a2a.v1.operations import SEND, STREAM, decode_operation
 from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage

@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Final
 
-from isthmus.editors.jupyter_kernel import Channels, Kernel
-from isthmus.editors.jupyter_messages import execute_request
+from isthmus.editors.jupyter.kernel import Channels, Kernel
+from isthmus.editors.jupyter.messages import execute_request
 from isthmus.ide.editor import EditorError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def _connected(path: str) -> AsyncGenerator["_ZmqChannels"]:
 
 
 class _ZmqChannels:
-    """See :class:`~isthmus.editors.jupyter_kernel.Channels`."""
+    """See :class:`~isthmus.editors.jupyter.kernel.Channels`."""
 
     def __init__(self, client: "AsyncKernelClient") -> None:
         self._client = client

@@ -2,7 +2,7 @@
 
 ``ItemReader`` reads them out of JSON; what differs between versions is a :class:`Form`, of which each wire's decoder
 has one. Plain values in and out. Deliberately not here: what an item means for a task
-(:mod:`isthmus.a2a.stream_decoder`), and how it came.
+(:mod:`isthmus.a2a.protocol.stream_decoder`), and how it came.
 """
 
 import json
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
-from isthmus.a2a.vocabulary import FOREIGN_STATES
+from isthmus.a2a.protocol.vocabulary import FOREIGN_STATES
 from isthmus.errors import DecodeError
 from isthmus.events import ArtifactPart, ArtifactUpdate, TaskState
 from isthmus.task_view import text_of_parts

@@ -10,9 +10,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
 
-from isthmus.editors.jupyter_kernel import Channels, Kernel
-from isthmus.editors.jupyter_messages import execute_request
-from isthmus.editors.jupyter_server import JupyterServer
+from isthmus.editors.jupyter.kernel import Channels, Kernel
+from isthmus.editors.jupyter.messages import execute_request
+from isthmus.editors.jupyter.server import JupyterServer
 from isthmus.ide.editor import EditorError
 from isthmus.ide.websocket_log import quiet_log
 
@@ -62,7 +62,7 @@ async def _connected(server: JupyterServer, kernel_id: str) -> AsyncGenerator["_
 
 
 class _ServerChannels:
-    """See :class:`~isthmus.editors.jupyter_kernel.Channels`."""
+    """See :class:`~isthmus.editors.jupyter.kernel.Channels`."""
 
     def __init__(self, server: JupyterServer, kernel_id: str, socket: "ClientConnection", session: str) -> None:
         self._server = server

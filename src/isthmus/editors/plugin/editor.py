@@ -12,12 +12,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from isthmus.editors import editor_wire, lsp_diagnostics
 from isthmus.editors.editor_base import EditorBase
-from isthmus.editors.json_rpc_connection import JsonRpcConnection, open_connection
-from isthmus.editors.lsp_shapes import encode_range
-from isthmus.editors.plugin_session import PluginSession
-from isthmus.editors.recoding import Recoder
+from isthmus.editors.plugin import lsp_diagnostics
+from isthmus.editors.plugin import wire as editor_wire
+from isthmus.editors.plugin.connection import JsonRpcConnection, open_connection
+from isthmus.editors.plugin.lsp_shapes import encode_range
+from isthmus.editors.plugin.recoding import Recoder
+from isthmus.editors.plugin.session import PluginSession
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.files.atomic import read_regular

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
 
-from isthmus.editors import review_page_html as html
-from isthmus.editors.review_board import ReviewBoard, View
+from isthmus.editors.review_page import html
+from isthmus.editors.review_page.board import ReviewBoard, View
 from isthmus.ide.consent import Consent
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.notebooks.changes import NotebookChanges

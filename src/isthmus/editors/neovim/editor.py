@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import Any, Final
 from uuid import uuid4
 
-from isthmus.editors import msgpack_rpc
 from isthmus.editors.editor_base import EditorBase, existing
-from isthmus.editors.msgpack_rpc import RpcConnection
-from isthmus.editors.neovim_text import BufferText, final_text
-from isthmus.editors.neovim_wire import decode_diagnostics, decode_error, decode_files, encode_range
+from isthmus.editors.neovim import msgpack_rpc
+from isthmus.editors.neovim.msgpack_rpc import RpcConnection
+from isthmus.editors.neovim.text import BufferText, final_text
+from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range
 from isthmus.files.atomic import read_regular
 from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
@@ -344,7 +344,7 @@ _WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it t
 
 
 def _script(name: str) -> str:
-    return resources.files("isthmus.editors").joinpath(name).read_text("utf-8")
+    return resources.files("isthmus.editors.neovim").joinpath(name).read_text("utf-8")
 
 
 def _require_version(api: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What the companion and an editor's plugin say to each other, as types of the Editor port. docs/editor-port.md. Pure.
 
-Positions stay in the encoding that was agreed on: :mod:`isthmus.editors.recoding` knows the lines that it takes to
-convert them. Which requests there are, their deadlines and what an editor lacks are in :mod:`isthmus.editors.stdio`.
+Positions stay in the encoding that was agreed on: :mod:`isthmus.editors.plugin.recoding` knows the lines that it takes
+to convert them.
 """
 
 import base64
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES
-from isthmus.editors.lsp_shapes import (
+from isthmus.editors.plugin.lsp_diagnostics import MAXIMUM_FILES
+from isthmus.editors.plugin.lsp_shapes import (
     LspPosition,
     LspRange,
     decode_path,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from isthmus.editors.review_board import Question, View
+from isthmus.editors.review_page.board import Question, View
 from isthmus.notebooks.changes import Change, ChangeKind, NotebookChanges
 from isthmus.notebooks.view import heading, remarks
 from isthmus.text.diff import line_opcodes, split_lines

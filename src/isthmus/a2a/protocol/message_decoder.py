@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from isthmus.a2a.extension_requests import extended_object, label_of, settings_of
-from isthmus.a2a.items import data_part
-from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.a2a.operations import SendMessage
-from isthmus.a2a.parameters import mapping, message_of, optional_id, optional_mapping, text
+from isthmus.a2a.protocol.extension_requests import extended_object, label_of, settings_of
+from isthmus.a2a.protocol.items import data_part
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
+from isthmus.a2a.protocol.operations import SendMessage
+from isthmus.a2a.protocol.parameters import mapping, message_of, optional_id, optional_mapping, text
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.development_tool import ToolCallConfirmation

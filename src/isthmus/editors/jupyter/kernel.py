@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final, Protocol
 
-from isthmus.editors.jupyter_messages import RunningExecution
+from isthmus.editors.jupyter.messages import RunningExecution
 from isthmus.ide.editor import EditorError, Execution
 
 REPLY_SECONDS: Final = 10.0

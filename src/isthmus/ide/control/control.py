@@ -22,9 +22,9 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.files.locations import make_private_directory, require_own_directory, write_private
 from isthmus.ide.companion import Companion
+from isthmus.ide.control import lineage
+from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, CommandError
 from isthmus.ide.editor import Capability, EditorError
-from isthmus.ide.person import lineage
-from isthmus.ide.person.commands import COMMANDS, PERMISSIONS, CommandError
 from isthmus.ide.processes import process_is_alive
 from isthmus.text.visible import visible_line
 

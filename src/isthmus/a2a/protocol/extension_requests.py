@@ -1,7 +1,6 @@
 """What the development-tool extension adds to requests, the same in every version: AgentSettings, commands.
 
-Deliberately not here: activation and versions (:mod:`isthmus.a2a.extension`), and answers to questions, which are
-parts of messages (:mod:`isthmus.a2a.message_decoder`).
+Answers to questions are parts of messages: :mod:`isthmus.a2a.protocol.message_decoder`.
 """
 
 from collections.abc import Mapping
@@ -9,10 +8,10 @@ from dataclasses import fields
 from pathlib import PurePath
 from typing import Any
 
-from isthmus.a2a.extension import URI, Activation, envelope
-from isthmus.a2a.jsonrpc import InvalidParamsError
-from isthmus.a2a.operations import ExecuteCommand, ListCommands, Operation
-from isthmus.a2a.parameters import mapping, message_of, optional_id, optional_mapping
+from isthmus.a2a.protocol.extension import URI, Activation, envelope
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
+from isthmus.a2a.protocol.operations import ExecuteCommand, ListCommands, Operation
+from isthmus.a2a.protocol.parameters import mapping, message_of, optional_id, optional_mapping
 from isthmus.a2a.wire import Call
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import AgentSettings, ExecuteSlashCommandRequest, decode_agent_settings

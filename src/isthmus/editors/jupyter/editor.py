@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import Final
 
 from isthmus.editors.editor_base import EditorBase, existing
-from isthmus.editors.jupyter_connection_file import connection_file_kernel, require_jupyter_client
-from isthmus.editors.jupyter_finding import KernelAddress, find
-from isthmus.editors.jupyter_kernel import Kernel
-from isthmus.editors.jupyter_server import EXTENSION, JupyterServer, ServerAddress, Session
-from isthmus.editors.jupyter_server_kernel import server_kernel
-from isthmus.editors.review_board import ReviewBoard
-from isthmus.editors.review_page_server import ReviewPageServer
+from isthmus.editors.jupyter.connection_file import connection_file_kernel, require_jupyter_client
+from isthmus.editors.jupyter.finding import KernelAddress, find
+from isthmus.editors.jupyter.kernel import Kernel
+from isthmus.editors.jupyter.server import EXTENSION, JupyterServer, ServerAddress, Session
+from isthmus.editors.jupyter.server_kernel import server_kernel
+from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.server import ReviewPageServer
 from isthmus.files.locations import absolute
 from isthmus.ide.consent import Consent
 from isthmus.ide.editor import (

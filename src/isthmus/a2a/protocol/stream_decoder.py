@@ -1,15 +1,15 @@
 """The items of one task's streams as AgentEvents, in order and each told once: of any A2A server.
 
 ``StreamDecoder`` reads texts, artifacts, messages and states, which every server has; what the extension and the
-dialect ``coderAgent`` have besides is in its subclasses (:mod:`isthmus.a2a.development_tool_decoder`,
+dialect ``coderAgent`` have besides is in its subclasses (:mod:`isthmus.a2a.protocol.development_tool_decoder`,
 :mod:`isthmus.a2a.coder_agent.decoder`). Sans-I/O. Deliberately not here: connections and resuming.
 """
 
 import time
 from collections.abc import Iterable, Iterator
 
-from isthmus.a2a.items import ArtifactItem, Item, MessageItem, StatusItem, TaskItem
-from isthmus.a2a.snapshots import FAILED_STATES, all_text, pending_calls, plain_text
+from isthmus.a2a.protocol.items import ArtifactItem, Item, MessageItem, StatusItem, TaskItem
+from isthmus.a2a.protocol.snapshots import FAILED_STATES, all_text, pending_calls, plain_text
 from isthmus.client import MISSED_EVENTS, Delivery
 from isthmus.development_tool import ToolCall
 from isthmus.errors import DecodeError

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
-from isthmus.a2a.jsonrpc import InvalidParamsError
+from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.encoding.codec import camel, from_json
 from isthmus.errors import DecodeError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-from isthmus.editors.jupyter_server import ServerAddress
+from isthmus.editors.jupyter.server import ServerAddress
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError

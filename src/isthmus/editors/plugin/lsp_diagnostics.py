@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from isthmus.editors.lsp_shapes import LspRange, a_list, a_text, an_object, decode_path, decode_range, decoded
+from isthmus.editors.plugin.lsp_shapes import LspRange, a_list, a_text, an_object, decode_path, decode_range, decoded
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.editor import Diagnostic, Severity
 

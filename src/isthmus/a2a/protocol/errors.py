@@ -1,7 +1,7 @@
 """The JSON-RPC errors that tell clients of expected failures; the codes are the same in A2A 0.3 and 1.0."""
 
-from isthmus.a2a.extension import URI, IncompatibleExtensionError
-from isthmus.a2a.jsonrpc import (
+from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
+from isthmus.a2a.protocol.jsonrpc import (
     CONTENT_TYPE_NOT_SUPPORTED,
     LIMIT_REACHED,
     PUSH_NOT_SUPPORTED,

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from isthmus.a2a.extension import envelope
-from isthmus.a2a.items import JsonMap, MessageItem, StatusItem, optional_object, optional_text
-from isthmus.a2a.snapshots import pending_calls, plain_text
-from isthmus.a2a.stream_decoder import StreamDecoder
+from isthmus.a2a.protocol.extension import envelope
+from isthmus.a2a.protocol.items import JsonMap, MessageItem, StatusItem, optional_object, optional_text
+from isthmus.a2a.protocol.snapshots import pending_calls, plain_text
+from isthmus.a2a.protocol.stream_decoder import StreamDecoder
 from isthmus.development_tool import (
     AgentThought,
     DevelopmentToolEvent,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Protocol, assert_never
 
-from isthmus.a2a.questions import question_text
+from isthmus.a2a.protocol.text_questions import question_text
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import DevelopmentToolEventKind, ToolCall

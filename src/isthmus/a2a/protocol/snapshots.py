@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from isthmus.a2a.extension import envelope
-from isthmus.a2a.items import MessageItem, TaskItem, optional_text, time_of
+from isthmus.a2a.protocol.extension import envelope
+from isthmus.a2a.protocol.items import MessageItem, TaskItem, optional_text, time_of
 from isthmus.client import HistoryMessage, TaskSnapshot
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.encoding.codec import from_json

@@ -1,15 +1,15 @@
 """What the plugin of an editor said so far, and what it means: the companion's side of docs/editor-port.md. No I/O.
 
 Its requests and notifications come in, answers and events of the port go out. What the companion asks, and how long it
-waits, is in :mod:`isthmus.editors.stdio`.
+waits, is in :mod:`isthmus.editors.plugin.editor`.
 """
 
 import logging
 from typing import Final
 
 from isthmus import __version__
-from isthmus.editors import editor_wire
-from isthmus.editors.lsp_diagnostics import MAXIMUM_FILES, decode_pushed
+from isthmus.editors.plugin import wire as editor_wire
+from isthmus.editors.plugin.lsp_diagnostics import MAXIMUM_FILES, decode_pushed
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
 from isthmus.ide.editor import (

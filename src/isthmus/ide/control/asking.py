@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from isthmus.ide.consent import Consent, ConsentTaker
+from isthmus.ide.control.questions import Answered, Question, QuestionTable
 from isthmus.ide.editor import Capability, Editor, EditorError
-from isthmus.ide.person.questions import Answered, Question, QuestionTable
 from isthmus.text.visible import visible, without_control_characters
 
 

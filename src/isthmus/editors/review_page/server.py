@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from isthmus.editors.review_board import ReviewBoard
-from isthmus.editors.review_page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
+from isthmus.editors.review_page.board import ReviewBoard
+from isthmus.editors.review_page.page import MAXIMUM_FORM_BYTES, PageRequest, PageResponse, ReviewPage
 from isthmus.ide import loopback
 from isthmus.ide.editor import EditorError
 from isthmus.listeners.guest import token_shown

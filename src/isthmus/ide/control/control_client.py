@@ -15,7 +15,7 @@ from typing import Any, cast
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.files.locations import runtime_directory
-from isthmus.ide.person.control import MAXIMUM_LINE_BYTES, remove_left
+from isthmus.ide.control.control import MAXIMUM_LINE_BYTES, remove_left
 from isthmus.ide.processes import process_is_alive
 
 ANSWER_SECONDS = 30.0

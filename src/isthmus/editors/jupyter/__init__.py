@@ -1,0 +1,1 @@
+"""A Jupyter server or kernel as an editor of the companion."""

@@ -1,0 +1,1 @@
+"""Neovim as an editor of the companion, over its own RPC, with Lua that is injected."""

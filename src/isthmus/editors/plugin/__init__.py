@@ -1,0 +1,1 @@
+"""Any editor whose plugin speaks to the companion over standard input and output."""

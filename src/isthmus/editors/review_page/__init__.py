@@ -1,0 +1,1 @@
+"""The review page for editors without a screen of their own."""
