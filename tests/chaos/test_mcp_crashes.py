@@ -52,7 +52,7 @@ POINTS = ("append committed", "executing asked", "executing committed", "finish 
 
 
 @pytest.mark.timeout(1800 if IS_LONG else 300)
-async def test_no_call_of_a_server_is_made_twice_or_left_over_when_the_process_dies_at_any_moment(
+async def test_no_call_of_a_server_is_repeated_or_left_over_when_the_process_dies(
     tmp_path: Path,
 ) -> None:
     print(f"CHAOS_SEED={SEED} CHAOS_KILLS={KILLS}")

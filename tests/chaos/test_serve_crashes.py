@@ -83,7 +83,7 @@ class Client:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", [(), ("trace",)], ids=["prompt", "command"])
-async def test_clients_that_go_on_after_their_last_event_miss_nothing_of_a_server_that_is_killed(
+async def test_clients_that_resume_miss_nothing_of_a_server_that_is_killed(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     with WireServer(lambda _: Answer(204, {"content-length": "0"})) as receiver:

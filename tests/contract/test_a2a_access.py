@@ -281,7 +281,7 @@ async def test_any_free_port_is_told_by_the_url() -> None:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url_of(first))
 
 
-async def test_the_end_of_the_server_closes_idle_connections_and_cuts_off_what_takes_longer_than_its_grace(
+async def test_a_servers_end_closes_idle_connections_and_cuts_off_what_exceeds_grace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     agent = MemoryAgent()

@@ -96,7 +96,7 @@ async def test_commands_get_nests_subcommands_custom_ones_too(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("A2A-117", "A2A-118", "A2A-119", "A2A-124")
-async def test_command_execute_runs_the_command_at_a_path_with_its_arguments_as_one_string(tmp_path: Path) -> None:
+async def test_command_execute_runs_a_path_with_its_arguments_as_one_string(tmp_path: Path) -> None:
     async with place(tmp_path) as at:
         response = await at.execute("memory", "add", args="  I like   two words ")
         assert response["status"] == "STARTED"
@@ -122,7 +122,7 @@ async def test_output_and_thoughts_of_a_command_come_as_status_updates_of_its_ta
 
 
 @pytest.mark.requirement("A2A-121")
-async def test_a_client_that_accepts_a_stream_gets_the_response_first_and_then_the_command(tmp_path: Path) -> None:
+async def test_a_client_that_accepts_a_stream_gets_the_response_before_the_command(tmp_path: Path) -> None:
     async with place(tmp_path) as at:
         first, task, *rest = await at.client.stream("command/execute", at.params("about"), STREAM)
         assert first.result["status"] == "STARTED"

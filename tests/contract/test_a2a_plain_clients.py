@@ -116,7 +116,7 @@ async def test_every_kind_of_question_is_described(
     assert last.text.startswith(text)
 
 
-async def test_a_question_about_an_mcp_tool_has_its_arguments_and_what_the_server_says_of_it(workspace: Path) -> None:
+async def test_a_question_about_an_mcp_tool_has_its_arguments_and_the_servers_hints(workspace: Path) -> None:
     described = "wipe of the MCP server files\nIts server says that it can destroy things."
     request = ConfirmationRequest((), mcp_details=McpDetails("files", "wipe"))
     call = ToolCall("c", ToolCallStatus.PENDING, "wipe", {"path": "/é"}, described, confirmation_request=request)

@@ -128,9 +128,7 @@ async def test_each_binding_wants_the_credentials_that_the_card_declares(served:
 
 
 @pytest.mark.requirement("TCK-CORE-CAP-003")
-async def test_an_extended_card_that_the_card_does_not_declare_is_an_operation_that_there_is_not(
-    agent: Obedient, workspace: Path
-) -> None:
+async def test_an_undeclared_extended_card_is_an_unsupported_operation(agent: Obedient, workspace: Path) -> None:
     async with hosted(agent, workspace, security_schemes={}) as served:
         card = (await served.http.get(f"{served.url}.well-known/agent-card.json", headers=PLAIN)).json()
         assert card["capabilities"]["extendedAgentCard"] is False

@@ -104,7 +104,7 @@ async def test_a_task_is_found_with_as_much_as_is_asked_for(client: Client) -> N
 
 
 @pytest.mark.requirement("TCK-CORE-SEND-002", "TCK-CORE-MULTI-004", "TCK-CORE-MULTI-006")
-async def test_messages_to_what_has_ended_is_not_there_or_is_of_another_context_are_refused(client: Client) -> None:
+async def test_messages_to_ended_missing_or_foreign_tasks_are_refused(client: Client) -> None:
     done, waiting = await task_of(client, "hello"), await task_of(client, "ask")
     for params, reason, status in (
         (said("more", taskId=done["id"]), "UNSUPPORTED_OPERATION", 400),

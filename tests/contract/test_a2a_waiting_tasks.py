@@ -31,7 +31,7 @@ async def waiting_task(client: Hosted, workspace: Path) -> str:
 
 
 @pytest.mark.requirement("TCK-STREAM-SUB-001", "TCK-STREAM-SUB-002")
-async def test_a_subscription_of_1_0_hears_of_another_clients_answer_and_ends_with_the_task(
+async def test_a_1_0_subscription_hears_another_clients_answer_and_ends_with_the_task(
     client: Hosted, workspace: Path
 ) -> None:
     task_id = await waiting_task(client, workspace)

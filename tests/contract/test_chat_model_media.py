@@ -64,7 +64,7 @@ def texts_of(value: Any) -> str:
 
 
 @pytest.mark.requirement("MCP-148", "MCP-149")
-async def test_gemini_gets_the_text_as_one_function_response_and_each_medium_as_an_inline_data_part(
+async def test_gemini_gets_text_as_one_function_response_and_media_as_inline_data_parts(
     tmp_path: Path,
 ) -> None:
     image, sound = file(tmp_path, "a.png"), file(tmp_path, "b.wav", b"RIFF....WAVE", "audio/x-wav")
@@ -216,7 +216,7 @@ async def test_an_image_that_a_provider_refuses_costs_one_request_and_no_convers
 
 
 @each_provider
-async def test_a_request_that_is_refused_for_another_reason_is_the_same_error_and_no_image_is_suspected(
+async def test_a_request_refused_for_another_reason_is_that_error_and_drops_no_image(
     provider: Provider, tmp_path: Path
 ) -> None:
     image = file(tmp_path, "a.png")

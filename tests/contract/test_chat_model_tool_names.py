@@ -64,7 +64,7 @@ async def test_every_tool_is_offered_under_a_name_of_its_own_that_the_provider_t
 
 @each_provider
 @pytest.mark.requirement("MCP-099")
-async def test_a_call_by_the_providers_name_is_one_of_the_tool_and_goes_back_as_it_was_offered(
+async def test_a_call_by_the_providers_name_is_the_tools_and_goes_back_as_offered(
     provider: Provider,
 ) -> None:
     async with bench(provider, Reply.of(Say("hi"))) as it:
@@ -86,7 +86,7 @@ async def test_a_call_by_the_providers_name_is_one_of_the_tool_and_goes_back_as_
 
 
 @each_provider
-async def test_a_call_of_a_tool_that_is_gone_does_not_make_the_request_one_that_is_refused(provider: Provider) -> None:
+async def test_a_call_of_a_tool_that_is_gone_does_not_get_the_request_refused(provider: Provider) -> None:
     gone = ToolRequest("call_1", "gone.tool now", {})
     history = (
         *QUESTION.messages,

@@ -91,9 +91,7 @@ async def test_an_ollama_model_is_asked_without_the_key_of_openai() -> None:
         assert KEY not in str(wire.requests[0].headers)
 
 
-async def test_an_overload_inside_anthropics_stream_is_tried_again_before_and_interrupts_after_the_first_words() -> (
-    None
-):
+async def test_an_anthropic_overload_in_the_stream_is_retried_only_before_the_first_words() -> None:
     error = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
     headers = {"content-type": "text/event-stream"}
     async with bench(ANTHROPIC, Answer(200, headers, (error,)), Reply.of(Say("ok"))) as it:

@@ -283,7 +283,7 @@ def _review(path: Path, proposed: str, name: str = "r1") -> DiffReview:
 @pytest.mark.parametrize(
     "proposed", ["one\nTWO\nthree\n", "no newline", "", "a\r\nb\r\n", "\ufeffmark\n", "\n\n", "😀\n"], ids=repr
 )
-async def test_an_accepted_proposal_comes_back_character_for_character_and_no_file_is_written(
+async def test_an_accepted_proposal_comes_back_exactly_and_no_file_is_written(
     person: Person, listener: Listener, workspace: Path, proposed: str
 ) -> None:
     path = _file(workspace, "a.py")

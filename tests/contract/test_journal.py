@@ -163,7 +163,7 @@ async def test_of_two_that_take_over_one_wins(journal: Journal) -> None:
     assert await journal.take_over(row, "owner-c", LEASE) is None
 
 
-async def test_what_came_into_the_inbox_keeps_the_segment_from_ending_and_stays_until_it_is_taken(
+async def test_inbox_messages_keep_the_segment_open_and_stay_until_taken(
     journal: Journal,
 ) -> None:
     lease = (await new_task(journal)).lease
@@ -408,7 +408,7 @@ async def test_what_a_message_left_is_found_at_the_same_cost_however_long_the_ta
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (0,)
 
 
-async def test_answers_and_cancellations_are_looked_for_at_the_same_cost_however_much_waits(
+async def test_looking_for_answers_and_cancellations_costs_the_same_however_much_waits(
     journal: Journal, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = await new_task(journal)

@@ -257,7 +257,7 @@ async def test_what_another_process_was_sending_when_it_died_is_sent_again(tmp_p
             await told(server, "completed")
 
 
-async def test_what_another_process_was_sending_is_sent_again_also_while_there_is_always_news(
+async def test_what_another_process_was_sending_is_sent_again_also_amid_constant_news(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(push_delivery, "LOOK_SECONDS", 0.2)

@@ -238,7 +238,7 @@ async def test_what_was_typed_before_a_client_left_is_kept(scene: Scene, workspa
     assert await scene.person.editor.close_diff(review.id) is None
 
 
-async def test_a_companion_that_stops_keeps_what_was_typed_and_one_that_comes_after_it_is_asked_again(
+async def test_a_stopping_companion_keeps_what_was_typed_and_its_successor_is_asked_again(
     person: Person, workspace: Path, tmp_path: Path
 ) -> None:
     path = str(_file(workspace))

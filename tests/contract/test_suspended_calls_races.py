@@ -121,7 +121,7 @@ async def test_nothing_is_taken_up_any_more_while_the_engine_ends(tmp_path: Path
         assert person.tools.count == 2
 
 
-async def test_a_task_that_could_not_be_taken_up_when_its_question_was_taken_back_is_tried_again(
+async def test_a_task_that_could_not_resume_when_its_question_was_withdrawn_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = AskingTool(kind=READ)

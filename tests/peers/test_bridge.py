@@ -59,7 +59,7 @@ async def test_gemini_cli_works_in_an_editor_that_has_only_a_claude_extension(wo
 
 
 @pytest.mark.parametrize("kind", [SublimeServer, MonetServer], ids=lambda kind: kind.server_name)
-async def test_agents_of_gemini_clis_protocol_work_in_editors_with_other_claude_extensions(
+async def test_agents_of_gemini_clis_protocol_work_in_editors_with_other_extensions(
     kind: type[ClaudeServer], workspace: Path
 ) -> None:
     path = make_file(workspace, "a.py", BEFORE)

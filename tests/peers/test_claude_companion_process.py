@@ -67,9 +67,7 @@ async def test_a_cli_gives_up_when_the_companion_was_started_afresh(workspace: P
                 assert tuple(waits) == RECONNECT_SECONDS
 
 
-async def test_an_edit_outlives_a_companion_that_is_killed_and_is_answered_in_the_terminal(
-    workspace: Path, file: Path
-) -> None:
+async def test_an_edit_outlives_a_killed_companion_and_is_answered_in_the_terminal(workspace: Path, file: Path) -> None:
     with companion_program(workspace) as companion:
         async with claude_cli(workspace) as cli:
             terminal: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -81,7 +81,7 @@ async def test_the_tools_of_an_editor_without_notebooks_are_listed_with_closed_s
 
 
 @pytest.mark.requirement("CLD-076")
-async def test_arguments_are_checked_against_the_schema_and_unknown_tools_are_a_protocol_error(cli: ClaudeCli) -> None:
+async def test_arguments_are_checked_and_unknown_tools_are_a_protocol_error(cli: ClaudeCli) -> None:
     for name, arguments, problem in (
         ("openFile", {}, "expected filePath"),
         ("openFile", {"filePath": 1}, "as a string"),

@@ -113,9 +113,7 @@ def test_the_list_has_a_line_for_each_server_in_the_documents_form(home: Path, w
     ]
 
 
-def test_the_list_says_what_keeps_a_server_from_being_used_and_where_it_is_configured(
-    home: Path, workspace: Path
-) -> None:
+def test_the_list_says_why_a_server_cannot_be_used_and_where_it_is_configured(home: Path, workspace: Path) -> None:
     write_servers(home, {"off": {"command": "x"}, "wrong": {"args": []}})
     shared = {"shared": {"command": "y"}, "lie\n✓ all: is well\x1b[2J": {"command": "z\n✓ z"}}
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": shared}), "utf-8")

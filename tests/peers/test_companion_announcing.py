@@ -31,7 +31,7 @@ def qwen_lock(surroundings: Surroundings, port: int) -> Path:
     return surroundings.home / ".qwen" / "ide" / f"{port}.lock"
 
 
-def test_a_lock_for_qwen_code_says_the_same_as_the_discovery_file_and_goes_with_the_companion(
+def test_a_lock_for_qwen_code_equals_the_discovery_file_and_goes_with_the_companion(
     workspace: Path, surroundings: Surroundings
 ) -> None:
     with companion_program(workspace) as companion:
@@ -81,7 +81,7 @@ async def test_files_that_somebody_removes_or_spoils_come_back(
         assert read(path) == content
 
 
-def test_a_home_folder_that_cannot_be_written_to_keeps_no_agent_of_another_protocol_away(
+def test_an_unwritable_home_folder_keeps_no_agent_of_another_protocol_away(
     workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(surroundings.home / "file"))
@@ -187,7 +187,7 @@ async def test_without_diffs_no_diff_tool_is_listed_and_a_call_says_why(workspac
 
 
 @pytest.mark.requirement("GEM-028")
-async def test_a_terminal_inside_the_editor_names_the_companion_to_agents_of_every_protocol(
+async def test_a_terminal_inside_the_editor_names_the_companion_for_every_protocol(
     workspace: Path, tmp_path: Path
 ) -> None:
     seen = tmp_path / "seen"

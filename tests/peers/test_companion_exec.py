@@ -40,7 +40,7 @@ def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
         assert persons_token not in done.stdout
 
 
-def test_exec_leads_claude_code_to_the_companion_also_from_the_terminal_of_another_editor(
+def test_exec_leads_claude_code_to_the_companion_from_another_editors_terminal(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CODE_SSE_PORT", "12345")

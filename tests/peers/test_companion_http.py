@@ -218,7 +218,7 @@ async def test_a_connection_that_says_nothing_is_closed_and_a_quiet_stream_is_no
 
 
 @pytest.mark.parametrize("rest", ["GET /mc", "the first bytes of a body"])
-async def test_a_connection_that_says_no_more_after_an_answer_than_the_beginning_of_something_is_closed(
+async def test_a_connection_that_only_begins_a_request_after_an_answer_is_closed(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, rest: str
 ) -> None:
     monkeypatch.setattr("isthmus.ide.gemini.http_server.SILENT_TICKS", 1)

@@ -109,7 +109,7 @@ async def _environment(neovim: RunningNeovim, folder: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in found.read_text(encoding="utf-8").split("\0") if "=" in line)
 
 
-async def test_a_terminal_in_neovim_leads_the_agents_of_all_protocols_here_and_none_does_afterwards(
+async def test_a_terminal_in_neovim_leads_all_agents_here_and_none_does_afterwards(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "example.org")

@@ -130,7 +130,7 @@ async def test_a_deleted_file_is_not_told_and_no_files_are_an_empty_list(workspa
 
 
 @pytest.mark.requirement("GEM-044", "GEM-045", "GEM-053", "GEM-060")
-async def test_the_ten_files_focused_last_are_sent_newest_first_with_at_most_16_kilobytes_of_selection(
+async def test_the_ten_last_focused_files_are_sent_newest_first_with_16_kib_of_selection(
     workspace: Path,
 ) -> None:
     paths = [workspace / f"{number}.txt" for number in range(12)]
@@ -256,7 +256,7 @@ async def test_open_diff_with_wrong_arguments_is_an_error_result_that_names_them
 
 
 @pytest.mark.requirement("GEM-078")
-async def test_an_accepted_empty_text_is_a_rejection_for_clients_that_would_write_their_proposal(
+async def test_an_accepted_empty_text_is_a_rejection_for_clients_that_write_proposals(
     workspace: Path, file: Path
 ) -> None:
     async with (
@@ -358,7 +358,7 @@ async def _open_diff(agent: BareAgent, file: Path) -> None:
     assert response["result"] == {"content": []}
 
 
-async def test_an_edit_outside_the_workspace_is_refused_unless_the_person_has_the_file_open(
+async def test_an_edit_outside_the_workspace_is_refused_unless_the_user_has_it_open(
     workspace: Path, tmp_path: Path
 ) -> None:
     outside, link = tmp_path / "outside.py", workspace / "link.py"

@@ -54,9 +54,7 @@ async def _waiting(companion: RunningCompanion) -> list[str]:
     return [review["id"] for review in answer["diffs"]]
 
 
-async def test_the_second_agent_waits_until_the_first_has_written_and_both_are_written_in_order(
-    workspace: Path, file: Path
-) -> None:
+async def test_a_second_agent_waits_for_the_first_and_both_are_written_in_order(workspace: Path, file: Path) -> None:
     async with (
         running_companion(workspace) as companion,
         claude_cli(workspace) as claude,
@@ -121,7 +119,7 @@ async def test_an_edit_that_cannot_be_shown_in_its_turn_stays_a_question_in_the_
         assert await editing == Edit("written", "of claude\n")
 
 
-async def test_a_claude_cli_that_vanishes_leaves_what_was_typed_and_the_next_review_is_shown(
+async def test_a_vanished_claude_cli_leaves_what_was_typed_and_the_next_review_is_shown(
     workspace: Path, file: Path
 ) -> None:
     async with (

@@ -76,9 +76,7 @@ async def test_an_edit_is_shown_again_after_a_restart_and_answered_in_the_old_se
     assert file.read_text(encoding="utf-8") == "old\n"
 
 
-async def test_an_edit_that_waits_when_the_companion_is_killed_is_shown_again_unless_its_agent_has_answered_it(
-    workspace: Path, file: Path
-) -> None:
+async def test_an_edit_waiting_at_a_companions_kill_is_shown_again_unless_answered(workspace: Path, file: Path) -> None:
     other = file.with_name("b.py")
     with companion_program(workspace, "--allow-agent-accept") as companion:
         async with _agent(companion) as agent:
@@ -95,7 +93,7 @@ async def test_an_edit_that_waits_when_the_companion_is_killed_is_shown_again_un
                     assert "no diff waits" in await _ide(workspace, "diffs")
 
 
-async def test_what_was_answered_while_the_agent_was_away_is_told_by_the_next_companion_when_this_one_is_killed(
+async def test_what_was_answered_in_the_agents_absence_is_told_after_a_companions_kill(
     workspace: Path, file: Path, surroundings: Surroundings
 ) -> None:
     lives = surroundings.home / ".local" / "share" / "isthmus" / "companions"
@@ -115,7 +113,7 @@ async def test_what_was_answered_while_the_agent_was_away_is_told_by_the_next_co
                 assert "no diff waits" in await _ide(workspace, "diffs")
 
 
-async def test_what_was_typed_in_neovim_is_kept_when_the_companion_is_stopped_and_the_next_one_says_where(
+async def test_what_was_typed_in_neovim_is_kept_at_a_stop_and_the_next_says_where(
     workspace: Path, file: Path, surroundings: Surroundings
 ) -> None:
     async with running_neovim(workspace) as neovim:
@@ -156,7 +154,7 @@ async def test_after_a_crash_of_the_companion_neovim_has_one_view_of_what_is_ask
                         assert await _accepted(stream) == "newmine\n"
 
 
-async def test_what_was_typed_in_neovim_stays_there_when_the_companion_is_killed_and_is_closed_at_once(
+async def test_what_was_typed_in_neovim_stays_at_a_companions_kill_and_is_closed_at_once(
     workspace: Path, file: Path
 ) -> None:
     async with running_neovim(workspace) as neovim:

@@ -19,7 +19,7 @@ def _settings() -> dict[str, object]:
 
 
 @pytest.mark.requirement("CLD-084")
-def test_an_agent_has_the_tools_when_the_companion_is_an_mcp_server_as_the_documentation_says(workspace: Path) -> None:
+def test_an_agent_has_the_tools_of_the_companion_as_the_documentation_says(workspace: Path) -> None:
     guide = (ROOT / "docs" / "companion-tools.md").read_text(encoding="utf-8")
     tools = workspace / "tools.py"
     tools.write_text(guide.split("```python\n", 1)[1].split("```", 1)[0], encoding="utf-8")

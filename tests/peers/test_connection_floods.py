@@ -141,7 +141,7 @@ def _flood(port: int, beginning: bytes) -> "Generator[subprocess.Popen[str]]":
 
 
 @pytest.mark.parametrize(("kind", "beginning"), FLOODS)
-def test_a_user_is_served_while_3000_connections_without_a_request_come_again_and_again(
+def test_a_user_is_served_amid_3000_recurring_connections_without_a_request(
     tmp_path: Path, kind: str, beginning: bytes
 ) -> None:
     servers = {

@@ -106,7 +106,7 @@ def test_no_token_is_shown_or_sent(workspace: Path, surroundings: Surroundings, 
             assert companion.discovered["authToken"] not in done.stdout
 
 
-def test_stale_files_are_told_with_the_reason_and_removed_when_process_and_port_are_dead(
+def test_stale_files_are_told_with_the_reason_and_removed_when_all_is_dead(
     workspace: Path, surroundings: Surroundings, dead_process: int, dead_port: int, listening: int
 ) -> None:
     dead = claude_lock(surroundings, dead_port, dead_process, workspace)
@@ -140,7 +140,7 @@ def test_ide_status_tells_what_a_cli_would_find(workspace: Path, tmp_path: Path)
         assert f"start the CLI in {workspace}" in elsewhere.stderr
 
 
-def test_of_two_companions_gemini_cli_would_take_that_of_the_editor_around_the_terminal(workspace: Path) -> None:
+def test_of_two_companions_gemini_cli_would_take_its_terminals_editors(workspace: Path) -> None:
     with companion_program(workspace) as editors, companion_program(workspace):
         command = [*below_editor(editors.discovery_file), *ISTHMUS, "doctor", "--json"]
         done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, check=False, timeout=60)

@@ -45,7 +45,7 @@ def test_a_key_that_comes_with_the_question_is_dropped_and_said(record: Path, ke
     assert answers(record) == ["cancel"]
 
 
-def test_text_that_is_being_typed_when_the_question_comes_is_kept_for_the_next_prompt(record: Path) -> None:
+def test_text_being_typed_when_the_question_comes_is_kept_for_the_next_prompt(record: Path) -> None:
     with front_terminal("edit", "--record", str(record), *LONG_PAUSE) as terminal:
         terminal.wait_for(PROMPT).press("do it\r").wait_for(QUESTION).press("yet 1").wait_for(
             "not an answer yet: yet 1"
@@ -100,7 +100,7 @@ def test_ctrl_c_and_ctrl_d_need_no_pause(record: Path, key: str) -> None:
     assert answers(record) == []
 
 
-def test_a_line_that_was_there_before_the_question_does_not_answer_it_on_a_plain_terminal(record: Path) -> None:
+def test_a_line_from_before_the_question_does_not_answer_it_on_a_plain_terminal(record: Path) -> None:
     with front_terminal("late_edit", "--record", str(record), *LONG_PAUSE, environment=PLAIN) as terminal:
         terminal.wait_for("\u203a").press("do it\r").wait_for("first part").press("1\rtwo\r").wait_for("two")
         terminal.signal(signal.SIGUSR2)

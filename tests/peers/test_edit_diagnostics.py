@@ -64,7 +64,7 @@ async def test_what_two_edits_in_a_row_broke_is_told_at_once_and_once(
     assert await watch.news(scope) is None
 
 
-async def test_what_the_editor_finds_later_is_told_later_also_when_another_edit_came_between(
+async def test_later_findings_of_the_editor_are_told_also_after_another_edit(
     server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
 ) -> None:
     path = Path(make_file(workspace, "a.py"))

@@ -66,7 +66,7 @@ async def test_only_local_files_are_open_files(person: EmacsPerson, workspace: P
     assert [file.path for file in await person.editor.open_files()] == [str(workspace / "a.py")]
 
 
-async def test_a_path_that_another_machine_or_a_program_would_serve_is_refused_before_emacs_asks_them(
+async def test_a_path_served_by_a_machine_or_a_program_is_refused_before_emacs_asks_them(
     person: EmacsPerson, workspace: Path
 ) -> None:
     called = workspace / "called"
@@ -325,7 +325,7 @@ async def test_a_question_that_nobody_needs_any_more_is_closed(person: EmacsPers
     await eventually_async(lambda: _is_free(person), what="the prompt is over")
 
 
-async def test_the_question_that_waits_longest_is_answered_by_command_after_others_were_answered_in_their_windows(
+async def test_the_oldest_question_is_answered_by_command_after_others_in_windows(
     person: EmacsPerson,
 ) -> None:
     first = asyncio.create_task(person.editor.confirm("May I build?", "make"))

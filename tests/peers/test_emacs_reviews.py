@@ -309,7 +309,7 @@ async def test_a_review_waits_until_the_minibuffer_is_free_and_can_be_taken_back
     assert await heard.decision() == DiffAccepted("r2", _review(workspace).proposed)
 
 
-async def test_a_review_that_is_taken_back_while_the_person_types_a_command_leaves_the_minibuffer(
+async def test_a_review_withdrawn_while_the_user_types_a_command_leaves_the_minibuffer(
     person: EmacsPerson, workspace: Path
 ) -> None:
     await person.open(_file(workspace, "start.py"))

@@ -121,7 +121,7 @@ def test_without_a_person_it_is_said_what_is_not_started_and_how_to_allow_it(
     assert "trust" not in refused.stderr
 
 
-def test_trust_is_shown_without_a_change_and_options_that_exclude_each_other_are_refused(
+def test_trust_is_shown_without_a_change_and_contradicting_options_are_refused(
     surroundings: Surroundings, workspace: Path
 ) -> None:
     project(workspace)
@@ -159,7 +159,7 @@ async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_
 
 
 @pytest.mark.parametrize("said", [True, False])
-def test_what_the_editor_says_of_its_folder_decides_also_whether_a_projects_settings_count(
+def test_the_editors_trust_in_its_folder_also_decides_on_a_projects_settings(
     surroundings: Surroundings, workspace: Path, said: bool
 ) -> None:
     settings = {

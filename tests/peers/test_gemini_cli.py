@@ -46,7 +46,7 @@ def files(workspace: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.requirement("GEM-006", "GEM-016", "GEM-061", "GEM-066")
-async def test_the_cli_finds_the_companion_and_its_edits_are_answered_in_another_terminal_before_and_after_a_restart(
+async def test_the_cli_finds_the_companion_and_its_edits_are_answered_across_a_restart(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
     (workspace / "c.py").touch()
@@ -106,7 +106,7 @@ async def _edits_are_accepted_changed_and_rejected(cli: GeminiCli, workspace: Pa
 
 
 @pytest.mark.requirement("GEM-037", "GEM-063", "GEM-074", "GEM-082")
-async def test_the_cli_is_told_where_the_person_is_in_neovim_and_its_edits_are_answered_there_or_in_the_cli(
+async def test_the_cli_knows_the_neovim_position_and_its_edits_are_answered_in_either(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
     async with running_neovim(workspace, str(files[0])) as neovim:
@@ -219,7 +219,7 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
 
 
 @pytest.mark.requirement("GEM-007", "GEM-019")
-async def test_the_cli_takes_the_companion_of_the_editor_it_runs_below_and_asks_in_its_terminal_alone_without_diffs(
+async def test_the_cli_takes_its_editors_companion_and_asks_in_the_terminal_without_diffs(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
     a, _ = files
@@ -239,7 +239,7 @@ async def test_the_cli_takes_the_companion_of_the_editor_it_runs_below_and_asks_
 
 @pytest.mark.requirement("GEM-030")
 @pytest.mark.parametrize("by", ["doctor", "the terminal"])
-async def test_of_two_companions_the_cli_takes_the_one_that_its_terminal_names_else_the_one_that_doctor_names(
+async def test_of_two_companions_the_cli_takes_its_terminals_else_the_one_doctor_names(
     workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     # Their editors are no processes above it.

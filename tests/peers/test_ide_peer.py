@@ -233,7 +233,7 @@ async def test_a_restarted_companion_shows_the_waiting_review_again(workspace: P
         await peer.aclose()
 
 
-async def test_leaving_an_ide_that_hangs_while_it_shows_a_review_again_takes_no_longer_than_closing_it(
+async def test_leaving_an_ide_that_hangs_in_a_review_takes_no_longer_than_closing_it(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make_file(workspace)

@@ -177,7 +177,7 @@ async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, o
 @pytest.mark.requirement("CLD-056", "CLD-057")
 @pytest.mark.parametrize("approval_mode", ["default", "auto_edit"])
 @pytest.mark.usefixtures("patient")
-async def test_what_an_edit_broke_goes_back_to_the_model_and_what_was_wrong_before_does_not(
+async def test_what_an_edit_broke_goes_to_the_model_and_what_was_wrong_before_does_not(
     workspace: Path, open_desk: OpenDesk, approval_mode: str
 ) -> None:
     path = make_file(workspace, "a.py", "wrong_before\n")

@@ -54,7 +54,7 @@ async def neovim_with_companion(workspace: Path, *arguments: str) -> AsyncGenera
             yield neovim
 
 
-async def test_an_edit_is_changed_in_neovim_and_what_it_broke_there_goes_back_to_the_model(
+async def test_an_edit_is_changed_in_neovim_and_what_it_broke_goes_to_the_model(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be_patient(monkeypatch)

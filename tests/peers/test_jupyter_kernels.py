@@ -246,7 +246,7 @@ async def test_the_state_is_shared_with_the_persons_own_cells(notebook: Notebook
         assert message["content"]["text"] == "42\n"
 
 
-async def test_code_that_waits_for_a_cell_of_the_person_does_not_interrupt_it_when_it_is_cancelled(
+async def test_cancelled_code_that_waits_for_the_users_cell_does_not_interrupt_it(
     notebook: Notebook, workspace: Path
 ) -> None:
     async with notebook.server.channels(notebook.kernel_id) as browser:

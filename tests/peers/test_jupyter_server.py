@@ -102,7 +102,7 @@ async def test_agents_see_the_notebooks_of_the_workspace_and_hear_of_new_ones(
 _PROPOSAL = ("a = 10", "b = 20", "c = 30")
 
 
-async def test_one_accepted_cell_of_three_reaches_the_agent_with_every_other_byte_as_it_was(
+async def test_one_accepted_cell_of_three_reaches_the_agent_with_all_else_unchanged(
     server: RunningJupyter, workspace: Path
 ) -> None:
     path = _notebook(workspace / "a.ipynb", "a = 1", "b = 2", "c = 3")
@@ -229,7 +229,7 @@ async def test_without_the_extension_the_reason_names_it(server: RunningJupyter,
 
 
 @pytest.mark.timeout(300)
-async def test_the_extension_as_people_enable_it_starts_a_companion_and_any_companion_ends_with_the_server(
+async def test_the_enabled_extension_starts_a_companion_and_any_ends_with_the_server(
     workspace: Path,
 ) -> None:
     configuration = workspace.parent / "jupyter"

@@ -277,7 +277,7 @@ async def test_a_client_of_gemini_clis_own_server_edits_the_document(
         (["--approval-mode", "yolo"], "forty-two"),
     ],
 )
-def test_without_a_person_forms_are_declined_and_the_model_is_asked_in_yolo_mode_alone(
+def test_without_a_user_forms_are_declined_and_yolo_mode_alone_asks_the_model(
     surroundings: Surroundings, tmp_path: Path, workspace: Path, arguments: list[str], model_said: str
 ) -> None:
     write_servers(surroundings.home, {"everything": everything()})

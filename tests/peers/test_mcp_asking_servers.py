@@ -197,7 +197,7 @@ def askers(shared: SharedServe, workspace: Path) -> list[psutil.Process]:
     return found
 
 
-async def test_a_server_that_dies_while_its_question_is_open_ends_the_call_and_the_turn_goes_on(
+async def test_a_server_that_dies_with_an_open_question_ends_the_call_not_the_turn(
     shared: SharedServe,
 ) -> None:
     person = Person(shared.agent, shared.workspace("killed"))
@@ -211,7 +211,7 @@ async def test_a_server_that_dies_while_its_question_is_open_ends_the_call_and_t
     assert logged(person.workspace).count("agree") == 1
 
 
-async def test_after_kill_9_the_next_server_closes_the_question_and_does_not_make_the_call_again(
+async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_call(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, asking())
@@ -246,7 +246,7 @@ async def test_a_page_that_hides_where_it_leads_is_declined_and_noted(person: Pe
 
 
 @pytest.mark.parametrize("completes", [False, True])
-async def test_a_call_that_needs_a_page_is_made_again_when_the_person_or_the_server_is_done(
+async def test_a_call_that_needs_a_page_is_repeated_when_the_user_or_the_server_is_done(
     person: Person, completes: bool
 ) -> None:
     await person.prompt("needs page that completes" if completes else "needs page")

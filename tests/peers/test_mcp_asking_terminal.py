@@ -119,7 +119,7 @@ def test_a_form_is_filled_in_line_by_line(environment: dict[str, str], tmp_path:
 
 
 @pytest.mark.usefixtures("asking")
-def test_a_choice_is_a_number_and_who_leaves_at_one_finds_it_closed_and_the_turn_goes_on(
+def test_a_choice_is_a_number_and_leaving_at_one_closes_it_and_the_turn_goes_on(
     environment: dict[str, str], tmp_path: Path, workspace: Path
 ) -> None:
     command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]

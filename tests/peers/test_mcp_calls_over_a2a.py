@@ -81,7 +81,7 @@ async def answer(agent: RemoteAgent, turn: Turn, call: ToolCall, option: str) ->
 
 
 @pytest.mark.requirement("MCP-091", "MCP-105")
-async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_of_another_asks_too(
+async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server_asks_too(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"a": hostile("plain"), "b": hostile("plain")})
@@ -108,7 +108,7 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_until_the_server_o
         assert call.confirmation_request.mcp_details.server_name == "b"
 
 
-async def test_what_a_server_wrote_before_it_died_is_told_to_the_person_and_to_no_other_user(
+async def test_what_a_server_wrote_before_it_died_is_told_to_its_user_alone(
     shared: SharedServe,
 ) -> None:
     place = place_with(shared, "died", {"a": hostile("dies-in-call")})
@@ -126,7 +126,7 @@ async def test_what_a_server_wrote_before_it_died_is_told_to_the_person_and_to_n
         assert (HOSTILE.name in call.error.message) is False
 
 
-async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_are_others(
+async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_change(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     listing = tmp_path / "listing.json"
@@ -193,7 +193,7 @@ async def test_cancelling_the_task_cancels_the_call_at_the_server(shared: Shared
     await eventually_async((tmp_path / "pids.cancelled").exists)
 
 
-async def test_a_call_that_kill_9_interrupts_is_made_again_only_when_it_reads_and_its_server_is_trusted(
+async def test_a_call_interrupted_by_kill_9_is_repeated_only_if_it_reads_and_is_trusted(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     pids, writing, reading = (tmp_path / name for name in ("pids", "writing", "reading"))

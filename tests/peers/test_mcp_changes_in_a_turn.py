@@ -51,7 +51,7 @@ def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
     assert "changed" in str(third["contents"][-1])
 
 
-def test_a_tool_that_came_in_the_middle_of_a_turn_is_found_by_the_search_of_the_same_turn(
+def test_a_tool_that_came_within_a_turn_is_found_by_the_search_of_the_same_turn(
     surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_servers(surroundings.home, {"s": hostile("changing", trust=True)})
@@ -65,7 +65,7 @@ def test_a_tool_that_came_in_the_middle_of_a_turn_is_found_by_the_search_of_the_
     assert declared(third) == [*declared(second), "new_1"]
 
 
-async def test_a_server_that_connects_late_is_there_at_the_next_step_and_nothing_is_made_anew_while_nothing_changes(
+async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_kept(
     surroundings: Surroundings, workspace: Path, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
@@ -87,7 +87,7 @@ async def test_a_server_that_connects_late_is_there_at_the_next_step_and_nothing
         assert await host.renewed(scope, after) is after
 
 
-def test_in_the_terminal_the_first_turn_says_whom_it_waits_for_and_leaves_no_line_of_it(
+def test_in_the_terminal_the_first_turn_names_whom_it_awaits_and_leaves_no_line(
     surroundings: Surroundings, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"hanging": hostile("hangs")})

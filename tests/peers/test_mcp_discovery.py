@@ -46,7 +46,7 @@ async def test_every_configured_server_is_connecting_from_the_first_moment(home:
 
 
 @pytest.mark.requirement("MCP-096", "MCP-097", "MCP-129", "MCP-138")
-async def test_servers_with_tools_stay_connected_and_those_with_nothing_usable_are_closed_and_say_so(
+async def test_servers_with_tools_stay_connected_and_useless_ones_are_closed_and_say_so(
     home: Path, scope: ToolScope, tmp_path: Path
 ) -> None:
     pids = {name: tmp_path / name for name in ("good", "empty")}

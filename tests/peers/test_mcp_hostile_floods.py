@@ -175,7 +175,7 @@ async def test_an_answer_that_would_take_all_memory_or_time_fails_its_call_alone
 
 @pytest.mark.requirement("MCP-124")
 @pytest.mark.parametrize("way", ["endless-error-output", "endless-junk", "endless-line"])
-async def test_a_server_that_writes_without_end_and_says_nothing_is_given_up_in_time_and_takes_little_of_the_processor(
+async def test_a_server_that_writes_without_end_is_given_up_in_time_at_low_cost(
     home: Path, workspace: Path, way: str
 ) -> None:
     async with hosting(home, {"s": flooding(way, timeout=800), "good": hostile("plain")}) as host, bounded():
@@ -185,9 +185,7 @@ async def test_a_server_that_writes_without_end_and_says_nothing_is_given_up_in_
 
 
 @pytest.mark.requirement("MCP-083", "MCP-124")
-async def test_a_server_without_a_handshake_that_does_not_describe_itself_is_given_up_in_time(
-    home: Path, workspace: Path
-) -> None:
+async def test_a_server_without_handshake_and_description_is_given_up_in_time(home: Path, workspace: Path) -> None:
     servers = {"s": flooding("hangs-at-discover", timeout=1500), "good": hostile("plain")}
     async with hosting(home, servers) as host:
         assert "ok" in (await host.tools(ToolScope(workspace))).tools
@@ -197,7 +195,7 @@ async def test_a_server_without_a_handshake_that_does_not_describe_itself_is_giv
 
 @pytest.mark.requirement("MCP-083")
 @pytest.mark.parametrize("method", ["prompts", "resources", "templates"])
-async def test_a_server_that_hangs_at_a_later_listing_keeps_its_tools_and_says_which_one_did_not_come(
+async def test_a_server_that_hangs_at_a_later_listing_keeps_its_tools_and_names_the_gap(
     home: Path, workspace: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "OPTIONAL_SECONDS", 1.0)

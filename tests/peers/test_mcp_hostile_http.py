@@ -95,7 +95,7 @@ async def test_an_answer_whose_id_is_a_number_in_a_string_is_taken(home: Path, w
             assert said(result) == "fine"
 
 
-async def test_a_url_that_nobody_listened_at_is_tried_again_when_its_tools_are_wanted_later(
+async def test_a_url_without_a_listener_is_tried_again_when_its_tools_are_wanted(
     home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retries, "AGAIN_SECONDS", 0.0)
@@ -113,9 +113,7 @@ async def test_a_url_that_nobody_listened_at_is_tried_again_when_its_tools_are_w
 
 
 @pytest.mark.requirement("MCP-012")
-async def test_a_body_that_comes_a_byte_now_and_then_is_not_waited_for_longer_than_silence_is(
-    home: Path, workspace: Path
-) -> None:
+async def test_a_body_that_trickles_is_not_waited_for_longer_than_silence_is(home: Path, workspace: Path) -> None:
     with hostile_http("slow") as (url, _):
         async with hosting(home, {"s": {"httpUrl": url, "timeout": 2_000}}) as host:
             tool = await tool_of(host, workspace)
@@ -145,7 +143,7 @@ async def test_a_url_that_cannot_be_used_says_why_in_time_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("way", "shown"), [("invalid-utf8", "a\ufffd\ufffdb"), ("gone", "fine"), ("forgotten", "fine")]
 )
-async def test_what_can_be_mended_is_bytes_that_are_no_utf_8_and_a_session_that_the_server_lost(
+async def test_what_can_be_mended_is_invalid_utf_8_and_a_session_that_the_server_lost(
     home: Path, workspace: Path, way: str, shown: str
 ) -> None:
     with hostile_http(way) as (url, _):
@@ -153,9 +151,7 @@ async def test_what_can_be_mended_is_bytes_that_are_no_utf_8_and_a_session_that_
             assert said(await success_of(await tool_of(host, workspace), tool_context(workspace))) == shown
 
 
-async def test_a_call_after_an_answer_that_was_cut_off_waits_for_the_connection_to_come_back(
-    home: Path, workspace: Path
-) -> None:
+async def test_a_call_after_a_cut_off_answer_waits_for_the_connection_to_come_back(home: Path, workspace: Path) -> None:
     """However often: a server that answers in between is not given up."""
     with hostile_http("cut") as (url, handler):
         async with hosting(home, {"s": {"httpUrl": url}}) as host:
@@ -174,9 +170,7 @@ async def test_many_events_that_are_small_are_no_large_one(home: Path, workspace
                 await result_of(await tool_of(host, workspace), tool_context(workspace))
 
 
-async def test_a_server_that_ends_its_stream_at_once_again_and_again_is_asked_for_it_less_often(
-    home: Path, workspace: Path
-) -> None:
+async def test_a_server_that_ends_its_streams_at_once_is_asked_for_them_less_often(home: Path, workspace: Path) -> None:
     with hostile_http("streams-that-end") as (url, handler):
         began = time.monotonic()
         async with hosting(home, {"s": {"httpUrl": url}}) as host:

@@ -170,9 +170,7 @@ async def test_bytes_that_are_no_utf_8_are_replaced(home: Path, workspace: Path)
         assert said(result) == "a��b"
 
 
-async def test_half_characters_are_replaced_wherever_they_stand_so_that_all_of_it_can_be_written(
-    home: Path, workspace: Path
-) -> None:
+async def test_half_characters_are_replaced_everywhere_so_that_all_can_be_written(home: Path, workspace: Path) -> None:
     async with hosting(home, {"s": hostile("surrogates")}) as host:
         tool = await tool_of(host, workspace)
         json.dumps([tool.description, dict(tool.parameters)], ensure_ascii=False).encode()
@@ -281,7 +279,7 @@ async def test_a_server_that_was_killed_between_calls_answers_the_next_one(
 
 @pytest.mark.requirement("MCP-139")
 @pytest.mark.parametrize("way", ["plain", "ignores-end", "grandchild", "silent"])
-async def test_nothing_is_left_of_a_server_when_the_host_closes_which_does_not_wait_for_it(
+async def test_nothing_is_left_of_a_server_when_the_host_closes_without_waiting_for_it(
     home: Path, workspace: Path, tmp_path: Path, way: str
 ) -> None:
     pid_file = tmp_path / "pid"
@@ -361,9 +359,7 @@ async def test_a_session_waits_for_a_slow_server_once_only(home: Path, workspace
     assert len(ends) == 1
 
 
-async def test_servers_of_the_workspace_that_was_used_longest_ago_are_closed_when_there_are_many(
-    home: Path, tmp_path: Path
-) -> None:
+async def test_of_many_servers_those_of_the_longest_unused_workspace_are_closed(home: Path, tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     async with hosting(home, {"s": hostile("plain", str(starts))}) as host:
         for number in range(10):

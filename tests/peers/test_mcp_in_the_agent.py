@@ -83,7 +83,7 @@ async def test_agent_settings_that_name_a_server_that_is_not_configured_are_refu
 
 
 @pytest.mark.requirement("MCP-031", "MCP-101")
-def test_a_headless_turn_uses_a_trusted_server_without_asking_and_leaves_nothing_behind(
+def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     pid_file = tmp_path / "pid"

@@ -52,7 +52,7 @@ async def asked(agent: RemoteAgent, workspace: Path, option: str | None = None) 
     return ([] if request is None else [option.id for option in request.options]), last.state
 
 
-async def test_what_is_allowed_for_good_is_known_to_the_next_process_and_to_no_other_server(
+async def test_what_is_allowed_for_good_lasts_for_the_next_process_and_that_server(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     servers = {"helper": hostile("plain")}

@@ -69,7 +69,7 @@ async def once(home: Path, scope: ToolScope, cache: Path, servers: dict[str, Any
         return names
 
 
-async def test_tools_that_are_known_stay_when_a_start_ended_before_their_slow_server_was_connected(
+async def test_known_tools_stay_when_a_start_ended_before_their_slow_server_connected(
     home: Path, scope: ToolScope, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.mcp_host.connection.connection.HANGING_SECONDS", 0.0)
@@ -86,7 +86,7 @@ async def test_tools_that_are_known_stay_when_a_start_ended_before_their_slow_se
 
 
 @pytest.mark.requirement("MCP-077", "MCP-125", "MCP-126")
-async def test_tools_are_there_at_once_at_the_next_start_and_a_call_waits_for_the_connection(
+async def test_tools_are_there_at_once_at_the_next_start_and_a_call_awaits_the_connection(
     home: Path, scope: ToolScope, cache: Path, tmp_path: Path
 ) -> None:
     listed = Listed(tmp_path)
@@ -108,7 +108,7 @@ async def test_tools_are_there_at_once_at_the_next_start_and_a_call_waits_for_th
         assert "Listed: when it was last connected" not in status.notes
 
 
-async def test_a_call_of_a_tool_that_changed_since_it_was_kept_is_not_made_until_it_is_written_anew(
+async def test_a_call_of_a_tool_changed_since_it_was_kept_waits_until_rewritten(
     home: Path, scope: ToolScope, cache: Path, tmp_path: Path
 ) -> None:
     listed = Listed(tmp_path)
@@ -148,7 +148,7 @@ async def test_a_call_of_a_tool_that_is_gone_says_so(home: Path, scope: ToolScop
             await result_of(tool, tool_context(scope.workspace))
 
 
-async def test_a_server_that_fails_keeps_its_tools_out_also_at_the_start_after_and_its_names_for_it(
+async def test_a_failing_server_keeps_its_tools_out_and_its_names_also_at_the_next_start(
     home: Path, scope: ToolScope, cache: Path, tmp_path: Path
 ) -> None:
     listed, other = Listed(tmp_path), Listed(tmp_path, "other")
@@ -200,7 +200,7 @@ async def test_names_are_in_configuration_order_also_when_the_first_server_is_sl
         }
 
 
-async def test_a_lazy_server_is_started_once_to_learn_what_it_has_and_then_at_its_first_call(
+async def test_a_lazy_server_is_started_once_to_learn_its_tools_then_at_its_first_call(
     home: Path, scope: ToolScope, cache: Path, tmp_path: Path
 ) -> None:
     listed = Listed(tmp_path)

@@ -68,7 +68,7 @@ async def test_a_failure_that_says_nothing_of_the_revision_is_told_as_it_is(
 
 
 @pytest.mark.requirement("MCP-005", "MCP-006")
-async def test_servers_of_older_revisions_are_used_whatever_they_do_with_the_question_before_the_handshake(
+async def test_older_servers_are_used_whatever_they_answer_before_the_handshake(
     home: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are asked once: the next connection and the next start begin with the handshake."""

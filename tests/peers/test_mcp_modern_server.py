@@ -39,7 +39,7 @@ async def test_a_server_without_a_handshake_is_used_and_its_changes_are_heard_of
         assert said(await success_of(grown, tool_context(workspace))) == "I am new"
 
 
-async def test_what_it_is_like_is_kept_for_the_next_start_and_one_that_became_another_is_connected_all_the_same(
+async def test_a_servers_nature_is_kept_for_the_next_start_and_a_changed_one_is_connected(
     tmp_path: Path, workspace: Path
 ) -> None:
     home, cache, program = tmp_path / "person", tmp_path / "cache", tmp_path / "server.py"

@@ -34,7 +34,7 @@ async def told_by(home: Path, workspace: Path, url: str, oauth: dict[str, Any] |
 @pytest.mark.requirement("MCP-040", "MCP-044", "MCP-038", "MCP-048")
 @pytest.mark.parametrize("published", ["oauth", "oidc", "oidc appended"])
 @pytest.mark.parametrize("path", ["", "/tenant/one"])
-async def test_metadata_is_found_as_oauth_and_as_openid_connect_at_the_root_and_below_a_path(
+async def test_metadata_is_found_as_oauth_and_openid_connect_at_the_root_and_below_a_path(
     home: Path, workspace: Path, published: Any, path: str
 ) -> None:
     async with oauth_mcp_server(path) as server:

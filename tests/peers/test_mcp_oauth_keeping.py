@@ -147,7 +147,7 @@ async def test_a_token_endpoint_that_fails_costs_one_server_and_no_login(
 
 @pytest.mark.requirement("MCP-037", "MCP-061", "MCP-039", "MCP-048")
 @pytest.mark.parametrize("parameter", [None, "access_token"])
-async def test_a_server_over_sse_is_logged_in_to_by_header_or_by_a_parameter_of_its_urls_that_no_log_has(
+async def test_a_server_over_sse_gets_its_login_by_header_or_a_url_parameter_never_logged(
     home: Path, workspace: Path, server: OAuthMcpServer, parameter: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -27,9 +27,7 @@ def settings(server: OAuthMcpServer, **oauth: Any) -> dict[str, Any]:
     return {"s": {"httpUrl": url, "oauth": {"grantType": "client_credentials", "clientId": "robot", **oauth}}}
 
 
-async def test_a_client_logs_in_with_its_secret_and_gets_another_token_when_one_is_refused(
-    home: Path, workspace: Path
-) -> None:
+async def test_a_client_logs_in_with_its_secret_and_renews_a_refused_token(home: Path, workspace: Path) -> None:
     async with oauth_mcp_server() as server:
         authorization = server.authorization
         authorization.metadata = {"authorization_endpoint": None, "code_challenge_methods_supported": ["plain"]}

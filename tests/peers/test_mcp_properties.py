@@ -25,7 +25,7 @@ def trusted(folder: Path) -> bool:
 
 
 @pytest.mark.requirement("MCP-071", "MCP-026", "MCP-027", "MCP-028")
-async def test_a_program_gets_what_variables_hold_and_runs_in_the_folder_of_whichever_file(
+async def test_a_program_gets_its_variables_and_runs_in_the_folder_of_whichever_file(
     home: Path, workspace: Path
 ) -> None:
     (workspace / "mcp-servers" / "python").mkdir(parents=True)
@@ -51,7 +51,7 @@ async def test_a_program_gets_what_variables_hold_and_runs_in_the_folder_of_whic
 
 
 @pytest.mark.requirement("MCP-024", "MCP-021", "MCP-022")
-async def test_urls_and_headers_have_what_variables_hold_in_every_request_of_each_transport(
+async def test_urls_and_headers_are_filled_from_variables_in_every_request_and_transport(
     home: Path, workspace: Path
 ) -> None:
     async with oauth_mcp_server() as server:

@@ -163,7 +163,7 @@ async def test_what_a_server_says_of_its_progress_is_short_and_does_nothing_to_a
     assert len(first) < 600
 
 
-async def test_structured_content_that_does_not_fit_its_schema_is_a_warning_and_no_failure(
+async def test_structured_content_that_misses_its_schema_is_a_warning_not_a_failure(
     home: Path, workspace: Path
 ) -> None:
     async with hosting(home, {"s": hostile("bad-structured")}) as host:
@@ -250,9 +250,7 @@ async def test_a_clients_own_server_is_connected_for_one_segment_of_its_task(hom
                 await result_of(tools["echo"], tool_context(workspace), message="hi")
 
 
-async def test_servers_are_limited_to_those_that_the_settings_name_and_unknown_names_are_an_error(
-    home: Path, workspace: Path
-) -> None:
+async def test_only_servers_named_in_the_settings_are_used_and_unknown_names_fail(home: Path, workspace: Path) -> None:
     everything = node_server("server-everything", "stdio")
     async with hosting(home, {"one": everything, "two": everything}) as host:
         tools = (await host.tools(ToolScope(workspace, mcp_servers=(McpServerSettings("two"),)))).tools

@@ -307,7 +307,7 @@ async def _answered(agent: RemoteAgent, turn: Turn, answer: list[ToolCallConfirm
     return await events_of(await agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
 
 
-def test_a_person_is_asked_in_the_terminal_and_reads_a_summary_that_does_nothing_to_it(
+def test_a_user_is_asked_in_the_terminal_and_reads_a_harmless_summary(
     surroundings: Surroundings, tmp_path: Path, workspace: Path
 ) -> None:
     write_servers(surroundings.home, {"everything": node_server("server-everything", "stdio")})

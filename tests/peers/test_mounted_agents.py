@@ -205,7 +205,7 @@ async def test_pydantic_ai_runs_the_allowed_tool_once_and_the_note_comes_back_as
         assert [image["image_url"]["url"] for image in images] == [DATA_URL]
 
 
-async def test_pydantic_ai_that_was_killed_after_a_call_tells_the_model_its_result_and_never_runs_it_again(
+async def test_a_killed_pydantic_ai_tells_the_model_a_calls_result_and_never_repeats_it(
     after_kill: AfterKill, http: httpx.AsyncClient
 ) -> None:
     async with another_client(after_kill, http, NOTES) as agent:
@@ -244,7 +244,7 @@ async def test_langgraph_may_end_a_task_before_its_graph_begins(after_kill: Afte
     assert "Send me a picture, please." in task.model_dump_json()
 
 
-async def test_the_application_keeps_its_pages_and_lets_its_users_to_their_own_tasks_alone(
+async def test_the_application_keeps_its_pages_and_its_users_see_their_own_tasks_alone(
     after_kill: AfterKill, http: httpx.AsyncClient
 ) -> None:
     assert (await http.get("/")).text == "Hello, ann"

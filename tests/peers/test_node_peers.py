@@ -17,7 +17,7 @@ def node(*arguments: str | Path, cwd: Path) -> str:
     return result.stdout.strip()
 
 
-def test_the_real_gemini_cli_runs_in_the_version_that_the_tests_were_written_against(workspace: Path) -> None:
+def test_the_real_gemini_cli_is_the_version_that_the_tests_were_written_against(workspace: Path) -> None:
     program = node_package("@google/gemini-cli") / "bundle" / "gemini.js"
     assert node(program, "--version", cwd=workspace) == "0.61.0"
 
@@ -35,7 +35,7 @@ def test_the_installed_package_is_the_locked_one(name: str) -> None:
     assert installed["version"] == lock["packages"][""]["dependencies"][name]
 
 
-def test_the_lock_file_holds_an_integrity_for_every_package_and_the_address_of_no_registry() -> None:
+def test_the_lock_file_holds_every_packages_integrity_and_no_registrys_address() -> None:
     lock = json.loads((NODE_PEERS / "package-lock.json").read_text(encoding="utf-8"))
     packages = {name: entry for name, entry in lock["packages"].items() if name}
     assert [name for name, entry in packages.items() if not entry.get("integrity")] == []

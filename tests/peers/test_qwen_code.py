@@ -29,7 +29,7 @@ def files(workspace: Path) -> tuple[Path, Path]:
     return paths
 
 
-async def test_qwen_code_finds_the_companion_and_its_edits_are_answered_in_another_terminal_before_and_after_a_restart(
+async def test_qwen_code_finds_the_companion_and_its_edits_are_answered_across_a_restart(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
     a, _ = files
@@ -97,7 +97,7 @@ async def _edits_are_accepted_changed_and_rejected(cli: QwenCode, workspace: Pat
     assert (await person("diffs", folder=workspace))["diffs"] == []
 
 
-async def test_an_answer_in_qwen_code_closes_the_view_in_neovim_and_what_was_typed_there_is_kept(
+async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_kept(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:
     # Unlike Gemini CLI it writes its own proposal when it is answered in the terminal.
@@ -140,7 +140,7 @@ async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
         await eventually_async(lambda: not lock.exists(), SECONDS, what="the companion has ended")
 
 
-async def test_of_the_locks_qwen_code_takes_the_one_that_its_terminal_names_else_the_newest_where_somebody_listens(
+async def test_of_the_locks_qwen_code_takes_its_terminals_else_the_newest_that_is_alive(
     workspace: Path, files: tuple[Path, Path], surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = files

@@ -49,7 +49,7 @@ def edit(path: Path, old: str, new: str) -> Call:
     return Call("replace", {"file_path": str(path), "old_string": old, "new_string": new})
 
 
-async def test_a_restore_that_waits_survives_kill_9_and_brings_bytes_and_conversation_back(
+async def test_a_waiting_restore_survives_kill_9_and_brings_bytes_and_conversation_back(
     tmp_path: Path, workspace: Path
 ) -> None:
     path, new = workspace / "a.txt", workspace / "new.txt"
@@ -95,7 +95,7 @@ async def test_a_restore_that_waits_survives_kill_9_and_brings_bytes_and_convers
             await agent.aclose()
 
 
-async def test_a_crash_while_the_summary_is_written_leaves_one_compaction_and_the_last_turn(
+async def test_a_crash_while_summarizing_leaves_one_compaction_and_the_last_turn(
     tmp_path: Path, workspace: Path
 ) -> None:
     summaries = 0
@@ -133,7 +133,7 @@ async def test_a_crash_while_the_summary_is_written_leaves_one_compaction_and_th
             await agent.aclose()
 
 
-async def test_compress_makes_the_next_request_smaller_and_restore_has_the_whole_conversation_again(
+async def test_compress_shrinks_the_next_request_and_restore_brings_all_of_it_back(
     tmp_path: Path, workspace: Path
 ) -> None:
     path = workspace / "a.txt"

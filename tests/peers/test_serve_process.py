@@ -71,7 +71,7 @@ async def waiting_edit(url: str, folder: Path, workspace: Path) -> TaskSnapshot:
     return turn.snapshot
 
 
-async def test_an_edit_that_waits_survives_kill_9_and_is_answered_by_a_client_that_saw_no_stream(
+async def test_a_waiting_edit_survives_kill_9_and_a_client_without_a_stream_answers_it(
     tmp_path: Path, workspace: Path
 ) -> None:
     target = workspace / "a.txt"

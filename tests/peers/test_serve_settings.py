@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 HOOKS = {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
 
 
-async def test_agent_settings_that_the_agent_cannot_follow_are_refused_by_the_name_of_the_field(
+async def test_agent_settings_that_cannot_be_followed_are_refused_by_the_fields_name(
     tmp_path: Path, workspace: Path
 ) -> None:
     wrong: tuple[tuple[Mapping[str, Any], str], ...] = (
@@ -43,9 +43,7 @@ async def test_agent_settings_that_the_agent_cannot_follow_are_refused_by_the_na
         await agent.aclose()
 
 
-async def test_what_the_settings_of_a_sessions_own_folder_forbid_holds_for_it_under_yolo_too(
-    tmp_path: Path, workspace: Path
-) -> None:
+async def test_what_the_session_folders_settings_forbid_holds_under_yolo_too(tmp_path: Path, workspace: Path) -> None:
     free, guarded, forbidding = tmp_path / "free", tmp_path / "guarded", tmp_path / "forbidding"
     for folder, said in (
         (free, {}),

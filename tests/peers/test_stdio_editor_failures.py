@@ -266,7 +266,7 @@ async def test_folders_that_a_busy_plugin_tells_late_count(person: StdioPerson, 
     assert await person.editor.workspace_folders() == (str(other),)
 
 
-async def test_who_asks_for_the_files_can_be_cancelled_in_the_moment_in_which_the_editor_is_gone(
+async def test_asking_for_files_can_be_cancelled_in_the_moment_the_editor_is_gone(
     person: StdioPerson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def is_gone(_: stdio.StdioEditor) -> None:

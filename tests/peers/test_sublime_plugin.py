@@ -148,7 +148,7 @@ async def test_text_that_is_typed_when_a_review_took_the_focus_is_text_of_ones_o
     assert "a proposed edit waits in the tab" in sublime.messages[-1]
 
 
-async def test_text_that_is_typed_at_once_into_a_review_without_another_file_is_an_edit_of_it(
+async def test_text_typed_at_once_into_a_review_without_another_file_is_an_edit_of_it(
     sublime: SublimeHost, agent: Agent, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sublime.pause, "READING", 2.0)

@@ -26,7 +26,7 @@ def test_a_missing_token_file_is_made_for_its_owner_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o620, 0o604])
-def test_a_token_file_that_others_can_read_is_made_its_owners_alone_and_that_is_said(
+def test_a_token_file_others_can_read_is_made_its_owners_alone_and_that_is_said(
     tmp_path: Path, mode: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "token"

@@ -125,7 +125,7 @@ def test_what_strangers_wrote_makes_no_line_of_text_and_moves_no_cursor(begin: B
     assert not any(character in stream.getvalue() for character in "\x1b\x9b\u202e\r\x07")
 
 
-def test_an_object_of_json_holds_what_strangers_wrote_as_escapes_and_hides_secrets_in_its_fields(begin: Begin) -> None:
+def test_a_json_object_escapes_what_strangers_wrote_and_hides_secrets_in_its_fields(begin: Begin) -> None:
     stream = begin("json", "info", "the-very-token")
     text = "a\n\x1b[2J\x9b1A\u202e\u2028"
     logging.getLogger("isthmus.x").info(text, extra={"fields": {"task": "the-very-token"}})

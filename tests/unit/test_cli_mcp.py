@@ -215,7 +215,7 @@ def test_bytes_that_json_cannot_hold_are_refused(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("command", ["add x server", "remove x"])
-def test_in_the_home_folder_the_projects_file_would_be_the_persons_own_and_is_refused(
+def test_in_the_home_folder_the_projects_file_would_be_the_users_own_and_is_refused(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(Path.home())

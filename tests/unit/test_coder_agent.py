@@ -136,7 +136,7 @@ def test_every_call_is_told_as_that_servers_scheduler_may_tell_it(course: list[A
 
 
 @given(courses())
-def test_a_replay_from_the_first_event_says_what_the_stream_said_whenever_it_is_asked_for(
+def test_a_replay_from_the_first_event_says_what_the_stream_said_at_any_time(
     course: list[AgentEvent],
 ) -> None:
     items = deliveries(course)

@@ -191,7 +191,7 @@ def test_a_line_is_held_against_its_field_at_once(
         assert refused(form, line)
 
 
-def test_only_a_form_that_comes_as_a_document_with_its_schema_is_offered_to_be_filled_in() -> None:
+def test_only_a_form_that_is_a_document_with_its_schema_is_offered_for_filling_in() -> None:
     def keys(call: ToolCall) -> list[str]:
         return [choice.key for choice in question_of(call).choices]
 

@@ -28,7 +28,7 @@ COMMENTED = """\
 """
 
 
-def test_a_member_is_added_behind_the_last_one_with_its_indentation_and_all_comments_stay() -> None:
+def test_a_member_is_added_after_the_last_with_its_indentation_and_comments_stay() -> None:
     changed = set_member(COMMENTED, ["mcpServers", "new"], {"command": "python", "args": ["x"]})
     assert changed == COMMENTED.replace(
         """ } // the last one

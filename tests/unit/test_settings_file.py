@@ -27,7 +27,7 @@ def test_a_file_that_is_not_there_is_made_with_its_folder_for_its_owner_alone(wo
     assert [found.name for found in path.parent.iterdir()] == ["settings.json"]
 
 
-def test_a_file_keeps_its_mode_and_line_ends_and_is_not_written_when_nothing_changes(workspace: Path) -> None:
+def test_a_file_keeps_its_mode_and_line_ends_and_is_not_written_without_a_change(workspace: Path) -> None:
     path = workspace / "settings.json"
     path.write_bytes(b'\xef\xbb\xbf{\r\n\t"b": 2\r\n}\r\n')
     path.chmod(0o640)

@@ -97,7 +97,7 @@ def test_nothing_is_looked_through_for_garbage_once_more_before_the_end() -> Non
     assert run_python(HELP)[-1] == "true"
 
 
-def test_a_server_that_has_just_started_has_imported_nothing_that_only_some_requests_need(tmp_path: Path) -> None:
+def test_a_server_just_started_has_imported_nothing_that_only_some_requests_need(tmp_path: Path) -> None:
     log = tmp_path / "imports"
     command = [sys.executable, "-X", "importtime", "-m", "isthmus", "serve", "--model", "demo"]
     with (

@@ -79,7 +79,7 @@ async def test_text_has_the_answer_on_stdout_and_the_rest_on_stderr() -> None:
 
 
 @pytest.mark.parametrize("again", ["b", "c"])
-async def test_a_text_that_another_one_replaces_is_said_nowhere_but_in_the_stream_which_says_so(again: str) -> None:
+async def test_a_replaced_text_is_said_nowhere_but_in_the_stream_which_says_so(again: str) -> None:
     agent = scripted(
         TextContent("b", "It is f"),
         TextContent(again, "It is ", "b"),

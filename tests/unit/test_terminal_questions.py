@@ -134,7 +134,7 @@ def test_y_and_n_answer_a_servers_question_too() -> None:
     assert chosen("n", "proceed_once", "cancel") == "cancel"
 
 
-def test_a_servers_document_is_shown_whole_and_goes_along_edited_unless_it_is_declined() -> None:
+def test_a_servers_document_is_shown_whole_and_goes_along_edited_unless_declined() -> None:
     document = FileDiff("s-request.json", "/w/s-request.json", '{\n  "name": null\n}\n')
     options = tuple(ConfirmationOption(option, option) for option in ("accept", "decline", "cancel"))
     request = ConfirmationRequest(options, file_edit_details=document)

@@ -155,7 +155,7 @@ def test_what_a_tool_read_is_not_printed() -> None:
     assert Transcript().show(*run(call, ToolOutput(text="secret\ncontent\n"))).text == "✓ read_file  a.py  1s\n"
 
 
-def test_of_what_another_tool_gave_the_beginning_is_shown_without_a_code_blocks_fences() -> None:
+def test_another_tools_output_is_shown_by_its_beginning_without_code_fences() -> None:
     call = ToolCall("m", ToolCallStatus.PENDING, "get-picture", {}, "of the MCP server pictures")
     text = Transcript().show(*run(call, ToolOutput(text="text (1 line) + image/png (3 KB)\nHere\x1b[2J it is"))).text
     assert text.splitlines()[1:] == ["    text (1 line) + image/png (3 KB)", "    Here it is"]
@@ -319,7 +319,7 @@ def test_a_command_longer_than_a_line_is_shown_to_its_end() -> None:
     assert "".join(line.removeprefix("    ") for line in text.splitlines()[1:]).endswith("a && touch X")
 
 
-def test_of_a_long_command_that_was_asked_the_result_repeats_the_beginning_and_says_so() -> None:
+def test_for_a_long_confirmed_command_the_result_repeats_the_beginning_and_says_so() -> None:
     call = shell_call(command="\n".join(f"echo {number}" for number in range(30)))
     transcript = Transcript()
     transcript.show(ToolCallUpdate(call))

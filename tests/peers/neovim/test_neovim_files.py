@@ -41,7 +41,7 @@ async def test_only_buffers_with_a_file_on_disk_are_open_files(
     assert [each.path for each in await editor.open_files()] == [kept]
 
 
-async def test_a_file_keeps_being_the_active_one_while_the_focus_is_in_something_that_is_no_file(
+async def test_a_file_stays_the_active_one_while_the_focus_is_in_something_else(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
 ) -> None:
     path = make_file(workspace, "a.py")
@@ -75,7 +75,7 @@ async def test_files_that_were_open_before_the_companion_came_are_known(workspac
         await editor.aclose()
 
 
-async def test_the_file_before_the_terminal_that_the_companion_is_started_in_is_the_active_one(workspace: Path) -> None:
+async def test_the_file_before_the_companions_terminal_is_the_active_one(workspace: Path) -> None:
     paths = [make_file(workspace, "a.py"), make_file(workspace, "b.py")]
     async with running_neovim(workspace, *paths) as neovim:
         await neovim.command(f"edit {paths[1]}", "2", "terminal")
@@ -145,7 +145,7 @@ async def test_a_block_selection_is_what_neovim_itself_yanks(
     assert selection.text.split("\n") == [line.rstrip(" ") for line in yanked]
 
 
-async def test_a_selection_ends_with_escape_but_stays_when_the_person_goes_to_the_terminal(
+async def test_a_selection_ends_with_escape_but_stays_when_the_user_enters_the_terminal(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
 ) -> None:
     await neovim.command("botright new | terminal", f"topleft split {make_file(workspace, 'a.txt', LINES)}")

@@ -23,7 +23,7 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_when_it_was_answered(
+async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_afterwards(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.3)
@@ -120,7 +120,7 @@ async def test_a_companion_that_dies_leaves_what_the_person_typed(neovim: Runnin
     await editor.aclose()
 
 
-async def test_a_companion_ends_while_neovim_waits_at_a_prompt_and_its_variables_go_with_the_answer(
+async def test_a_companion_ends_while_neovim_is_at_a_prompt_and_its_variables_go_later(
     neovim: RunningNeovim, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.editors.neovim.editor._OPEN_DIFF_SECONDS", 0.3)

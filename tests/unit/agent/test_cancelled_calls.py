@@ -29,7 +29,7 @@ def test_every_open_call_of_a_cancelled_task_gets_its_final_state_and_its_result
     assert cancelled_calls(session) == ()
 
 
-def test_a_call_that_a_new_message_gave_up_is_cancelled_also_when_the_task_is_before_it_was_said() -> None:
+def test_a_call_given_up_for_a_new_message_is_cancelled_also_with_its_task() -> None:
     session = waiting_session()
     session.apply(Prompt("m3", "never mind"))
     (event,) = [session.apply(event) for event in cancelled_calls(session)]

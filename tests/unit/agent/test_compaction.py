@@ -138,7 +138,7 @@ async def test_the_last_turns_are_kept_as_they_are_and_the_rest_is_the_summary()
     assert [message.role for message in session.messages[:3]] == ["user", "assistant", "user"]
 
 
-async def test_a_single_long_turn_is_cut_between_a_result_and_the_next_message_and_keeps_the_request() -> None:
+async def test_a_long_turn_is_cut_between_result_and_next_message_and_keeps_the_request() -> None:
     events: list[AgentEvent] = [Prompt("p", "rename the function everywhere")]
     for number in range(10):
         events += [reply(ToolRequest(f"c{number}", "read", {})), ToolResultRecorded(f"c{number}", "text " * 100)]

@@ -118,7 +118,7 @@ async def test_a_rejection_is_told_to_the_agent(tmp_path: Path) -> None:
     assert any(isinstance(event, TextContent) and event.text == "rejected" for event in seen)
 
 
-async def test_a_call_that_was_under_way_when_the_process_ended_is_closed_and_not_run_again() -> None:
+async def test_a_call_under_way_when_the_process_ended_is_closed_and_not_repeated() -> None:
     session = Session("c")
     executing = ToolCall("call", ToolCallStatus.EXECUTING, "do", {})
     for event in (

@@ -84,9 +84,7 @@ async def test_a_tool_that_is_allowed_for_good_is_not_asked_about_again_and_othe
     ],
     ids=["other version", "server of a project", "server of a client", "setting is off", "another user"],
 )
-async def test_what_was_allowed_for_good_counts_for_that_tool_of_that_server_and_that_person(
-    desk: Any, now: dict[str, Any]
-) -> None:
+async def test_what_was_allowed_for_good_counts_for_that_tool_server_and_user(desk: Any, now: dict[str, Any]) -> None:
     at = desk(replies("a"), **{"tools": tools(), "approvals": Kept({APPROVAL}), **now})
     assert (await at.prompt("go")).state is TaskState.INPUT_REQUIRED
     assert (FOR_GOOD in options(at)) is (now.keys() == {"tools"} and not at.tools.foreign_servers)

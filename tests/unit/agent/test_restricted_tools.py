@@ -188,7 +188,7 @@ class Changing:
         self.released += 1
 
 
-async def test_renewed_tools_are_the_same_while_nothing_changed_and_restricted_when_it_did(tmp_path: Path) -> None:
+async def test_renewed_tools_are_the_same_while_unchanged_and_restricted_when_changed(tmp_path: Path) -> None:
     source = Changing()
 
     async def rules(folder: Path) -> FolderRules:

@@ -88,7 +88,7 @@ def test_a_server_that_lets_nobody_widen_takes_no_model_and_only_stricter_modes(
 
 
 @pytest.mark.parametrize("own", FREEDOM)
-def test_a_folder_that_refuses_yolo_gets_no_session_in_it_and_no_tools_that_settings_allow(own: ApprovalMode) -> None:
+def test_a_folder_that_refuses_yolo_gets_no_yolo_session_and_no_tools_by_settings(own: ApprovalMode) -> None:
     settings = AgentSettings("/", approval_mode="yolo", allowed_tools=("write_file",))
     policy = policy_for(Policy(own), settings, SettingsRule(), yolo_refusal="its settings forbid it")
     assert policy == Policy(DEFAULT if own is ApprovalMode.YOLO else own)

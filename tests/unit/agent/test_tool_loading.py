@@ -37,7 +37,7 @@ def sent(loading: ToolLoading, loaded: Sequence[str] | None) -> list[str]:
     return [tool.name for tool in loading.sent(loaded)]
 
 
-def test_schemas_are_loaded_on_demand_when_they_take_more_than_their_share_of_the_context() -> None:
+def test_schemas_are_loaded_on_demand_above_their_share_of_the_context() -> None:
     few, much = tools("x" * 40), tools("x" * 400)
     assert not ToolLoading(few, SearchOptions()).begins(None, WINDOW)
     assert ToolLoading(much, SearchOptions()).begins(None, WINDOW)
@@ -66,7 +66,7 @@ def test_afterwards_what_is_loaded_comes_last_in_the_order_of_loading() -> None:
     assert sent(loading, ("tool_7", "read", "gone", "tool_3", "few_one")) == [*first, "tool_7", "tool_3"]
 
 
-def test_the_prompt_names_the_servers_that_can_be_searched_and_how_many_tools_they_have() -> None:
+def test_the_prompt_names_the_searchable_servers_and_how_many_tools_they_have() -> None:
     loading = ToolLoading(tools(), SearchOptions())
     assert loading.note(None) == ""
     assert "- many: 30 tools\n" in loading.note(())
@@ -85,7 +85,7 @@ def many_servers(**sizes: int) -> ToolSet:
     return replace(ToolSet.of(EffectTool("read"), *made), servers=(*servers, group))
 
 
-def test_only_what_does_not_fit_is_deferred_the_very_large_schemas_and_the_largest_servers_first() -> None:
+def test_what_does_not_fit_is_deferred_by_large_schemas_and_large_servers_first() -> None:
     def shown(tools: ToolSet) -> list[str]:
         loading = ToolLoading(tools, SearchOptions())
         assert loading.begins(None, WINDOW)
@@ -179,7 +179,7 @@ async def test_a_tool_that_was_not_loaded_can_be_called_and_is_loaded_from_then_
     assert declared(at.body(1))[-1] == "tool_8"
 
 
-async def test_a_tool_that_does_not_exist_is_answered_with_those_that_do_but_not_with_hundreds(desk: Any) -> None:
+async def test_a_tool_that_does_not_exist_is_answered_with_some_of_those_that_do(desk: Any) -> None:
     many = ToolSet.of(*(EffectTool(f"tool_{number}") for number in range(200)))
     at = desk([Reply.of(Call("tool_x", {})), Reply.of(Say("done"))], tools=many)
     await at.prompt("go")

@@ -186,7 +186,7 @@ async def test_a_read_that_is_taken_up_is_kept_as_executing_before_anything_of_i
     assert at.states("read_file") == ["PENDING", "PENDING", "EXECUTING", "FAILED"]
 
 
-async def test_without_a_person_a_call_that_needs_permission_is_refused_by_name_of_the_flag(
+async def test_without_a_user_a_call_that_needs_permission_is_refused_by_the_flags_name(
     desk: Any, workspace: Path
 ) -> None:
     at = desk(

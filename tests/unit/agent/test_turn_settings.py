@@ -56,7 +56,7 @@ async def test_questions_offer_no_lasting_answers_where_settings_forbid_them(des
 
 
 @pytest.mark.parametrize("settings", [{}, {"approval_mode": "yolo"}, {"allowed_tools": ["write_file"]}])
-async def test_where_a_folder_refuses_yolo_neither_the_agents_mode_nor_kept_settings_bring_it(
+async def test_where_a_folder_refuses_yolo_neither_mode_nor_kept_settings_bring_it(
     desk: Any, workspace: Path, settings: dict[str, Any]
 ) -> None:
     tools = replace(builtin_tools(), yolo_refusal="its hooks count on somebody being asked")
@@ -135,9 +135,7 @@ async def test_what_an_answer_to_a_tool_of_a_server_allows(desk: Any, option: st
 
 
 @pytest.mark.parametrize("granted", ["one", "one.one_a", "one_a", "a"])
-async def test_what_the_own_settings_allow_by_a_name_does_not_mean_a_server_that_a_client_brought(
-    desk: Any, granted: str
-) -> None:
+async def test_what_own_settings_allow_by_name_does_not_mean_a_server_a_client_brought(desk: Any, granted: str) -> None:
     policy = Policy(grants=frozenset({ToolGrant(granted), ServerGrant("one")}))
     tools = replace(servers(), foreign_servers=frozenset({"one"}))
     at = desk([Reply.of(Call("one_a", {}))], tools=tools, policy=policy)
@@ -148,9 +146,7 @@ async def test_what_the_own_settings_allow_by_a_name_does_not_mean_a_server_that
 
 
 @pytest.mark.parametrize("name", ["bank", "bank.pay", "bank__pay"])
-async def test_a_tool_that_a_server_names_after_another_server_is_not_what_is_allowed_by_that_name(
-    desk: Any, name: str
-) -> None:
+async def test_a_tool_named_after_another_server_is_not_what_is_allowed_by_that_name(desk: Any, name: str) -> None:
     policy = Policy(grants=frozenset({ToolGrant(name)}))
     tools = ToolSet.of(EffectTool(name, server="evil"))
     tools = replace(tools, servers=(ServerTools("evil", (name,)), ServerTools("bank", ())))

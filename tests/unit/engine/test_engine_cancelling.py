@@ -76,7 +76,7 @@ class StubbornAgent:
         return StateChange(TaskState.COMPLETED)
 
 
-async def test_who_follows_a_task_that_is_cancelled_while_a_call_is_kept_gets_each_event_once(tmp_path: Path) -> None:
+async def test_followers_of_a_task_cancelled_while_a_call_is_kept_get_each_event_once(tmp_path: Path) -> None:
     journal = SlowJournal(tmp_path / "journal.sqlite")
     agent = RunningAgent()
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path)))

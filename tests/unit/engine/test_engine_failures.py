@@ -48,7 +48,7 @@ class ForgetfulJournal(SqliteJournal):
         raise KeyError(context_id)
 
 
-async def test_who_follows_a_task_is_told_when_it_cannot_be_kept_and_it_goes_on_when_it_can(tmp_path: Path) -> None:
+async def test_followers_of_a_task_are_told_when_it_cannot_be_kept_and_it_goes_on_later(tmp_path: Path) -> None:
     agent = WaitingAgent()
     journal = FullJournal(tmp_path / "journal.sqlite")
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), lease_seconds=0.4))
@@ -126,9 +126,7 @@ async def test_who_follows_a_task_that_is_deleted_is_told(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("what", ["deleted", "replaced"])
-async def test_nothing_is_kept_where_it_would_be_lost_when_the_journal_is_deleted_or_replaced(
-    tmp_path: Path, what: str
-) -> None:
+async def test_nothing_is_kept_in_vain_when_the_journal_is_deleted_or_replaced(tmp_path: Path, what: str) -> None:
     async with engine_on(tmp_path, EchoAgent()) as engine:
         turn = await engine.prompt(PromptMessage("hello"))
         await all_of(turn)
@@ -139,7 +137,7 @@ async def test_nothing_is_kept_where_it_would_be_lost_when_the_journal_is_delete
             await engine.prompt(PromptMessage("again"))
 
 
-async def test_who_asks_while_another_program_holds_the_journal_is_told_and_nothing_is_lost(
+async def test_asking_while_another_program_holds_the_journal_is_told_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema, "BUSY_SECONDS", 0.2)

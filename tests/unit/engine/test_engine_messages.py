@@ -50,7 +50,7 @@ def recorded(seen: Sequence[AgentEvent]) -> list[AgentMessage]:
     return [event for event in seen if isinstance(event, AgentMessage)]
 
 
-async def test_streamed_text_that_no_reply_holds_is_kept_whole_at_the_end_and_in_the_history(tmp_path: Path) -> None:
+async def test_streamed_text_without_a_reply_is_kept_whole_at_the_end_and_in_the_history(tmp_path: Path) -> None:
     agent = Saying([WORKING, *streamed("m1", "hel", "lo"), *streamed("m2", "wor", "ld"), COMPLETED])
     async with engine_on(tmp_path, agent) as engine:
         turn = await engine.prompt(PromptMessage("hi", message_id="p"))

@@ -62,7 +62,7 @@ def test_a_selection_without_a_place_is_that_of_a_file(value: object) -> None:
     assert meaning(selection(selection=value), Dialect(), ()) == SelectionTold("/w/a.py", "t", None)
 
 
-def test_a_selection_that_runs_backwards_is_turned_and_a_file_may_be_named_by_its_url_alone() -> None:
+def test_a_backwards_selection_is_turned_and_a_file_may_be_named_by_its_url_alone() -> None:
     places = {"start": {"line": 2.0, "character": 0}, "end": {"line": 1, "character": 0}}
     told = Notification("selection_changed", {"fileUrl": "file:///w/a%20b.py", "selection": places})
     assert meaning(told, Dialect(), ()) == SelectionTold("/w/a b.py", "", Range(Position(1, 0), Position(2, 0)))

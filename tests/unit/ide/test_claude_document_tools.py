@@ -187,7 +187,7 @@ async def test_nothing_is_told_of_what_is_in_hidden_files(
         assert said == {"success": False, "message": f"Document not open: {secret}"}
 
 
-async def test_the_current_selection_is_that_of_the_active_file_and_the_latest_outlives_it(
+async def test_the_current_selection_is_the_active_files_and_the_latest_outlives_it(
     user: ToolUser, editor: HeadlessEditor, file: Path, workspace: Path
 ) -> None:
     assert await user.json("getCurrentSelection") == {"success": False, "message": "No active editor found"}

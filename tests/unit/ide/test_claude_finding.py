@@ -63,7 +63,7 @@ def test_both_folders_are_read_where_the_configuration_is_elsewhere(
     assert ports(find(workspace)) == [1]
 
 
-def test_a_folder_below_and_one_behind_a_link_match_and_one_above_or_beside_does_not(
+def test_a_folder_below_or_behind_a_link_matches_and_one_above_or_beside_does_not(
     folder: Path, workspace: Path, tmp_path: Path
 ) -> None:
     below = workspace / "below"

@@ -97,7 +97,7 @@ def test_a_selection_that_ends_is_an_empty_text_at_the_cursor() -> None:
     assert message["params"]["selection"] == {"start": place, "end": place, "isEmpty": True}
 
 
-def test_closing_the_selected_file_takes_the_selection_back_and_closing_another_says_nothing() -> None:
+def test_closing_the_selected_file_withdraws_the_selection_and_another_says_nothing() -> None:
     session = _session()
     session.context_changed(_context(text="one"))
     session.take()

@@ -20,7 +20,7 @@ _JSON = st.recursive(
 
 
 @given(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(_NAMES), _JSON))
-def test_whatever_comes_is_arguments_of_the_schemas_types_or_an_error_that_names_the_tool(
+def test_anything_is_arguments_of_the_schemas_types_or_an_error_naming_the_tool(
     tool: Tool, arguments: dict[str, Any]
 ) -> None:
     refused = ""

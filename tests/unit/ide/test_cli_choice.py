@@ -142,7 +142,7 @@ def test_gemini_cli_in_a_container_looks_outside_unless_it_is_told() -> None:
     assert choose(QWEN, file(QWEN, 1001), in_container=True).connects
 
 
-def test_qwen_code_prefers_the_port_of_its_terminal_then_the_newest_lock_whose_process_lives() -> None:
+def test_qwen_code_prefers_its_terminals_port_then_the_newest_live_lock() -> None:
     files = [file(QWEN, port, modified_at=float(port)) for port in (1001, 1003, 1002)]
     assert choose(QWEN, *files).port == 1003
     assert choose(QWEN, *files, dead=(1003,)).port == 1002

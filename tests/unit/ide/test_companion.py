@@ -51,7 +51,7 @@ def client(companion: Companion) -> Recorder:
     return client
 
 
-async def test_the_answer_in_the_editor_wins_over_a_close_that_crosses_it_and_is_not_that_of_the_next_proposal(
+async def test_the_editors_answer_beats_a_close_crossing_it_and_not_for_the_next_proposal(
     companion: Companion, editor: HeadlessEditor, client: Recorder
 ) -> None:
     review = await companion.open_diff(client, "/a", "new")
@@ -116,7 +116,7 @@ async def test_a_client_that_leaves_takes_its_views_along_and_no_others(
     assert client.decisions == []
 
 
-async def test_an_agent_that_was_started_anew_gets_the_view_that_is_open_with_the_persons_edits(
+async def test_an_agent_started_anew_gets_the_open_view_with_the_users_edits(
     companion: Companion, editor: HeadlessEditor, client: Recorder, workspace: Path
 ) -> None:
     path = str(workspace / "a.py")
@@ -379,7 +379,7 @@ async def test_agents_are_pointed_to_a_file_also_where_the_editor_opens_none(wor
             await companion.mention(str(workspace / "b.py"))
 
 
-async def test_a_file_that_the_user_mentions_is_shown_selected_and_told_to_the_agent_used_last(
+async def test_a_mentioned_file_is_shown_selected_and_told_to_the_agent_used_last(
     companion: Companion, editor: HeadlessEditor, client: Recorder, workspace: Path
 ) -> None:
     path = workspace / "a.py"

@@ -128,7 +128,7 @@ def test_positions_become_one_based_and_times_milliseconds() -> None:
     assert _files(_tracker().update([file])) == [File("/a", 1500, True, Cursor(3, 5), "text")]
 
 
-def test_only_files_that_exist_have_absolute_paths_and_can_be_written_as_text_are_sent() -> None:
+def test_only_existing_files_with_absolute_paths_writable_as_text_are_sent() -> None:
     files = [_file(path, 1) for path in ("/there", "/deleted", "", "relative", "term://x", "/bad\udcff")]
     assert [file.path for file in _files(_tracker("/deleted").update(files))] == ["/there"]
 

@@ -50,7 +50,7 @@ def test_symlinks_lead_to_the_workspace(folders: tuple[Path, Path, Path], tmp_pa
     assert choose([_companion(2, tmp_path / "link")], str(folders[1]), {}).port == 2
 
 
-def test_the_port_in_the_environment_goes_before_the_workspace_and_a_named_one_before_both(
+def test_the_environments_port_precedes_the_workspace_and_a_named_one_both(
     folders: tuple[Path, Path, Path],
 ) -> None:
     outer, inner, beside = folders

@@ -34,7 +34,7 @@ LOCK = Announcement(Protocol.CLAUDE, "/home/me/.claude/ide/1001.lock", None, 100
     ],
     ids=["both", "port-alone", "process-alone", "none"],
 )
-def test_a_file_is_stale_when_nobody_listens_and_swept_only_when_its_process_is_gone_too(
+def test_a_file_is_stale_without_a_listener_and_swept_only_without_its_process_too(
     living: tuple[int, ...], open_ports: tuple[int, ...], state: State, told: str, is_sweepable: bool
 ) -> None:
     (finding,) = examined(LOCK, living=living, open_ports=open_ports).findings

@@ -19,7 +19,7 @@ async def _read(queue: EventQueue, count: int) -> Sequence[EditorEvent]:
     return events
 
 
-async def test_mentions_beyond_the_cap_are_lost_with_a_word_each_time_it_is_reached_and_decisions_never(
+async def test_mentions_beyond_the_cap_are_lost_with_a_word_each_time_and_decisions_never(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     queue = EventQueue()

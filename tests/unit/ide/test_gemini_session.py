@@ -22,7 +22,7 @@ def test_kept_events_stay_and_replaced_ones_do_not() -> None:
     assert log.after(0) == [(2, b"accepted"), (3, b"context 2"), (4, b"rejected")]
 
 
-def test_a_stream_starts_after_the_event_that_the_client_names_or_after_the_last_one_sent() -> None:
+def test_a_stream_starts_after_the_event_the_client_names_or_the_last_one_sent() -> None:
     log = EventLog("e")
     for text in (b"1", b"2", b"3"):
         log.append(text)
@@ -76,7 +76,7 @@ def _table(now: list[float], **restorable: ClientInfo) -> SessionTable:
     return SessionTable("e", dict(restorable), lambda: now[0])
 
 
-def test_a_former_session_comes_back_when_it_is_asked_for_and_stays_gone_when_it_was_ended() -> None:
+def test_a_former_session_comes_back_when_asked_for_and_stays_gone_once_ended() -> None:
     table = _table([0.0], old=_CLIENT)
     assert table.all() == ()
     session = table.get("old")

@@ -46,7 +46,7 @@ def _first_life(*paths: str) -> tuple[SessionTable, Session]:
     return table, session
 
 
-def test_a_decision_that_no_stream_has_carried_is_told_in_the_next_life_also_when_that_is_killed_too() -> None:
+def test_a_decision_no_stream_carried_is_told_in_the_next_life_also_after_a_kill() -> None:
     table, session = _first_life("/heard", "/a")
     session.log.sent = 1
     second = _next_life(table, "second")

@@ -15,7 +15,7 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_review_that_is_about_to_be_shown_when_the_bridge_ends_is_refused_and_not_cancelled(
+async def test_a_review_about_to_be_shown_when_the_bridge_ends_is_refused_not_cancelled(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on, show = asyncio.Event(), asyncio.Event(), HeadlessEditor.open_diff

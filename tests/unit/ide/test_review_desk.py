@@ -69,7 +69,7 @@ def _kept(companion: Companion) -> list[str]:
 # One after the other.
 
 
-async def test_reviews_of_one_file_are_shown_one_after_the_other_and_each_agent_hears_of_its_own(
+async def test_reviews_of_one_file_are_shown_in_turn_and_each_agent_hears_its_own(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
@@ -97,7 +97,7 @@ async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
     await _is_shown(editor, second)
 
 
-async def test_an_accepted_agent_that_writes_nothing_holds_the_next_review_for_a_moment_only(
+async def test_an_accepted_agent_that_writes_nothing_holds_the_next_review_only_briefly(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
@@ -152,7 +152,7 @@ async def test_a_waiting_review_can_be_answered_from_the_terminal_and_is_never_s
     assert [review.id for review in editor.open_reviews] == [first.id]
 
 
-async def test_a_review_whose_turn_has_come_and_that_cannot_be_shown_gives_way_and_is_told(
+async def test_a_review_that_cannot_be_shown_in_its_turn_gives_way_and_is_told(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -217,7 +217,7 @@ async def test_of_two_answers_in_one_moment_the_first_wins_and_the_other_is_told
     assert [review.state for review in one.decisions] == [Accepted("new\n")]
 
 
-async def test_an_editor_that_does_not_answer_leaves_the_review_open_and_the_person_is_told(
+async def test_an_editor_that_does_not_answer_leaves_the_review_open_and_the_user_is_told(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
@@ -321,7 +321,7 @@ async def test_a_client_that_left_before_its_review_came_gets_none(
     assert (companion.reviews.all(), editor.open_reviews) == ((), ())
 
 
-async def test_a_review_that_is_replaced_ends_for_its_client_also_when_the_new_one_is_cancelled(
+async def test_a_replaced_review_ends_for_its_client_also_when_the_new_one_is_cancelled(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     former = await companion.open_diff(one, path, "new\n")
@@ -443,7 +443,7 @@ async def test_an_editor_that_crashes_leaves_what_it_told_last_and_its_clients_a
         await companion.open_diff(client, path, "newer\n")
 
 
-async def test_a_companion_that_stops_closes_all_views_tells_all_clients_and_keeps_what_was_typed(
+async def test_a_stopping_companion_closes_views_tells_clients_and_keeps_what_was_typed(
     editor: HeadlessEditor, tmp_path: Path, path: str, workspace: Path
 ) -> None:
     companion, one, two = Companion(editor, kept=KeptTexts(tmp_path / "kept")), Recorder("one"), Recorder("two")

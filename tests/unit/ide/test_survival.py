@@ -44,7 +44,7 @@ def test_a_former_life_is_taken_over_once_and_its_files_are_removed(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("dead")
-def test_nothing_is_waited_for_where_somebody_put_a_pipe_in_place_of_a_discovery_file(tmp_path: Path) -> None:
+def test_nothing_is_waited_for_where_a_pipe_stands_in_place_of_a_discovery_file(tmp_path: Path) -> None:
     discovery = _left(tmp_path)
     discovery.unlink()
     os.mkfifo(discovery)
@@ -110,7 +110,7 @@ def test_a_sign_of_life_counts_as_the_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("workspaces", "editor", "fresh"), [(("/two",), "headless", False), ((), "neovim", False), ((), "headless", True)]
 )
-def test_another_workspace_another_editor_or_a_fresh_start_takes_nothing_over_and_sweeps(
+def test_another_workspace_another_editor_or_a_fresh_start_takes_over_nothing(
     tmp_path: Path, workspaces: tuple[str, ...], editor: str, fresh: bool
 ) -> None:
     discovery = _left(tmp_path)

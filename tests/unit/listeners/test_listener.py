@@ -138,7 +138,7 @@ async def test_a_connection_that_says_nothing_in_time_is_closed(monkeypatch: pyt
 
 
 @_ON_LINUX
-async def test_connections_with_a_part_of_a_request_get_no_protocol_and_displace_nobody_who_sent_one(
+async def test_connections_with_part_of_a_request_get_no_protocol_and_displace_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     head = b"POST / HTTP/1.1\r\nHost: a\r\n"

@@ -73,7 +73,7 @@ async def test_what_comes_without_a_call_is_declined_and_noted(tmp_path: Path) -
     ]
 
 
-async def test_a_question_of_nobody_knows_which_session_is_declined_unless_it_came_with_its_call(
+async def test_a_question_of_unknown_session_is_declined_unless_it_came_with_its_call(
     tmp_path: Path,
 ) -> None:
     server = ServerAsking("s", tmp_path)

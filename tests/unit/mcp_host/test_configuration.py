@@ -79,7 +79,7 @@ def test_the_python_example_has_its_args_relative_folder_variables_and_timeout(
 
 
 @pytest.mark.requirement("MCP-073")
-def test_variables_inside_arguments_are_filled_in_and_the_working_directory_is_the_sessions(
+def test_variables_in_arguments_are_filled_in_and_the_folder_is_the_sessions(
     workspace: Path, home: Path, user_file: Path
 ) -> None:
     arguments = ["run", "-i", "--rm", "-e", "API_KEY", "-v", "${PWD}:/workspace", "my-mcp-server:latest"]
@@ -171,7 +171,7 @@ def test_an_unset_variable_of_env_is_empty_and_a_warning(workspace: Path, home: 
     assert server.warnings == ("env.A: $MISSING is not set and taken as empty",)
 
 
-def test_a_property_that_is_written_almost_as_a_known_one_is_a_warning_and_what_others_have_is_none(
+def test_a_near_miss_of_a_known_property_is_a_warning_and_others_properties_are_not(
     workspace: Path, home: Path, user_file: Path
 ) -> None:
     entry = {"command": "x", "includetools": ["a"], "exclude_tools": ["b"], "oauth": {"client_id": "c"}}
@@ -300,7 +300,7 @@ def test_a_project_can_narrow_which_servers_are_allowed_and_not_widen_it(
     assert reasons["d"] == f"mcp.allowed in {user_file} does not name it"
 
 
-def test_names_of_allowed_and_excluded_servers_are_compared_without_case_as_gemini_cli_does(
+def test_allowed_and_excluded_servers_are_compared_without_case_as_in_gemini_cli(
     workspace: Path, home: Path, user_file: Path
 ) -> None:
     servers = {name: {"command": name} for name in ("Notes", "Time", "web")}
@@ -367,7 +367,7 @@ def test_a_sandbox_that_cannot_be_is_an_error_or_a_warning(workspace: Path, home
     assert any("sandbox is for a program" in warning for warning in server.warnings)
 
 
-def test_a_server_that_the_person_switched_off_is_disabled_whatever_file_configures_it(
+def test_a_server_the_user_switched_off_is_disabled_whatever_file_configures_it(
     workspace: Path, home: Path, user_file: Path
 ) -> None:
     user_file.write_text(json.dumps({"mcpServers": {"One": {"command": "x"}, "two": {"command": "y"}}}), "utf-8")

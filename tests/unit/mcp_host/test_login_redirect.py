@@ -60,7 +60,7 @@ async def test_the_redirect_comes_to_this_machine_alone() -> None:
     assert RedirectReceiver("http://localhost:1/x").state is None
 
 
-async def test_a_port_that_another_program_has_at_one_of_the_addresses_of_localhost_is_taken() -> None:
+async def test_a_port_used_by_another_program_at_one_localhost_address_is_taken() -> None:
     with socket.socket(socket.AF_INET6) as other:
         other.bind(("::1", 0))
         other.listen()

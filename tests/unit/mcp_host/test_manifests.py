@@ -68,7 +68,7 @@ def test_which_tools_are_included_does_not_matter_to_what_is_kept(tmp_path: Path
     assert manifests.load(replace(config(), include_tools=("a",), exclude_tools=("b",)), WORKSPACE) == MANIFEST
 
 
-def test_nobody_else_can_read_what_is_kept_and_no_value_of_the_configuration_is_in_it(tmp_path: Path) -> None:
+def test_nobody_else_can_read_what_is_kept_and_it_holds_no_configured_value(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     Manifests(folder).store(config(), WORKSPACE, MANIFEST)
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -163,7 +163,7 @@ Manifests(folder).store(config(), WORKSPACE, replace(MANIFEST, is_held=True))
 """
 
 
-def test_what_a_process_left_that_was_killed_while_it_wrote_is_removed_and_what_was_kept_stays(tmp_path: Path) -> None:
+def test_a_killed_writers_leftovers_are_removed_and_what_was_kept_stays(tmp_path: Path) -> None:
     manifests = Manifests(tmp_path)
     manifests.store(config(), WORKSPACE, MANIFEST)
     assert the_program(tmp_path, KILLED).returncode == -9

@@ -59,7 +59,7 @@ def test_a_tool_named_like_a_built_in_one_is_prefixed() -> None:
     assert assign_names([("fs", "read_file")], ("read_file",), {}) == {("fs", "read_file"): "fs__read_file"}
 
 
-def test_a_name_that_was_shown_stays_with_its_tool_when_an_earlier_server_comes_late() -> None:
+def test_a_name_once_shown_stays_with_its_tool_when_an_earlier_server_comes_late() -> None:
     shown = assign_names([("late", "x"), ("soon", "y")][1:], (), {})
     again = assign_names([("late", "y"), ("soon", "y")], (), shown)
     assert again == {("soon", "y"): "y", ("late", "y"): "late__y"}
@@ -82,7 +82,7 @@ def test_names_are_always_valid_and_never_two_alike(tools: list[tuple[str, str]]
     st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from(["x", "y", "A__x", "B__x"])), unique=True, max_size=10),
     st.data(),
 )
-def test_names_that_are_known_from_before_are_those_of_the_configuration_whoever_connects_first(
+def test_names_known_from_before_follow_the_configuration_whoever_connects_first(
     tools: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     """With every server's tools remembered, the order in which servers connect and are asked for changes no name."""
@@ -99,7 +99,7 @@ def test_names_that_are_known_from_before_are_those_of_the_configuration_whoever
     st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from(["x", "y", "A__x", "B__x"])), unique=True, max_size=10),
     st.data(),
 )
-def test_a_name_never_changes_hands_while_the_agent_runs_in_whatever_order_servers_come(
+def test_a_name_never_changes_hands_while_the_agent_runs_in_whatever_server_order(
     tools: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     shown: dict[tuple[str, str], str] = {}

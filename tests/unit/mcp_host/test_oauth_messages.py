@@ -67,7 +67,7 @@ def test_a_resource_is_itself_or_what_it_lies_below() -> None:
         assert not is_part_of("https://m.example/mcp", other)
 
 
-def test_the_page_keeps_what_its_address_has_already_and_offline_access_asks_for_consent() -> None:
+def test_the_page_keeps_its_addresss_query_and_offline_access_asks_for_consent() -> None:
     endpoints = Endpoints("https://as.example/authorize?tenant=1#top", "https://as.example/token")
     verifier = Verifier()
     url = authorization_url(

@@ -6,7 +6,7 @@ def listed(*names: str) -> tuple[ListedTool, ...]:
     return tuple(ListedTool(name, "", {"type": "object"}) for name in names)
 
 
-def test_names_that_a_server_does_not_have_are_told_for_a_slip_there_takes_a_tool_away_or_leaves_it() -> None:
+def test_names_that_a_server_lacks_are_told_since_a_slip_takes_or_leaves_a_tool() -> None:
     tools, told = usable_tools(listed("read", "write"), ("read", "raed"), ("Write",))
     assert [tool.name for tool in tools] == ["read"]
     assert told == (

@@ -81,7 +81,7 @@ def test_a_reference_that_leads_nowhere_allows_anything(reference: str) -> None:
     assert with_property({"$ref": reference, "description": "d"}) == {"description": "d"}
 
 
-def test_a_schema_that_doubles_at_each_level_is_refused_and_does_not_fill_the_memory() -> None:
+def test_a_schema_that_doubles_at_each_level_is_refused_and_fills_no_memory() -> None:
     definitions = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 8} for n in range(20)}
     with pytest.raises(UnusableSchemaError, match="more than"):
         with_property({"$ref": "#/$defs/d0"}, **{"$defs": definitions})
@@ -163,7 +163,7 @@ def test_a_choice_between_objects_becomes_an_object_with_the_properties_of_all()
     }
 
 
-def test_parameters_with_names_that_a_provider_refuses_are_left_out_unless_they_are_required() -> None:
+def test_optional_parameters_with_names_a_provider_refuses_are_left_out() -> None:
     schema = usable_schema({"type": "object", "properties": {"a": {}, "user name": {}, "x" * 65: {}}})
     assert without_refused_names(schema) == ({"type": "object", "properties": {"a": {}}}, ("user name", "x" * 65))
     with pytest.raises(UnusableSchemaError, match="it requires the parameter 'user name'"):
@@ -178,7 +178,7 @@ TREE = {
 }
 
 
-def test_in_full_a_schema_keeps_its_dialect_its_definitions_and_what_other_properties_may_be() -> None:
+def test_in_full_a_schema_keeps_its_dialect_definitions_and_additional_properties() -> None:
     schema: dict[str, Any] = {
         "$schema": DIALECT,
         "type": "object",
@@ -257,7 +257,7 @@ def _terminates(schema: dict[str, Any]) -> None:
     draft_2020_12()(schema, registry=cast("Any", Registry)()).is_valid(value)
 
 
-def test_in_full_what_multiplies_is_left_out_and_its_form_for_every_provider_is_refused_as_before() -> None:
+def test_in_full_what_multiplies_is_left_out_and_its_general_form_still_refused() -> None:
     bomb = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 8} for n in range(20)}
     eight = [{name: {"$ref": f"#/$defs/d{n + 1}"} for name in "abcdefgh"} for n in range(20)]
     nested = {f"d{n}": {"properties": properties} for n, properties in enumerate(eight)}

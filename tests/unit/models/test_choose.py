@@ -144,7 +144,7 @@ def test_an_address_on_this_machine_needs_no_key_and_the_providers_own_one_does(
         choose(provider.id, None, {}, must_not_ask)
 
 
-def test_a_server_elsewhere_that_imitates_openai_needs_no_key_and_the_others_gateways_do() -> None:
+def test_a_server_imitating_openai_needs_no_key_and_the_others_gateways_do() -> None:
     choice = choose(None, None, {"OPENAI_BASE_URL": "https://models.invalid/v1"}, must_not_ask)
     assert (choice.provider, choice.reason) == ("openai", "OPENAI_BASE_URL is set")
     for provider in (GEMINI, ANTHROPIC):

@@ -15,7 +15,7 @@ conversations = st.lists(users | assistants, max_size=6).map(tuple)
 
 
 @given(conversations)
-def test_every_call_is_followed_by_its_results_in_order_and_nothing_that_was_said_is_lost(
+def test_every_call_is_followed_by_its_results_in_order_and_nothing_said_is_lost(
     messages: tuple[Message, ...],
 ) -> None:
     ordered = in_order(messages)

@@ -163,7 +163,7 @@ def test_reasoning_details_are_joined_by_item() -> None:
     )
 
 
-def test_a_stream_without_a_finish_reason_is_a_whole_answer_unless_it_stops_inside_a_call() -> None:
+def test_a_stream_without_a_finish_reason_is_whole_unless_it_stops_inside_a_call() -> None:
     assert read(OpenAIReader("o"), chunk(content="yes")).answer().ended
     assert read(OpenAIReader("o"), call("a", "{}", index=0)).answer().finish is Finish.TOOL_CALLS
     assert not read(OpenAIReader("o"), call("a", '{"x', index=0)).answer().ended

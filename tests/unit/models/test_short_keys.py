@@ -8,7 +8,7 @@ from isthmus.models.endpoint import short_keys
 @pytest.mark.parametrize(
     "variable", ["GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"]
 )
-def test_a_key_that_is_too_short_to_be_hidden_is_named_with_its_length_and_not_shown(variable: str) -> None:
+def test_a_key_too_short_to_be_hidden_is_named_with_its_length_and_not_shown(variable: str) -> None:
     (line,) = short_keys({variable: " zqjxw ", "OTHER": "x"})
     assert line.startswith(f"{variable} has 5 characters, and a key below 8 is not hidden")
     assert "zqjxw" not in line

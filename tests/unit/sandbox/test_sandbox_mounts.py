@@ -276,7 +276,7 @@ def test_everything_is_isolated_and_the_command_comes_last() -> None:
     assert "--unshare-net" not in words(view(Disk()), has_network=True)
 
 
-def test_a_filter_of_system_calls_is_opened_by_a_shell_and_no_value_is_part_of_its_script() -> None:
+def test_a_system_call_filter_is_opened_by_a_shell_and_no_value_is_in_its_script() -> None:
     bubblewrap = Bubblewrap(Path("/usr/bin/bwrap"), (0, 8, 0))
     line = command_line(
         bubblewrap, view(Disk()), ("run",), folder=WORKSPACE, has_network=False, system_calls=Path("/proc/1/fd/3")

@@ -178,7 +178,7 @@ async def test_an_image_or_document_is_shown_as_it_was_when_it_was_read(
     assert result.for_model == f"{name}: {media_type}, {len(data)} B"
 
 
-async def test_what_a_call_of_the_same_task_kept_can_be_read_and_nothing_else_outside_the_workspace(
+async def test_what_a_call_of_the_same_task_kept_can_be_read_and_nothing_else_outside(
     workspace: Path,
 ) -> None:
     context = tool_context(workspace)

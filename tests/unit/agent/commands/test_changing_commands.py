@@ -48,7 +48,7 @@ def write(path: Path, content: str = "# About\n") -> Call:
     return Call("write_file", {"file_path": str(path), "content": content})
 
 
-async def test_where_nobody_can_be_asked_auto_edit_lets_init_write_its_file_and_no_other_that_is_guarded(
+async def test_without_a_user_auto_edit_lets_init_write_its_file_and_no_other_guarded_one(
     open_desk: OpenDesk,
 ) -> None:
     async with open_desk(policy=Policy(ApprovalMode.AUTO_EDIT, may_ask=False)) as desk:
@@ -189,7 +189,7 @@ async def test_an_id_that_is_mistyped_names_the_one_that_was_meant(open_desk: Op
         assert f"Did you mean {checkpoint}?" in (ran.end.error or "")
 
 
-async def test_a_restore_does_not_touch_what_another_user_changed_in_a_session_of_the_same_id(
+async def test_a_restore_leaves_what_another_user_changed_in_a_session_of_the_same_id(
     open_desk: OpenDesk,
 ) -> None:
     async with open_desk(policy=Policy(ApprovalMode.YOLO)) as desk:

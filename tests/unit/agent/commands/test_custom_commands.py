@@ -237,7 +237,7 @@ async def test_a_shell_command_of_a_trusted_project_follows_the_policy(open_desk
 
 
 @pytest.mark.parametrize("mode", [ApprovalMode.YOLO, ApprovalMode.PLAN])
-async def test_a_shell_command_of_an_untrusted_project_is_refused_where_nobody_can_be_asked(
+async def test_an_untrusted_projects_shell_command_is_refused_where_nobody_can_be_asked(
     open_desk: OpenDesk, mode: ApprovalMode
 ) -> None:
     async with open_desk(policy=Policy(mode, may_ask=False)) as desk:
