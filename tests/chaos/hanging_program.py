@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.cli import local_agent as composition
-from isthmus.cli.event_loop import run
-from isthmus.cli.options import GivenOptions, decide
+from isthmus.app import local_agent as composition
+from isthmus.app.event_loop import run
+from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.events import TextContent, ToolCallUpdate

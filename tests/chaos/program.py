@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from isthmus.cli import local_agent as composition
-from isthmus.cli.options import GivenOptions, decide
+from isthmus.app import local_agent as composition
+from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import Delivery, PromptMessage, TaskError, UserLimits
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine

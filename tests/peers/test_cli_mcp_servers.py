@@ -143,7 +143,7 @@ def test_the_list_says_why_a_server_cannot_be_used_and_where_it_is_configured(ho
 def test_servers_are_tried_at_the_same_time_and_the_slow_ones_are_named(
     home: Path, workspace: Path, mcp: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.cli.mcp_list.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("isthmus.cli.mcp.list_servers.PATIENCE_SECONDS", 0.2)
     pids = workspace / "pids"
     servers = {f"hangs-{number}": hostile("hangs", str(pids), timeout=1500) for number in range(8)}
     write_servers(home, {**servers, "works": hostile("plain")})

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde, Patience
-from isthmus.cli.editors import EditorDirectory
+from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde, Patience
+from isthmus.app.editor_directory import EditorDirectory
 from isthmus.ide.clients.ide_client import IdeClient
 from isthmus.tools.base import ToolScope
 from support.claude_ide import ClaudeServer, claude_server, diagnostic

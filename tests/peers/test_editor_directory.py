@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.editors import EditorDirectory
+from isthmus.app.editor_directory import EditorDirectory
 from isthmus.editors.headless import HeadlessEditor
 from support.companion import running_companion
 from support.waiting import eventually_async

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.editors import EditorDirectory
-from isthmus.cli.trust import settle_trust
+from isthmus.app.editor_directory import EditorDirectory
+from isthmus.app.trust_question import settle_trust
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust, trusted_folders_path
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.limited_program import limited_program

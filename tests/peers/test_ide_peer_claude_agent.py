@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from isthmus.cli.editors import EditorDirectory
+from isthmus.app.editor_directory import EditorDirectory
 from isthmus.events import TaskState
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from isthmus.cli.editors import EditorDirectory
+from isthmus.app.editor_directory import EditorDirectory
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.clients.client_base import Deadlines
 from isthmus.ide.clients.ide_client import IdeError

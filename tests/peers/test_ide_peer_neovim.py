@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.editors import EditorDirectory
+from isthmus.app.editor_directory import EditorDirectory
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim.editor import attach
 from isthmus.events import TaskState

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.editors import EditorDirectory
-from isthmus.cli.local_agent import trust_of
+from isthmus.app.editor_directory import EditorDirectory
+from isthmus.app.local_agent import trust_of
 from isthmus.tools.base import ToolScope
 from support.mcp_hosting import hostile, hosting, write_servers
 from support.vscode_companion import VsCodeCompanion, vscode_companion

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.editors import EditorDirectory
-from isthmus.cli.session_editors import SessionEditors
+from isthmus.app.editor_directory import EditorDirectory
+from isthmus.app.session_editors import SessionEditors
 from isthmus.development_tool import AgentSettings, McpServerSettings, ToolCall, ToolCallStatus
 from isthmus.engine.questions import QuestionOpened
 from isthmus.tools.base import ToolScope

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli import edit_diagnostics, editors
-from isthmus.cli.local_agent import local_agent, rule_for
-from isthmus.cli.options import GivenOptions, decide
+from isthmus.app import edit_diagnostics
+from isthmus.app import editor_directory as editors
+from isthmus.app.local_agent import local_agent, rule_for
+from isthmus.app.setup import GivenOptions, decide
 from support.command_desk import CommandDesk
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply

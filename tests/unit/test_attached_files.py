@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.attached_files import AttachedFiles
+from isthmus.app.attached_files import AttachedFiles
 from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
 from isthmus.media import Media

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from isthmus.cli.logs import Redaction, begin_log, secrets_of
+from isthmus.app.logs import Redaction, begin_log, secrets_of
 
 Begin = Callable[..., io.StringIO]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.cli.main import run
-from isthmus.cli.mcp_add import command as add
+from isthmus.cli.mcp.add import command as add
 
 NOTHING: dict[str, Any] = {}
 

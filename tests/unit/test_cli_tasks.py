@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.app.task_files import TaskFiles
 from isthmus.checkpoints.base import CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.main import run
-from isthmus.cli.task_files import TaskFiles
 from isthmus.client import PromptMessage, PushTarget
 from isthmus.events import (
     AgentMessage,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.cli.folder_rules import RulesOfFolders
+from isthmus.app.folder_rules import RulesOfFolders
 from isthmus.settings import FolderRules
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.serving_editor import serve_editor
+from isthmus.app.serving_editor import serve_editor
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.options import CompanionOptions
 from support.waiting import eventually_async

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from isthmus.a2a.server.auth import LOCAL_PERSON, Gate, Refusal, Visitor
 from isthmus.a2a.server.users import Caps, Expired, UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
-from isthmus.cli.options import BadInputError
+from isthmus.app.setup import BadInputError
 from isthmus.cli.serve_token import expiry
 from isthmus.client import UserLimits
 

@@ -15,7 +15,7 @@ LIMIT = 0.2
 
 START = """
     import asyncio, re, signal, subprocess, sys, threading, time
-    from isthmus.cli.event_loop import run
+    from isthmus.app.event_loop import run
 
     def hang():
         re.match("(a+)+b", "a" * 60)

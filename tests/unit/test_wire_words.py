@@ -6,7 +6,7 @@ from isthmus.a2a.client.discovery import GEMINI_CARD
 from isthmus.a2a.protocol import jsonrpc
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.rest import MEDIA_TYPE
-from isthmus.cli.sandbox import SANDBOX_STATUS
+from isthmus.app.sandbox_choice import SANDBOX_STATUS
 from isthmus.client import ELICITATION, MISSED_EVENTS, SAMPLING
 from isthmus.ide.gemini import wire
 from isthmus.ide.mcp import mcp_peer

@@ -1,7 +1,7 @@
 """Says in the log which function blocks the event loop, and with it every user of a hosted agent.
 
 A thread asks the loop once a second for a sign of life, so that no event costs anything. Unlike the watchdog of the
-program (``isthmus.cli.watchdog``) it ends nothing, and sees what blocks without using the processor.
+program (``isthmus.app.watchdog``) it ends nothing, and sees what blocks without using the processor.
 """
 
 import asyncio

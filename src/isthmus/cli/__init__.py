@@ -1,1 +1,1 @@
-"""One module per command; the only place that composes everything."""
+"""The commands of ``isthmus``, one module each. What they run is put together in ``app``."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.event_loop import run as run_loop
-from isthmus.cli.serving_editor import serve_editor
+from isthmus.app.event_loop import run as run_loop
+from isthmus.app.serving_editor import serve_editor
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:

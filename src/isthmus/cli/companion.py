@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.json_errors import JsonErrorGroup
-from isthmus.cli.place import parse_place
-from isthmus.cli.serving_editor import serve_editor
+from isthmus.app.file_location import parse_place
+from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.app.serving_editor import serve_editor
 from isthmus.ide.options import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def command(
     name = editor or _default_editor(address)
     named = workspaces or ((".",) if name == "headless" else ())
     folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
-    from isthmus.cli.event_loop import run as run_loop
+    from isthmus.app.event_loop import run as run_loop
     from isthmus.ide.options import CompanionOptions
 
     options = CompanionOptions(

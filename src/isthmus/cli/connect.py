@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.event_loop import run as run_loop
-from isthmus.cli.notices import warnings_announced
-from isthmus.cli.options import BadInputError, runs_one_prompt
+from isthmus.app.event_loop import run as run_loop
+from isthmus.app.notices import warnings_announced
+from isthmus.app.setup import BadInputError, runs_one_prompt
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import absolute
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from isthmus.cli.options import BadInputError
+from isthmus.app.setup import BadInputError
 from isthmus.errors import IsthmusError
 
 

@@ -84,7 +84,7 @@ def examine_here(folder: str = ".") -> "Examination":
 
 def settings_lines() -> Iterator[str]:
     """Yield what of the settings files for this folder Isthmus does not use, or cannot."""
-    from isthmus.cli.options import settings_notices, unused_settings
+    from isthmus.app.setup import settings_notices, unused_settings
     from isthmus.mcp_host.config.folder_trust import file_trust
     from isthmus.models.endpoint import short_keys
     from isthmus.settings import SettingsError, load_settings

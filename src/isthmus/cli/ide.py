@@ -10,8 +10,8 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 import click
 
-from isthmus.cli.json_errors import JsonErrorGroup
-from isthmus.cli.place import locate, parse_range
+from isthmus.app.file_location import locate, parse_range
+from isthmus.app.json_errors import JsonErrorGroup
 
 LONGEST_WAIT_SECONDS = 3600
 

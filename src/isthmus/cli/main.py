@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from isthmus.cli.options import GivenOptions, agent_options
+from isthmus.app.setup import GivenOptions, agent_options
 from isthmus.errors import IsthmusError
 
 BAD_INPUT = 42
@@ -36,7 +36,7 @@ class _Command:
 COMMANDS = {
     "serve": _Command("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": _Command("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
-    "mcp": _Command("isthmus.cli.mcp", "Add, list, remove and try the MCP servers that give it more tools."),
+    "mcp": _Command("isthmus.cli.mcp.command", "Add, list, remove and try the MCP servers that give it more tools."),
     "trust": _Command("isthmus.cli.trust", "Let what a folder's files configure run on this machine, or not."),
     "tasks": _Command("isthmus.cli.tasks", "Look at the tasks that are kept here; export or delete them."),
     "companion": _Command("isthmus.cli.companion", "Be the IDE of agent CLIs: share context, review their edits."),

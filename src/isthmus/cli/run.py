@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from isthmus.cli.browser import open_browser
-from isthmus.cli.event_loop import run as run_loop
-from isthmus.cli.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent, rule_for
-from isthmus.cli.notices import warnings_announced
-from isthmus.cli.options import BadInputError, GivenOptions, Setup, decide, notices, runs_one_prompt
-from isthmus.cli.sandbox import say_warnings
-from isthmus.cli.trust import ask, tell
+from isthmus.app.browser import open_browser
+from isthmus.app.event_loop import run as run_loop
+from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent, rule_for
+from isthmus.app.notices import warnings_announced
+from isthmus.app.sandbox_choice import say_warnings
+from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices, runs_one_prompt
+from isthmus.app.trust_question import ask, tell
 from isthmus.client import AgentClient
 from isthmus.terminal.announcements import Announcements, ShownInEditor
 from isthmus.terminal.sanitize import visible_line
@@ -43,7 +43,7 @@ def run(
     for line in notices(setup):
         sys.stderr.write(f"isthmus: {visible_line(line)}\n")
     if setup.is_debugging:
-        from isthmus.cli.debugging import begin_debugging
+        from isthmus.app.debugging import begin_debugging
 
         begin_debugging(setup.environment, beside_prompt=not is_headless and not list_sessions)
     if list_sessions:
@@ -207,9 +207,3 @@ def heading(setup: Setup) -> tuple[str, ...]:
     mode = "" if setup.policy.mode == "default" else f" · {setup.policy.mode}"
     sandbox = () if setup.sandbox.commands is None else (f"Sandbox: {setup.sandbox.level}",)
     return (f"Isthmus {__version__} · {shown}{mode}", model_line(setup), *sandbox, "/help for help")
-
-
-def model_line(setup: Setup) -> str:
-    """Which model answers, and why."""
-    name = "the built-in demonstration" if setup.model.provider == "demo" else setup.model.name
-    return f"Model: {name} ({setup.model.reason})"

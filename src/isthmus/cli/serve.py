@@ -1,4 +1,4 @@
-"""``isthmus serve``: the agent behind an A2A server. Here are its options; :mod:`isthmus.cli.serving` runs it."""
+"""``isthmus serve``: the agent behind an A2A server. Here are its options; :mod:`isthmus.app.serving` runs it."""
 
 import contextlib
 import re
@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from isthmus.cli.event_loop import run as run_loop
-from isthmus.cli.logs import FORMATS, LEVELS
-from isthmus.cli.options import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
+from isthmus.app.event_loop import run as run_loop
+from isthmus.app.logs import FORMATS, LEVELS
+from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
 
@@ -101,7 +101,7 @@ def command(context: click.Context, **options: Any) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from isthmus.cli.serving import ServeSettings, serve
+    from isthmus.app.serving import ServeSettings, serve
 
     own = {name: options.pop(name) for name in _OWN}
     given = GivenOptions(**options)

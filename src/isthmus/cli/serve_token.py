@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from isthmus.cli.options import BadInputError, GivenOptions, data_directory
+from isthmus.app.setup import BadInputError, GivenOptions, data_directory
 
 if TYPE_CHECKING:
     from isthmus.a2a.server.users import TokenEntry, UserTable

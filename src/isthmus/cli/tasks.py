@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from isthmus.cli.json_errors import JsonErrorGroup
-from isthmus.cli.options import BadInputError, GivenOptions, data_directory
-from isthmus.cli.task_files import TaskFiles
+from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.app.setup import BadInputError, GivenOptions, data_directory
+from isthmus.app.task_files import TaskFiles
 from isthmus.errors import IsthmusError
 from isthmus.text.units import AmountError, parse_age, parse_size, show_size
 
@@ -77,7 +77,7 @@ def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, 
 
     The states are submitted, working, input-required (it waits for an answer), completed, failed and canceled.
     """
-    from isthmus.cli.task_table import task_json, task_lines
+    from isthmus.app.task_table import task_json, task_lines
     from isthmus.events import TaskState
 
     for state in states:
@@ -101,7 +101,7 @@ def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, 
 @_DATA_DIR
 def show(task_id: str, as_json: bool, data_dir: Path | None) -> None:
     """Show one task: its state, what it waits for, its conversation and its artifacts."""
-    from isthmus.cli.task_table import detail_json, detail_lines
+    from isthmus.app.task_table import detail_json, detail_lines
     from isthmus.engine.asking import artifacts_of, history_of
 
     async def read(
@@ -150,7 +150,7 @@ def export(task_id: str, output: Path | None, data_dir: Path | None) -> None:
 
 
 async def _export(journal: "SqliteJournal", row: "TaskRow", file: TextIO) -> None:
-    from isthmus.cli.task_table import task_json
+    from isthmus.app.task_table import task_json
     from isthmus.events import event_to_json
 
     def say(value: object) -> None:
@@ -201,7 +201,7 @@ async def _delete(journal: "SqliteJournal", files: TaskFiles, task_ids: Sequence
 
 
 async def _cancel(journal: "SqliteJournal", task_ids: Sequence[str]) -> None:
-    from isthmus.cli.task_table import NoAgent
+    from isthmus.app.task_table import NoAgent
     from isthmus.client import TaskNotCancelable
     from isthmus.engine.runner import EngineOptions, Runner
 
@@ -259,7 +259,7 @@ def prune(older_than: str | None, keep: int | None, max_size: str | None, dry_ru
 async def _prune(
     journal: "SqliteJournal", files: TaskFiles, found: "Sequence[TaskRow]", size: int | None, *, dry_run: bool
 ) -> None:
-    from isthmus.cli.task_table import task_lines
+    from isthmus.app.task_table import task_lines
     from isthmus.engine.retention import Retention
 
     if dry_run:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.place import locate, parse_place, parse_range
+from isthmus.app.file_location import locate, parse_place, parse_range
 from isthmus.ide.editor import Position, Range
 
 

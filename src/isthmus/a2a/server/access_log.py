@@ -1,7 +1,7 @@
 """One line for each request: who asked for what, about which task, how it ended and how long it took.
 
 The line is written when the answer has ended, which for a stream may be hours later. Deliberately not here: how lines
-look and where they go (:mod:`isthmus.cli.logs`). Nothing of a request's content or headers is in them.
+look and where they go (:mod:`isthmus.app.logs`). Nothing of a request's content or headers is in them.
 """
 
 import logging

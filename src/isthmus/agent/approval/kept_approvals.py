@@ -2,7 +2,7 @@
 
 Only the local person's answers are kept, and only for tools of configured MCP servers: bound to the server's name, to
 whose configuration it is of, and to what the tool was when they answered. Deliberately not here: where they are kept
-(:mod:`isthmus.cli.approvals_file`), and asking.
+(:mod:`isthmus.app.approvals_file`), and asking.
 """
 
 import logging

@@ -14,17 +14,17 @@ from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOptions
+from isthmus.app.approvals_file import ApprovalsFile
+from isthmus.app.attached_files import AttachedFiles
+from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
+from isthmus.app.editor_directory import EditorDirectory
+from isthmus.app.folder_rules import RulesOfFolders
+from isthmus.app.models import ModelDirectory
+from isthmus.app.session_editors import SessionEditors
+from isthmus.app.setup import Setup, unused_settings
+from isthmus.app.task_files import TaskFiles
+from isthmus.app.trust_question import OnUnknown, settle_trust
 from isthmus.checkpoints.store import CheckpointStore
-from isthmus.cli.approvals_file import ApprovalsFile
-from isthmus.cli.attached_files import AttachedFiles
-from isthmus.cli.edit_diagnostics import EditDiagnosticsOfIde
-from isthmus.cli.editors import EditorDirectory
-from isthmus.cli.folder_rules import RulesOfFolders
-from isthmus.cli.models import ModelDirectory
-from isthmus.cli.options import Setup, unused_settings
-from isthmus.cli.session_editors import SessionEditors
-from isthmus.cli.task_files import TaskFiles
-from isthmus.cli.trust import OnUnknown, settle_trust
 from isthmus.client import InvalidRequest, TaskSnapshot
 from isthmus.development_tool import AgentSettings
 from isthmus.encoding.codec import JsonObject

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO, cast
 
-from isthmus.cli.logs import Redaction, begin_log, secrets_of
+from isthmus.app.logs import Redaction, begin_log, secrets_of
 
 
 def begin_debugging(environment: Mapping[str, str], *, beside_prompt: bool) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 
-from isthmus.cli.logs import Redaction, secrets_of
+from isthmus.app.logs import Redaction, secrets_of
 from isthmus.terminal.announcements import Announcements, Notice
 from isthmus.terminal.sanitize import visible_line
 

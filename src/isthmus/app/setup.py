@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from isthmus.cli.sandbox import CHOICES, SandboxSetup, decide_sandbox
+from isthmus.app.sandbox_choice import CHOICES, SandboxSetup, decide_sandbox
 from isthmus.errors import IsthmusError
 from isthmus.models.providers import PREFIXED_NAMES
 
@@ -122,7 +122,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         BadInputError: a value or a settings file does not fit; nothing was started.
         SandboxRequiredError: the sandbox is required, and does not work.
     """
-    from isthmus.cli.settings_trust import trust_for_settings
+    from isthmus.app.settings_trust import trust_for_settings
     from isthmus.models.choose import choose
     from isthmus.settings import load_settings
     from isthmus.settings.env_files import load_environment
@@ -236,3 +236,9 @@ def _split(option: str) -> list[str]:
         else:
             parts[-1] += character
     return [part.strip() for part in parts if part.strip()]
+
+
+def model_line(setup: Setup) -> str:
+    """Return a line that says which model answers, and why."""
+    name = "the built-in demonstration" if setup.model.provider == "demo" else setup.model.name
+    return f"Model: {name} ({setup.model.reason})"

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from isthmus.cli.logs import Redaction, begin_log, secrets_of
-from isthmus.cli.options import BadInputError, Setup, notices
+from isthmus.app.logs import Redaction, begin_log, secrets_of
+from isthmus.app.setup import BadInputError, Setup, model_line, notices
 
 if TYPE_CHECKING:
     import socket
@@ -62,7 +62,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
-    from isthmus.cli.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent
+    from isthmus.app.local_agent import UNATTENDED_PATIENCE, McpUse, local_agent
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.descriptors import raise_descriptor_limit
 
@@ -178,8 +178,6 @@ def _require_privacy(settings: ServeSettings, listener: "socket.socket") -> None
 
 
 def _say_how(setup: Setup, token_path: Path, *, has_users: bool) -> None:
-    from isthmus.cli.run import model_line
-
     log.info("Token: %s", token_path)
     log.info("%s", model_line(setup))
     for warning in (*notices(setup), *setup.sandbox.warnings):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from isthmus.cli.mcp_servers import HELP, load, load_with_editor, say
+from isthmus.cli.mcp.servers import HELP, load, load_with_editor, say
 from isthmus.text.visible import with_ellipsis
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
             if not as_json:
                 printing.show(row)
     else:
-        from isthmus.cli.event_loop import run as run_loop
+        from isthmus.app.event_loop import run as run_loop
 
         configuration, rows = run_loop(_try(timeout, as_json=as_json))
     if as_json:
@@ -201,11 +201,11 @@ async def trying(
 ) -> "AsyncGenerator[tuple[Row, ServerConnection | None], None]":
     """Connect to all that are usable at the same time; each row in order, once it is known how that came out.
 
-    `timeout` and `longest` are milliseconds, see :func:`isthmus.cli.mcp_trial.limited`.
+    `timeout` and `longest` are milliseconds, see :func:`isthmus.cli.mcp.trial.limited`.
     """
     import asyncio
 
-    from isthmus.cli.mcp_trial import connecting, limited
+    from isthmus.cli.mcp.trial import connecting, limited
 
     configs = [limited(row.config, timeout, longest) for row in rows if row.is_usable and row.config is not None]
     async with connecting(configs) as connections:

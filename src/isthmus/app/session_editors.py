@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.cli.editors import EditorDirectory, IdeEditor, Mentions, shown_by
+from isthmus.app.editor_directory import EditorDirectory, IdeEditor, Mentions, shown_by
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.questions import QuestionOpened
 from isthmus.tools.base import ToolScope
@@ -90,7 +90,7 @@ class SessionEditors:
 
     async def status(self, scope: ToolScope) -> str:
         """See :meth:`isthmus.agent.editor_ports.EditorControl.status`."""
-        from isthmus.cli.editor_status import DISABLED, connected_status
+        from isthmus.app.editor_status import DISABLED, connected_status
 
         if scope.context_id in self._disabled:
             return DISABLED

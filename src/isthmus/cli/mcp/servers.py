@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.options import BadInputError
+from isthmus.app.setup import BadInputError
 from isthmus.errors import IsthmusError
 from isthmus.settings import project_settings_path, user_settings_path
 
@@ -72,7 +72,7 @@ async def load_with_editor() -> "McpConfiguration":
     configuration = load()
     if configuration.is_trusted is None:
         return configuration  # Nothing here depends on it.
-    from isthmus.cli.editors import trust_of_editor
+    from isthmus.app.editor_directory import trust_of_editor
 
     said = await trust_of_editor(Path.cwd().resolve(), own_environment())
     return configuration if said in (None, configuration.is_trusted) else load(lambda _folder: bool(said))

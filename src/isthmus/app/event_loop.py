@@ -9,7 +9,7 @@ import socket
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from isthmus.cli.watchdog import HANG_SECONDS, ends_when_hung
+from isthmus.app.watchdog import HANG_SECONDS, ends_when_hung
 from isthmus.runtime.threads import in_thread
 
 RESOLVE_SECONDS = 60.0
@@ -40,6 +40,6 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def run(work: Coroutine[Any, Any, T], hang_seconds: float = HANG_SECONDS) -> T:
-    """What `work` returns or raises; see :func:`asyncio.run`. `hang_seconds`: see :mod:`isthmus.cli.watchdog`."""
+    """What `work` returns or raises; see :func:`asyncio.run`. `hang_seconds`: see :mod:`isthmus.app.watchdog`."""
     with asyncio.Runner(loop_factory=Loop) as runner, ends_when_hung(runner.get_loop(), hang_seconds):
         return runner.run(work)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.mcp_list import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Printing, Row, trying
-from isthmus.cli.mcp_servers import HELP, find, load_with_editor, say
+from isthmus.cli.mcp.list_servers import DEFAULT_TIMEOUT, DISABLED, NOT_TRUSTED, Printing, Row, trying
+from isthmus.cli.mcp.servers import HELP, find, load_with_editor, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def command(context: click.Context, name: str | None, timeout: int | None, full:
 
     The exit status is 0 when it works, and 1 when it does not.
     """
-    from isthmus.cli.event_loop import run as run_loop
+    from isthmus.app.event_loop import run as run_loop
 
     shown = None if full else SHOWN_TEXT
     is_well = run_loop(_all(timeout) if name is None else _one(name, timeout, shown))
@@ -73,7 +73,7 @@ async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
 
 
 async def _examine(row: Row, config: "ServerConfig", timeout: int | None, shown: int | None) -> bool:
-    from isthmus.cli.mcp_trial import connecting, limited
+    from isthmus.cli.mcp.trial import connecting, limited
     from isthmus.mcp_host.config.secrets import Secrets
     from isthmus.mcp_host.diagnosis.examination import advice, ending
     from isthmus.mcp_host.diagnosis.trace import Trace

@@ -168,7 +168,7 @@ class EditorDirectory:
 
     async def status(self, workspace: Path) -> str:
         """How it stands with the editor of a workspace, for the person."""
-        from isthmus.cli.editor_status import DISABLED, connected_status, not_found_status
+        from isthmus.app.editor_status import DISABLED, connected_status, not_found_status
         from isthmus.ide.discovery.connecting import find_candidates
 
         if workspace in self._disabled:

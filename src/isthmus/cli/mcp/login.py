@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.cli.mcp_servers import HELP, find, load_with_editor, own_environment, say
+from isthmus.cli.mcp.servers import HELP, find, load_with_editor, own_environment, say
 from isthmus.errors import IsthmusError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def login(name: str) -> None:
     Should the browser be on another machine and end at a page that cannot be reached, paste that page's whole address
     here and press Enter. The login is kept for all sessions; `isthmus mcp logout NAME` forgets it.
     """
-    from isthmus.cli.event_loop import run as run_loop
+    from isthmus.app.event_loop import run as run_loop
 
     run_loop(_login(name))
 
@@ -39,7 +39,7 @@ def login(name: str) -> None:
 @click.argument("name")
 def logout(name: str) -> None:
     """Log out of the MCP server NAME: its login is forgotten here, and the server told where it takes that."""
-    from isthmus.cli.event_loop import run as run_loop
+    from isthmus.app.event_loop import run as run_loop
 
     run_loop(_logout(name))
 
@@ -70,7 +70,7 @@ async def _logins(name: str) -> "AsyncGenerator[tuple[ServerConnection, Logins],
     """The connection of a server, not begun, and its logins."""
     from pathlib import Path
 
-    from isthmus.cli.browser import open_browser
+    from isthmus.app.browser import open_browser
     from isthmus.mcp_host.config.workspace_config import Hindrance, UnusableServer
     from isthmus.mcp_host.connection.connection import ServerConnection
     from isthmus.mcp_host.connection.connection_context import Surroundings

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from isthmus.cli.mcp_servers import (
+from isthmus.cli.mcp.servers import (
     HELP,
     PROJECT,
     USER,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from isthmus.cli.options import BadInputError
+from isthmus.app.setup import BadInputError
 
 LONGEST_NAME = 64
 STDIO = "stdio"

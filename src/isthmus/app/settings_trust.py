@@ -25,8 +25,8 @@ def trust_for_settings(folder: Path, home: Path, environment: Mapping[str, str],
     uses_ide = ide if ide is not None else untrusted[0].ide_enabled is not False
     if not uses_ide or not _makes_a_difference(untrusted, folder, home, environment):
         return by_file
-    from isthmus.cli.editors import trust_of_editor
-    from isthmus.cli.event_loop import run
+    from isthmus.app.editor_directory import trust_of_editor
+    from isthmus.app.event_loop import run
 
     said = run(trust_of_editor(folder, environment))
     if said is None:

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import click
 
-from isthmus.cli.mcp_entry import STDIO, NewServer, entry, is_url
-from isthmus.cli.mcp_servers import HELP, PROJECT, load, say, scope_option, settings_path
+from isthmus.cli.mcp.entry import STDIO, NewServer, entry, is_url
+from isthmus.cli.mcp.servers import HELP, PROJECT, load, say, scope_option, settings_path
 
 
 class _AddCommand(click.Command):

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
-from isthmus.cli.mcp_servers import own_environment
+from isthmus.cli.mcp.servers import own_environment
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import Surroundings

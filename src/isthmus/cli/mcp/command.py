@@ -2,9 +2,13 @@
 
 import click
 
-from isthmus.cli import mcp_add, mcp_change, mcp_doctor, mcp_list, mcp_login
-from isthmus.cli.json_errors import JsonErrorGroup
-from isthmus.cli.mcp_servers import HELP
+from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.cli.mcp import add as mcp_add
+from isthmus.cli.mcp import change as mcp_change
+from isthmus.cli.mcp import doctor as mcp_doctor
+from isthmus.cli.mcp import list_servers as mcp_list
+from isthmus.cli.mcp import login as mcp_login
+from isthmus.cli.mcp.servers import HELP
 
 
 @click.group("mcp", cls=JsonErrorGroup, context_settings=HELP)

@@ -1,0 +1,1 @@
+"""``isthmus mcp``: one module for each of its commands."""
