@@ -57,7 +57,7 @@ async def connected_status(client: IdeClient, workspace: Path) -> str:
 def not_found_status(candidates: Candidates, workspace: Path) -> str:
     """Where no editor is connected to."""
     if candidates:
-        named = [*(each.source for each in candidates.ides), *(each.source for each in candidates.companions)]
+        named = [ide.source for _, ide in candidates.by_preference()]
         return (
             f"An editor announces itself for {workspace}, but does not answer: {', '.join(named[:MAXIMUM_REJECTED])}. "
             "Restart its extension or companion, then /ide enable."

@@ -158,8 +158,9 @@ class SessionEditors:
     async def _connect(self, server: McpServerSettings) -> "GeminiPeer | None":
         """The companion at an endpoint; None when it is something else, or nothing."""
         from isthmus.ide.clients.ide_client import IdeError
-        from isthmus.ide.gemini.finding import RemoteEndpoint, named_companion
+        from isthmus.ide.gemini.finding import named_companion
         from isthmus.ide.gemini.peer import GeminiPeer
+        from isthmus.ide.ide_protocol import RemoteEndpoint
 
         headers = {name: str(text) for name, text in (server.headers or {}).items()}
         endpoint = RemoteEndpoint(server.url or "", headers, self._why_not)

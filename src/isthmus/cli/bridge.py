@@ -85,8 +85,8 @@ async def _run(workspace: Path, kind: str | None, options: "CompanionOptions", *
 
     candidates = await asyncio.to_thread(_living_candidates, workspace)
     chosen = choose(_announced(candidates), kind, _bridges())
-    only = replace(candidates, companions=()) if chosen.kind == "claude" else replace(candidates, ides=())
-    client = await connect_ide(workspace, os.environ, only)
+    of_kind = candidates.only(lambda protocol, _ide: protocol.name == chosen.kind)
+    client = await connect_ide(workspace, os.environ, of_kind)
     editor = RemoteEditor(client, _tell)
     try:
         lacking = tuple(each for each in KINDS if each != chosen.kind)
@@ -101,19 +101,16 @@ def _living_candidates(workspace: Path) -> "Candidates":
     from isthmus.ide.loopback import open_ports
 
     candidates = find_candidates(workspace, os.environ)
-    is_open = open_ports(found.port for found in (*candidates.companions, *candidates.ides))
-    return replace(
-        candidates,
-        companions=tuple(found for found in candidates.companions if found.remote or found.port in is_open),
-        ides=tuple(found for found in candidates.ides if found.port in is_open),
-    )
+    is_open = open_ports(ide.port for _, ide in candidates.by_preference())
+    return candidates.only(lambda _protocol, ide: ide.remote is not None or ide.port in is_open)
 
 
 def _bridges() -> dict[int, int]:
     """The port of the newest companion of one protocol alone, by the process of its IDE: a bridge, if there is one."""
     from isthmus.ide.control import control_client
+    from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 
-    names = {"CLAUDE_CODE_SSE_PORT", "GEMINI_CLI_IDE_SERVER_PORT"}
+    names = {protocol.port_variable for protocol in IDE_PROTOCOLS}
     newest_last = reversed(control_client.running())
     return {found.editor_pid: found.port for found in newest_last if len(names & found.variables.keys()) == 1}
 
@@ -152,9 +149,7 @@ def choose(announced: "tuple[Announced, ...]", kind: str | None, bridges: Mappin
 
 
 def _announced(candidates: "Candidates") -> tuple[Announced, ...]:
-    ides = [Announced("claude", ide.ide_name, ide.pid) for ide in candidates.ides]
-    companions = [Announced("gemini", found.display_name, found.pid) for found in candidates.companions]
-    return (*ides, *companions)
+    return tuple(Announced(protocol.name, ide.display_name, ide.pid) for protocol, ide in candidates.by_preference())
 
 
 def _tell(text: str) -> None:

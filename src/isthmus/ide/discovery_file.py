@@ -1,7 +1,7 @@
 """Reading the files by which IDEs announce themselves to agent CLIs, whatever the protocol.
 
 Only what all protocols share: the file is a regular one of this user, of bounded size, and holds a JSON object.
-Blocking file access. What the object means is in ``gemini/finding`` and ``claude/finding``.
+Blocking file access. What the object means is in the ``finding`` module of each protocol.
 """
 
 import json

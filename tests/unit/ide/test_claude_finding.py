@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.claude.finding import FoundIdes, find_ides
+from isthmus.ide.claude.finding import find_ides
+from isthmus.ide.ide_protocol import FoundIdes
 from isthmus.ide.processes import process_is_alive
 from support.surroundings import Surroundings
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.ide.claude.finding import ClaudeIde
+from isthmus.ide.claude.protocol import CLAUDE as CLAUDE_PROTOCOL
 from isthmus.ide.discovery.announcement import Announcement, Protocol
 from isthmus.ide.discovery.cli_choice import Choice, Here, choices, isthmus_choice
 from isthmus.ide.discovery.connecting import Candidates
-from isthmus.ide.gemini.finding import Companion
+from isthmus.ide.gemini.protocol import GEMINI as GEMINI_PROTOCOL
+from isthmus.ide.ide_protocol import FoundIde
 
 GEMINI, QWEN, CLAUDE = Protocol
 FOLDER = "/project/project"
@@ -197,11 +198,13 @@ def test_claude_code_takes_the_port_of_its_terminal_whatever_its_folders_are() -
 def test_isthmus_takes_the_best_candidate_that_answers(
     prefers_claude: bool, open_ports: set[int], port: int | None
 ) -> None:
-    ide = ClaudeIde(1001, "t", "Vim", 10, ("/project",), "/home/me/.claude/ide/1001.lock")
-    companion = Companion(1002, "t", "vim", "Vim", 10, ("/project",), "/tmp/gemini/ide/gemini-ide-server-10-1002.json")
+    ide = FoundIde(1001, "t", "Vim", "Vim", 10, ("/project",), "/home/me/.claude/ide/1001.lock")
+    companion = FoundIde(1002, "t", "vim", "Vim", 10, ("/project",), "/tmp/gemini/ide/gemini-ide-server-10-1002.json")
     here = Here(FOLDER, {}, open_ports=frozenset(open_ports))
-    choice = isthmus_choice(Candidates((companion,), (ide,), prefers_claude, ()), (), here)
+    of_claude, of_gemini = (CLAUDE_PROTOCOL, (ide,)), (GEMINI_PROTOCOL, (companion,))
+    ranked = dict([of_claude, of_gemini] if prefers_claude else [of_gemini, of_claude])
+    choice = isthmus_choice(Candidates(ranked, ()), (), here)
     assert (choice.connects, choice.port) == (port is not None, port)
-    nothing = isthmus_choice(Candidates((), (), False, ()), [file(GEMINI, 1002, folder="/elsewhere")], here)
+    nothing = isthmus_choice(Candidates({}, ()), [file(GEMINI, 1002, folder="/elsewhere")], here)
     assert not nothing.connects
     assert ("/elsewhere" in nothing.advice) is (1002 in open_ports)

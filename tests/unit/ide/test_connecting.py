@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isthmus.ide.discovery.connecting import find_candidates
+from isthmus.ide.discovery.connecting import Candidates, find_candidates
 from support.surroundings import Surroundings
 
 ABOVE = psutil.Process().parents()[0].pid
@@ -32,6 +32,10 @@ class Announcements:
         (self._claude / f"{port}.lock").write_text(json.dumps(content), encoding="utf-8")
 
 
+def first(candidates: Candidates) -> str:
+    return next(protocol.name for protocol in candidates.by_protocol)
+
+
 @pytest.fixture
 def announcements(surroundings: Surroundings, workspace: Path) -> Announcements:
     return Announcements(surroundings, workspace)
@@ -41,9 +45,9 @@ def test_there_may_be_none_or_one_of_either(announcements: Announcements, worksp
     assert not find_candidates(workspace, os.environ)
     announcements.gemini()
     found = find_candidates(workspace, os.environ)
-    assert (bool(found), found.prefers_claude) == (True, False)
+    assert (bool(found), first(found)) == (True, "gemini")
     announcements.claude()
-    assert find_candidates(workspace, os.environ).prefers_claude
+    assert first(find_candidates(workspace, os.environ)) == "claude"
 
 
 def test_the_one_that_the_environment_names_is_tried_first(announcements: Announcements, workspace: Path) -> None:
@@ -51,14 +55,14 @@ def test_the_one_that_the_environment_names_is_tried_first(announcements: Announ
     announcements.claude(4002, pid=ABOVE)
     gemini = {"GEMINI_CLI_IDE_SERVER_PORT": "4001"}
     claude = {"CLAUDE_CODE_SSE_PORT": "4002"}
-    assert not find_candidates(workspace, os.environ | gemini).prefers_claude
-    assert find_candidates(workspace, os.environ | claude).prefers_claude
-    assert find_candidates(workspace, os.environ | gemini | claude).prefers_claude
+    assert first(find_candidates(workspace, os.environ | gemini)) == "gemini"
+    assert first(find_candidates(workspace, os.environ | claude)) == "claude"
+    assert first(find_candidates(workspace, os.environ | gemini | claude)) == "claude"
 
 
 def test_the_one_that_we_run_in_is_tried_before_another_window(announcements: Announcements, workspace: Path) -> None:
     announcements.gemini(4001, pid=ABOVE)
     announcements.claude(4002, pid=1_000_000)
-    assert not find_candidates(workspace, os.environ).prefers_claude
+    assert first(find_candidates(workspace, os.environ)) == "gemini"
     announcements.claude(4003, pid=ABOVE)
-    assert find_candidates(workspace, os.environ).prefers_claude
+    assert first(find_candidates(workspace, os.environ)) == "claude"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.gemini.finding import Found, find_companions
+from isthmus.ide.gemini.finding import find_companions
+from isthmus.ide.ide_protocol import FoundIdes
 from isthmus.ide.processes import process_ancestors
 from support.surroundings import Surroundings
 
@@ -35,24 +36,24 @@ def find(
     above: tuple[int, ...] = (),
     is_alive: Callable[[int], bool] = lambda _: True,
     environment: Mapping[str, str] | None = None,
-) -> Found:
+) -> FoundIdes:
     return find_companions(workspace, os.environ | dict(environment or {}), ancestors=lambda: above, is_alive=is_alive)
 
 
-def ports(found: Found) -> list[int]:
-    return [companion.port for companion in found.companions]
+def ports(found: FoundIdes) -> list[int]:
+    return [companion.port for companion in found.ides]
 
 
 def test_a_discovery_file_is_read_with_what_it_says(folder: Path, workspace: Path) -> None:
     path = announce(folder, "77-4001", workspace, ideInfo={"name": "neovim", "displayName": "Neovim"})
-    (companion,) = find(workspace).companions
+    (companion,) = find(workspace).ides
     assert (companion.port, companion.token, companion.pid, companion.source) == (4001, "t", 77, str(path))
     assert (companion.ide_name, companion.display_name, companion.folders) == ("neovim", "Neovim", (str(workspace),))
 
 
 def test_the_old_file_name_and_a_port_as_text_are_understood(folder: Path, workspace: Path) -> None:
     announce(folder, "77", workspace, port="4002")
-    (companion,) = find(workspace).companions
+    (companion,) = find(workspace).ides
     assert (companion.port, companion.pid, companion.display_name) == (4002, 77, "ide")
 
 
@@ -93,7 +94,7 @@ def test_the_environment_alone_is_enough(workspace: Path) -> None:
         "GEMINI_CLI_IDE_WORKSPACE_PATH": str(workspace),
         "GEMINI_CLI_IDE_AUTH_TOKEN": "secret",
     }
-    (companion,) = find(workspace, environment=variables).companions
+    (companion,) = find(workspace, environment=variables).ides
     assert (companion.port, companion.token, companion.source) == (4009, "secret", "GEMINI_CLI_IDE_SERVER_PORT")
     assert ports(find(workspace.parent, environment=variables)) == []
 
@@ -101,7 +102,7 @@ def test_the_environment_alone_is_enough(workspace: Path) -> None:
 def test_a_file_knows_more_than_the_environment_about_the_same_port(folder: Path, workspace: Path) -> None:
     announce(folder, "1-4009", workspace, authToken="of the file")
     variables = {"GEMINI_CLI_IDE_SERVER_PORT": "4009", "GEMINI_CLI_IDE_WORKSPACE_PATH": str(workspace)}
-    (companion,) = find(workspace, environment=variables).companions
+    (companion,) = find(workspace, environment=variables).ides
     assert companion.token == "of the file"
 
 
@@ -151,7 +152,7 @@ def test_a_file_of_another_user_is_not_trusted(folder: Path, workspace: Path, mo
     owner = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: owner + 1)
     found = find(workspace)
-    assert found.companions == ()
+    assert found.ides == ()
     assert "another user" in found.rejected[0].reason
 
 
@@ -161,12 +162,12 @@ def test_what_is_no_regular_file_is_not_waited_for(folder: Path, workspace: Path
     (folder / "gemini-ide-server-1-4.json").symlink_to(folder / "missing")
     (folder / "something-else-1-4.json").write_text("{}")
     found = find(workspace)
-    assert found.companions == ()
+    assert found.ides == ()
     assert len(found.rejected) == 3
 
 
 def test_no_folder_means_no_companion(workspace: Path) -> None:
-    assert find(workspace) == Found((), ())
+    assert find(workspace) == FoundIdes((), ())
 
 
 def test_the_processes_above_this_one_are_known() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from isthmus.ide.discovery_file import RejectedFile
 from isthmus.ide.editor import EditorIdentity
-from isthmus.ide.gemini.finding import Companion
 from isthmus.ide.gemini.qwen_lock import QwenLockFile, legacy_number, lock_files, qwen_directory, read_lock
+from isthmus.ide.ide_protocol import FoundIde
 
 _IDENTITY = EditorIdentity("vim", "Vim", 4711)
 
@@ -62,7 +62,7 @@ def test_what_is_written_is_read_with_folders_and_process(tmp_path: Path) -> Non
     for folders in (("/one", "/two"), ("/a:b", "/c")):
         file.write(folders, "secret")
         read = read_lock(file.path)
-        assert isinstance(read, Companion)
+        assert isinstance(read, FoundIde)
         assert (read.port, read.pid, read.folders, read.display_name) == (5000, os.getpid(), folders, "Vim")
 
 
@@ -86,5 +86,5 @@ def test_folders_that_cannot_be_are_left_out(tmp_path: Path) -> None:
     ):
         path.write_text(f'{{"port": 1234, "workspacePath": {json.dumps(folders)}}}', encoding="utf-8")
         read = read_lock(path)
-        assert isinstance(read, Companion)
+        assert isinstance(read, FoundIde)
         assert read.folders == expected

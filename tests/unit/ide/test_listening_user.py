@@ -69,8 +69,8 @@ def test_a_file_that_leads_to_another_users_process_is_of_no_use_by_either_proto
             f"a process of another user (uid 424201) listens on port {port}"
         ]
     companions = find_companions(workspace, os.environ, ancestors=tuple)
-    assert companions.companions == ()
+    assert companions.ides == ()
     assert "another user (uid 424201)" in companions.rejected[0].reason
     table.unlink()
     assert [ide.port for ide in find_ides(workspace, os.environ, ancestors=tuple).ides] == [port]
-    assert [each.port for each in find_companions(workspace, os.environ, ancestors=tuple).companions] == [port]
+    assert [each.port for each in find_companions(workspace, os.environ, ancestors=tuple).ides] == [port]

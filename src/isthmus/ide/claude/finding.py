@@ -8,7 +8,6 @@ closest folder, then the newest file. Nothing is connected to, and nobody's file
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -18,40 +17,17 @@ from isthmus.ide.discovery_file import (
     RejectedFile,
     UnusableFileError,
     folders_of,
-    mismatch,
     named_files,
     number,
     port_number,
     read_object,
 )
-from isthmus.ide.listening_user import another_user_at
+from isthmus.ide.ide_protocol import FoundIde, FoundIdes, sort_files
 from isthmus.ide.processes import process_ancestors, process_is_alive
 
 PORT_VARIABLE = "CLAUDE_CODE_SSE_PORT"
 CONFIGURATION_VARIABLE = "CLAUDE_CONFIG_DIR"
 _NAME = re.compile(r"(\d{1,5})\.lock")
-
-
-@dataclass(frozen=True, slots=True)
-class ClaudeIde:
-    """An IDE that serves the workspace. ``token`` None: it wants none. ``source``: the lock file, or the variable."""
-
-    port: int
-    token: str | None = field(repr=False)
-    ide_name: str
-    pid: int | None
-    folders: tuple[str, ...]
-    source: str
-    modified_at: float = 0.0
-    """Of the lock file, Unix time in seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundIdes:
-    """The usable IDEs, best first, and the lock files that are of no use here."""
-
-    ides: tuple[ClaudeIde, ...]
-    rejected: tuple[RejectedFile, ...]
 
 
 def lock_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
@@ -76,25 +52,15 @@ def find_ides(
     """
     root = os.path.realpath(workspace)
     named = port_number(environment.get(PORT_VARIABLE))
-    usable: dict[int, ClaudeIde] = {}
-    rejected: list[RejectedFile] = []
-    refused: set[int] = set()
-    for path in lock_files(environment):
-        ide = read_ide(path)
-        if isinstance(ide, RejectedFile):
-            rejected.append(ide)
-        elif ide.port != named and (problem := mismatch(root, ide.folders)):
-            rejected.append(RejectedFile(str(path), problem))
-        elif (problem := another_user_at(ide.port)) is not None:
-            rejected.append(RejectedFile(str(path), problem))
-            refused.add(ide.port)
-        else:
-            usable.setdefault(ide.port, ide)
+    listed, rejected, refused = sort_files(root, lock_files(environment), read_ide, named=named)
+    usable: dict[int, FoundIde] = {}
+    for ide in listed:
+        usable.setdefault(ide.port, ide)
     if named is not None and named not in usable and named not in refused:
-        usable[named] = ClaudeIde(named, None, "IDE", None, (), PORT_VARIABLE)
+        usable[named] = FoundIde(named, None, "IDE", "IDE", None, (), PORT_VARIABLE)
     above = {pid: distance for distance, pid in reversed(list(enumerate(ancestors() if usable else ())))}
 
-    def rank(ide: ClaudeIde) -> tuple[bool, int, bool, int, float]:
+    def rank(ide: FoundIde) -> tuple[bool, int, bool, int, float]:
         pid = ide.pid or 0
         distance = above.get(pid, len(above) + 1)
         return ide.port != named, distance, not is_alive(pid), -_closeness(root, ide.folders), -ide.modified_at
@@ -108,7 +74,7 @@ def lock_files(environment: Mapping[str, str]) -> Iterator[Path]:
         yield from named_files(folder, _NAME)
 
 
-def read_ide(path: Path) -> ClaudeIde | RejectedFile:
+def read_ide(path: Path) -> FoundIde | RejectedFile:
     """What a lock file says, or why it is of no use to any client. Blocking file access."""
     try:
         return _ide(path, read_object(path), path.stat().st_mtime)
@@ -118,7 +84,7 @@ def read_ide(path: Path) -> ClaudeIde | RejectedFile:
         return RejectedFile(str(path), f"cannot be read: {error.strerror}")
 
 
-def _ide(path: Path, value: JsonObject, modified_at: float) -> ClaudeIde:
+def _ide(path: Path, value: JsonObject, modified_at: float) -> FoundIde:
     port = port_number(path.stem)
     if port is None:
         raise UnusableFileError("expected the file's name to be a port from 1 to 65535")
@@ -134,14 +100,16 @@ def _ide(path: Path, value: JsonObject, modified_at: float) -> ClaudeIde:
     if token is not None and not (isinstance(token, str) and token.isascii() and token.isprintable()):
         raise UnusableFileError("expected authToken as printable text")
     name = value.get("ideName")
-    return ClaudeIde(
+    name = name if isinstance(name, str) and name else "IDE"
+    return FoundIde(
         port,
         token or None,
-        name if isinstance(name, str) and name else "IDE",
+        name,
+        name,
         number(value.get("pid")),
         absolute,
         str(path),
-        modified_at,
+        modified_at=modified_at,
     )
 
 

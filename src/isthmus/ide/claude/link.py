@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 
 from isthmus.ide.claude.client_wire import Dialect, adapted, dialect_of, tool_name
 from isthmus.ide.claude.connection import Connection, Endpoint
-from isthmus.ide.claude.finding import ClaudeIde, FoundIdes
 from isthmus.ide.clients.client_base import ClientBase, Deadlines, within
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import Capability
+from isthmus.ide.ide_protocol import FoundIde, FoundIdes
 from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.rpc.messages import Notification
 
@@ -38,7 +38,7 @@ class Link(ClientBase):
     def __init__(self, workspace: Path, environment: Mapping[str, str], find: FindIdes, deadlines: Deadlines) -> None:
         super().__init__(workspace, environment, deadlines)
         self._find = find
-        self._ide: ClaudeIde | None = None
+        self._ide: FoundIde | None = None
         self._connection: Connection | None = None
         self._trying: Connection | None = None
         """The same, and the one before it is open: it tells things at once."""
@@ -46,10 +46,10 @@ class Link(ClientBase):
     @property
     def ide_name(self) -> str:
         """See :attr:`IdeClient.ide_name`."""
-        return self._ide.ide_name if self._ide else "IDE"
+        return self._ide.display_name if self._ide else "IDE"
 
     @property
-    def ide(self) -> ClaudeIde | None:
+    def ide(self) -> FoundIde | None:
         """The IDE that we are, or were last, connected to."""
         return self._ide
 

@@ -3,17 +3,14 @@
 Only reading: what lives and which CLI takes which is in :mod:`doctor` and :mod:`cli_choice`. Blocking file access.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from isthmus.ide.claude import finding as claude_finding
-from isthmus.ide.claude.finding import ClaudeIde
+from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.discovery_file import RejectedFile
-from isthmus.ide.gemini import finding as gemini_finding
-from isthmus.ide.gemini import qwen_lock
-from isthmus.ide.gemini.finding import Companion
+from isthmus.ide.ide_protocol import DiscoveryFiles
 
 
 class Protocol(StrEnum):
@@ -47,26 +44,20 @@ class Announcement:
 
 def announcements(environment: Mapping[str, str]) -> tuple[Announcement, ...]:
     """All discovery files in the places where CLIs with this environment look."""
-    return (*_gemini(environment), *_qwen(environment), *_claude(environment))
+    return tuple(
+        _announcement(files, path)
+        for protocol in reversed(IDE_PROTOCOLS)
+        for files in protocol.discovery_files
+        for path in files.paths(environment)
+    )
 
 
-def _gemini(environment: Mapping[str, str]) -> Iterator[Announcement]:
-    for path in gemini_finding.discovery_files(environment):
-        read = gemini_finding.read_companion(path)
-        number = gemini_finding.old_number(path)
-        yield _announcement(Protocol.GEMINI, path, read, number)
-
-
-def _qwen(environment: Mapping[str, str]) -> Iterator[Announcement]:
-    for path in qwen_lock.lock_files(environment):
-        yield _announcement(Protocol.QWEN, path, qwen_lock.read_lock(path), qwen_lock.legacy_number(path))
-
-
-def _announcement(protocol: Protocol, path: Path, read: Companion | RejectedFile, number: int | None) -> Announcement:
+def _announcement(files: DiscoveryFiles, path: Path) -> Announcement:
+    read, cli, number = files.read(path), Protocol(files.cli), files.old_number(path)
     if isinstance(read, RejectedFile):
-        return Announcement(protocol, str(path), read.reason, number=number)
+        return Announcement(cli, str(path), read.reason, number=number)
     return Announcement(
-        protocol,
+        cli,
         str(path),
         None,
         read.port,
@@ -75,27 +66,8 @@ def _announcement(protocol: Protocol, path: Path, read: Companion | RejectedFile
         read.display_name,
         read.has_identity,
         number,
-        _modified_at(path),
+        read.modified_at or _modified_at(path),
     )
-
-
-def _claude(environment: Mapping[str, str]) -> Iterator[Announcement]:
-    for path in claude_finding.lock_files(environment):
-        read = claude_finding.read_ide(path)
-        match read:
-            case RejectedFile():
-                yield Announcement(Protocol.CLAUDE, str(path), read.reason)
-            case ClaudeIde():
-                yield Announcement(
-                    Protocol.CLAUDE,
-                    str(path),
-                    None,
-                    read.port,
-                    read.pid,
-                    read.folders,
-                    read.ide_name,
-                    modified_at=read.modified_at,
-                )
 
 
 def _modified_at(path: Path) -> float:

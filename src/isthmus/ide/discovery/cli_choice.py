@@ -189,13 +189,11 @@ def _claude(files: Sequence[Announcement], here: Here) -> Choice:
 def isthmus_choice(candidates: Candidates, files: Sequence[Announcement], here: Here) -> Choice:
     """What our own agent would do: of the candidates, best first, it takes the first one that answers."""
     cli = "Isthmus"
-    of_claude = [(ide.port, ide.ide_name, ide.source) for ide in candidates.ides]
-    of_gemini = [(one.port, one.display_name, one.source) for one in candidates.companions]
-    ranked = [*of_claude, *of_gemini] if candidates.prefers_claude else [*of_gemini, *of_claude]
-    for port, editor, source in ranked:
-        if port in here.open_ports:
+    ranked = [ide for ides in candidates.by_protocol.values() for ide in ides]
+    for ide in ranked:
+        if ide.port in here.open_ports:
             reason = "the only one for this folder" if len(ranked) == 1 else "the best one for this folder and terminal"
-            return Choice(cli, True, source, port, editor, reason)
+            return Choice(cli, True, ide.source, ide.port, ide.display_name, reason)
     if not ranked:
         return _elsewhere(cli, [file for file in files if file.problem is None], here)
     return Choice(cli, False, None, None, "", "nobody listens on the ports that the files name", _START)

@@ -1,53 +1,63 @@
 """Which IDE our own agent uses, whatever protocol it speaks: one connection for a workspace, never two to one editor.
 
-An IDE that the environment names, or that we run in, comes first. Where both protocols are as near, spec 3's is taken:
-it tells diagnostics besides; our own companion, which speaks both, says there also what spec 1 has and spec 3 lacks.
-Deliberately not here: how each is found and spoken to.
+An IDE that the environment names, or that we run in, comes first. Where both are as near, the Claude IDE protocol is
+taken: it tells diagnostics besides; our own companion, which speaks both, says there also what only the Gemini
+companion protocol has. Deliberately not here: how each is found and spoken to.
 """
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isthmus.ide.claude.finding import PORT_VARIABLE, ClaudeIde, find_ides
 from isthmus.ide.clients.ide_client import IdeClient, IdeError
+from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.discovery_file import RejectedFile, port_number
-from isthmus.ide.gemini.finding import Companion, find_companions
+from isthmus.ide.ide_protocol import FoundIde, IdeProtocol
 from isthmus.ide.processes import process_ancestors
-
-GEMINI_PORT_VARIABLE = "GEMINI_CLI_IDE_SERVER_PORT"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What there is for a workspace, best first within each protocol.
+    """The IDEs for a workspace, best first, by protocol, the one that is tried first before the others.
 
-    ``prefers_claude``: which protocol is tried first. ``rejected`` are the discovery files that are of no use here.
+    A protocol without IDEs is left out. ``rejected`` are the discovery files that are of no use here.
     """
 
-    companions: tuple[Companion, ...]
-    ides: tuple[ClaudeIde, ...]
-    prefers_claude: bool
+    by_protocol: Mapping[IdeProtocol, tuple[FoundIde, ...]]
     rejected: tuple[RejectedFile, ...]
 
     def __bool__(self) -> bool:
-        return bool(self.companions or self.ides)
+        return bool(self.by_protocol)
+
+    def only(self, is_wanted: Callable[[IdeProtocol, FoundIde], bool]) -> "Candidates":
+        """Return those of the IDEs that are wanted, in the same order."""
+        wanted = {
+            protocol: tuple(ide for ide in ides if is_wanted(protocol, ide))
+            for protocol, ides in self.by_protocol.items()
+        }
+        return replace(self, by_protocol={protocol: ides for protocol, ides in wanted.items() if ides})
+
+    def by_preference(self) -> Iterator[tuple[IdeProtocol, FoundIde]]:
+        """Yield each IDE with its protocol, the generally preferred protocol first, wherever we run."""
+        return ((protocol, ide) for protocol in IDE_PROTOCOLS for ide in self.by_protocol.get(protocol, ()))
 
 
 def find_candidates(workspace: Path, environment: Mapping[str, str]) -> Candidates:
-    """Look for IDEs of both protocols. Blocking file access: call it in a thread when on an event loop."""
-    companions, ides = find_companions(workspace, environment), find_ides(workspace, environment)
-    prefers_claude = bool(ides.ides)
-    if companions.companions and ides.ides:
+    """Look for IDEs of every protocol. Blocking file access: call it in a thread when on an event loop."""
+    # The least preferred protocol's files are named first among the rejected.
+    searched = {protocol: protocol.find(workspace, environment) for protocol in reversed(IDE_PROTOCOLS)}
+    rejected = tuple(file for found in searched.values() for file in found.rejected)
+    found = {protocol: searched[protocol].ides for protocol in IDE_PROTOCOLS if searched[protocol].ides}
+    if len(found) > 1:
         above = set(process_ancestors()) - {os.getpid()}
-        companion, ide = companions.companions[0], ides.ides[0]
-        named = companion.port == port_number(environment.get(GEMINI_PORT_VARIABLE))
-        prefers_claude = (ide.port == port_number(environment.get(PORT_VARIABLE)), ide.pid in above) >= (
-            named,
-            companion.pid in above,
-        )
-    return Candidates(companions.companions, ides.ides, prefers_claude, (*companions.rejected, *ides.rejected))
+
+        def nearness(protocol: IdeProtocol) -> tuple[bool, bool]:
+            best = found[protocol][0]
+            return best.port == port_number(environment.get(protocol.port_variable)), best.pid in above
+
+        found = {protocol: found[protocol] for protocol in sorted(found, key=nearness, reverse=True)}
+    return Candidates(found, rejected)
 
 
 async def connect_ide(workspace: Path, environment: Mapping[str, str], candidates: Candidates) -> IdeClient:
@@ -56,13 +66,10 @@ async def connect_ide(workspace: Path, environment: Mapping[str, str], candidate
     Raises:
         IdeError: none answers; the text says which were tried.
     """
-    kinds = [kind for kind, is_there in (("claude", candidates.ides), ("gemini", candidates.companions)) if is_there]
-    if not candidates.prefers_claude:
-        kinds.reverse()
     problems: list[str] = []
     kept: IdeClient | None = None
-    for kind in kinds:
-        client = _client(kind, workspace, environment)
+    for protocol in candidates.by_protocol:
+        client = protocol.client(workspace, environment)
         try:
             await client.connect()
         except IdeError as error:
@@ -85,13 +92,3 @@ async def connect_ide(workspace: Path, environment: Mapping[str, str], candidate
     if kept is None:
         raise IdeError("; ".join(problems) or "no IDE has this workspace open")
     return kept
-
-
-def _client(kind: str, workspace: Path, environment: Mapping[str, str]):
-    if kind == "claude":
-        from isthmus.ide.claude.peer import ClaudePeer  # websockets only when there is such an IDE
-
-        return ClaudePeer(workspace, environment)
-    from isthmus.ide.gemini.peer import GeminiPeer
-
-    return GeminiPeer(workspace, environment)

@@ -8,7 +8,6 @@ reason. Nothing is connected to and nothing removed here.
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,49 +23,13 @@ from isthmus.ide.discovery_file import (
     read_object,
 )
 from isthmus.ide.gemini.discovery import node_temporary_directory
-from isthmus.ide.listening_user import another_user_at
+from isthmus.ide.ide_protocol import FoundIde, FoundIdes, RemoteEndpoint, sort_files
 from isthmus.ide.processes import MAXIMUM_LEVELS, process_ancestors, process_is_alive
 
+PORT_VARIABLE = "GEMINI_CLI_IDE_SERVER_PORT"
 _NAME = re.compile(r"gemini-ide-server-(\d{1,10})(?:-(\d{1,5}))?\.json")
 _SHELLS = frozenset({"zsh", "bash", "sh", "tcsh", "csh", "ksh", "fish", "dash"})
 """What real clients know as shells; a login shell's name begins with - and is none to them."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteEndpoint:
-    """An endpoint that a client named by its URL; ``headers`` go with each request and are shown nowhere.
-
-    ``why_not`` says why nothing is sent to an address that the URL's host resolves to; None: all may be reached.
-    """
-
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(repr=False)
-    why_not: Callable[[str, str], str | None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Companion:
-    """A companion that serves the workspace. ``source`` is the discovery file, or what of the environment named it."""
-
-    port: int
-    token: str | None
-    ide_name: str
-    display_name: str
-    pid: int | None
-    folders: tuple[str, ...]
-    source: str
-    remote: RemoteEndpoint | None = None
-    """Where it is when it was found by a URL; port and token say nothing then."""
-    has_identity: bool = True
-    """Whether its file says both names of the IDE; without, real clients want to know it by their terminal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The usable companions, best first, and the rest."""
-
-    companions: tuple[Companion, ...]
-    rejected: tuple[RejectedFile, ...]
 
 
 def editor_process() -> int | None:
@@ -88,10 +51,10 @@ def editor_process() -> int | None:
         return None
 
 
-def named_companion(name: str, endpoint: RemoteEndpoint) -> "Callable[[Path, Mapping[str, str]], Found]":
+def named_companion(name: str, endpoint: RemoteEndpoint) -> "Callable[[Path, Mapping[str, str]], FoundIdes]":
     """What finds the companion at this endpoint, and no other; ``name`` is what its owner calls it."""
-    companion = Companion(0, None, name, name, None, (), name, endpoint)
-    return lambda _workspace, _environment: Found((companion,), ())
+    companion = FoundIde(0, None, name, name, None, (), name, remote=endpoint)
+    return lambda _workspace, _environment: FoundIdes((companion,), ())
 
 
 def find_companions(
@@ -100,34 +63,21 @@ def find_companions(
     *,
     ancestors: Callable[[], Sequence[int]] = process_ancestors,
     is_alive: Callable[[int], bool] = process_is_alive,
-) -> Found:
+) -> FoundIdes:
     """Look for companions that have ``workspace``, or a folder above it, open.
 
     Blocking file access: call it in a thread when on an event loop.
     """
     root = os.path.realpath(workspace)
-    usable: list[Companion] = []
-    rejected: list[RejectedFile] = []
-    refused: set[int] = set()
-    for path in discovery_files(environment):
-        read = read_companion(path)
-        if isinstance(read, Companion) and (reason := mismatch(root, read.folders)):
-            read = RejectedFile(read.source, reason)
-        if isinstance(read, Companion) and (reason := another_user_at(read.port)):
-            refused.add(read.port)
-            read = RejectedFile(read.source, reason)
-        if isinstance(read, Companion):
-            usable.append(read)
-        else:
-            rejected.append(read)
+    usable, rejected, refused = sort_files(root, discovery_files(environment), read_companion)
     rank = _Rank(environment, ancestors if usable else tuple, is_alive)
     usable.sort(key=rank)
-    if isinstance(named := _from_environment(root, environment), Companion):
+    if isinstance(named := _from_environment(root, environment), FoundIde):
         if named.port not in refused and all(companion.port != named.port for companion in usable):
             usable.append(named)
     elif named is not None:
         rejected.append(named)
-    return Found(tuple(usable), tuple(rejected))
+    return FoundIdes(tuple(usable), tuple(rejected))
 
 
 class _Rank:
@@ -137,13 +87,13 @@ class _Rank:
         ancestors: Callable[[], Sequence[int]],
         is_alive: Callable[[int], bool],
     ) -> None:
-        self._port = number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
+        self._port = number(environment.get(PORT_VARIABLE))
         named = number(environment.get("GEMINI_CLI_IDE_PID"))
         above = ([named] if named else []) + list(ancestors())
         self._distance = {pid: distance for distance, pid in reversed(list(enumerate(above)))}
         self._is_alive = is_alive
 
-    def __call__(self, companion: Companion) -> tuple[bool, int, bool, int]:
+    def __call__(self, companion: FoundIde) -> tuple[bool, int, bool, int]:
         pid = companion.pid or 0
         distance = self._distance.get(pid, len(self._distance) + MAXIMUM_LEVELS)
         return companion.port != self._port, distance, not self._is_alive(pid), -pid
@@ -160,7 +110,7 @@ def old_number(path: Path) -> int | None:
     return int(matched[1]) if matched and matched[2] is None else None
 
 
-def read_companion(path: Path) -> Companion | RejectedFile:
+def read_companion(path: Path) -> FoundIde | RejectedFile:
     """What a discovery file of this protocol says, or why it is of no use to any client. Blocking file access."""
     matched = _NAME.fullmatch(path.name)
     try:
@@ -170,7 +120,7 @@ def read_companion(path: Path) -> Companion | RejectedFile:
     return companion_of(path, value, int(matched[1]) if matched else None)
 
 
-def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | RejectedFile:
+def companion_of(path: Path, value: JsonObject, pid: int | None) -> FoundIde | RejectedFile:
     """The companion that the content of a file describes; ``pid`` is the process that it names."""
     port = port_number(value.get("port"))
     if port is None:
@@ -186,7 +136,7 @@ def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | 
     name, display_name = identity.get("name"), identity.get("displayName")
     has_identity = all(isinstance(text, str) and text for text in (name, display_name))
     name = name if isinstance(name, str) and name else "ide"
-    return Companion(
+    return FoundIde(
         port,
         token,
         name,
@@ -198,15 +148,15 @@ def companion_of(path: Path, value: JsonObject, pid: int | None) -> Companion | 
     )
 
 
-def _from_environment(root: str, environment: Mapping[str, str]) -> Companion | RejectedFile | None:
-    port = port_number(environment.get("GEMINI_CLI_IDE_SERVER_PORT"))
+def _from_environment(root: str, environment: Mapping[str, str]) -> FoundIde | RejectedFile | None:
+    port = port_number(environment.get(PORT_VARIABLE))
     if port is None:
         return None
-    source = "GEMINI_CLI_IDE_SERVER_PORT"
+    source = PORT_VARIABLE
     folders = folders_of(environment.get("GEMINI_CLI_IDE_WORKSPACE_PATH", "").split(os.pathsep))
     if not folders:
         return RejectedFile(source, "expected GEMINI_CLI_IDE_WORKSPACE_PATH beside it, as there is no discovery file")
     if reason := mismatch(root, folders):
         return RejectedFile(source, reason)
     token = environment.get("GEMINI_CLI_IDE_AUTH_TOKEN")
-    return Companion(port, token, "ide", "IDE", number(environment.get("GEMINI_CLI_IDE_PID")), folders, source)
+    return FoundIde(port, token, "ide", "IDE", number(environment.get("GEMINI_CLI_IDE_PID")), folders, source)

@@ -19,7 +19,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.errors import IsthmusError
 from isthmus.ide.clients.checked_transport import CheckedTransport
-from isthmus.ide.gemini.finding import RemoteEndpoint
+from isthmus.ide.ide_protocol import RemoteEndpoint
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.rpc import messages as rpc

@@ -26,7 +26,8 @@ from isthmus.ide.gemini.client_wire import (
     closed_content,
     meaning,
 )
-from isthmus.ide.gemini.finding import Companion, Found, find_companions
+from isthmus.ide.gemini.finding import find_companions
+from isthmus.ide.ide_protocol import FoundIde, FoundIdes
 from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import Rejected
@@ -46,12 +47,12 @@ class GeminiPeer(ClientBase):
         workspace: Path,
         environment: Mapping[str, str],
         *,
-        find: Callable[[Path, Mapping[str, str]], Found] = find_companions,
+        find: Callable[[Path, Mapping[str, str]], FoundIdes] = find_companions,
         deadlines: Deadlines = DEADLINES,
     ) -> None:
         super().__init__(workspace, environment, deadlines)
         self._find = find
-        self._companion: Companion | None = None
+        self._companion: FoundIde | None = None
         self._connection: McpConnection | None = None
         self._tools: frozenset[str] = frozenset()
         self._context: IdeContext | None = None
@@ -68,7 +69,7 @@ class GeminiPeer(ClientBase):
         return self._companion.display_name if self._companion else "IDE"
 
     @property
-    def companion(self) -> Companion | None:
+    def companion(self) -> FoundIde | None:
         """The companion that we are, or were last, connected to."""
         return self._companion
 
@@ -193,7 +194,7 @@ class GeminiPeer(ClientBase):
         """Begin a new session with the best companion that answers."""
         found = await asyncio.to_thread(self._find, self._workspace, self._environment)
         problems = [f"{rejected.source}: {rejected.reason}" for rejected in found.rejected]
-        for companion in found.companions:
+        for companion in found.ides:
             from isthmus.ide.gemini.mcp_http import (  # httpx2 only when there is an IDE
                 Endpoint,
                 McpConnection,

@@ -25,7 +25,8 @@ from isthmus.ide.discovery_file import (
 )
 from isthmus.ide.editor import EditorIdentity
 from isthmus.ide.gemini.discovery import node_temporary_directory
-from isthmus.ide.gemini.finding import Companion, companion_of
+from isthmus.ide.gemini.finding import companion_of
+from isthmus.ide.ide_protocol import FoundIde
 
 _LOCK = re.compile(r"\d{1,5}\.lock")
 _LEGACY = re.compile(r"qwen-code-ide-server-(\d{1,10})\.json")
@@ -95,7 +96,7 @@ def legacy_number(path: Path) -> int | None:
     return int(matched[1]) if matched else None
 
 
-def read_lock(path: Path) -> Companion | RejectedFile:
+def read_lock(path: Path) -> FoundIde | RejectedFile:
     """What a lock, or an older companion's file, says, or why it is of no use to any client. Blocking file access."""
     try:
         value = read_object(path)
@@ -103,7 +104,7 @@ def read_lock(path: Path) -> Companion | RejectedFile:
         return RejectedFile(str(path), str(error))
     companion = companion_of(path, value, number(value.get("ppid")))
     folders = value.get("workspacePath")
-    if isinstance(companion, Companion) and isinstance(folders, str) and folders.lstrip().startswith("["):
+    if isinstance(companion, FoundIde) and isinstance(folders, str) and folders.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             listed: object = json.loads(folders)
             if isinstance(listed, list):

@@ -1,0 +1,7 @@
+"""The companion protocols that IDEs are found by."""
+
+from isthmus.ide.claude.protocol import CLAUDE
+from isthmus.ide.gemini.protocol import GEMINI
+
+IDE_PROTOCOLS = (CLAUDE, GEMINI)
+"""The preferred one first, which decides where IDEs of several are as near."""

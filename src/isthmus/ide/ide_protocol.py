@@ -1,0 +1,117 @@
+"""A companion protocol as one object, and what looking for IDEs by it finds. Each protocol's folder holds its own."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from isthmus.ide.clients.ide_client import IdeClient
+from isthmus.ide.discovery_file import RejectedFile, mismatch
+from isthmus.ide.listening_user import another_user_at
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEndpoint:
+    """An endpoint that a client named by its URL; ``headers`` go with each request and are shown nowhere.
+
+    ``why_not`` says why nothing is sent to an address that the URL's host resolves to; None: all may be reached.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    why_not: Callable[[str, str], str | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIde:
+    """An IDE that serves the workspace. ``token`` None: it wants none.
+
+    ``source`` is the discovery file, or what of the environment named it.
+    """
+
+    port: int
+    token: str | None = field(repr=False)
+    ide_name: str
+    display_name: str
+    pid: int | None
+    folders: tuple[str, ...]
+    source: str
+    remote: RemoteEndpoint | None = None
+    """Where it is when it was found by a URL; port and token say nothing then."""
+    has_identity: bool = True
+    """Whether its file says what IDE it is; without, real clients want to know it by their terminal."""
+    modified_at: float = 0.0
+    """Of the discovery file, Unix time in seconds; 0 where the protocol ranks by other things."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIdes:
+    """The usable IDEs, best first, and the discovery files that are of no use here."""
+
+    ides: tuple[FoundIde, ...]
+    rejected: tuple[RejectedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryFiles:
+    """The discovery files that one CLI reads: where they are, and how each is read. ``cli`` is its name.
+
+    ``old_number`` returns the number in the name of a file of an old form, and None for the form of today.
+    """
+
+    cli: str
+    paths: Callable[[Mapping[str, str]], Iterator[Path]]
+    read: Callable[[Path], FoundIde | RejectedFile]
+    old_number: Callable[[Path], int | None]
+
+
+class ConnectableClient(IdeClient, Protocol):
+    """A client of one protocol, before it is connected."""
+
+    async def connect(self) -> None:
+        """Find an IDE and connect to it.
+
+        Raises:
+            IdeError: none answers; the text says which were tried.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IdeProtocol:
+    """A protocol between agent CLIs and IDEs. ``name`` is that of its server and on the command line.
+
+    ``port_variable`` is the environment variable that names an IDE's port. ``find`` and the files block; ``client``
+    loads what connecting needs.
+    """
+
+    name: str
+    display_name: str
+    port_variable: str
+    discovery_files: tuple[DiscoveryFiles, ...]
+    find: Callable[[Path, Mapping[str, str]], FoundIdes]
+    client: Callable[[Path, Mapping[str, str]], ConnectableClient]
+
+
+def sort_files(
+    root: str, paths: Iterable[Path], read: Callable[[Path], FoundIde | RejectedFile], *, named: int | None = None
+) -> tuple[list[FoundIde], list[RejectedFile], set[int]]:
+    """Return the usable IDEs, the rejected files, and the ports at which another user listens.
+
+    The IDE at the port ``named`` is usable whatever its folders are.
+    """
+    usable: list[FoundIde] = []
+    rejected: list[RejectedFile] = []
+    refused: set[int] = set()
+    for path in paths:
+        ide = read(path)
+        if isinstance(ide, RejectedFile):
+            rejected.append(ide)
+        elif ide.port != named and (reason := mismatch(root, ide.folders)):
+            rejected.append(RejectedFile(ide.source, reason))
+        elif reason := another_user_at(ide.port):
+            rejected.append(RejectedFile(ide.source, reason))
+            refused.add(ide.port)
+        else:
+            usable.append(ide)
+    return usable, rejected, refused
