@@ -42,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test coverage chaos kills fuzz floors check fmt lock ledger ledger-update bench peers bubblewrap emacs clean
+.PHONY: help setup demo test quick coverage chaos kills fuzz floors check fmt lock ledger ledger-update bench peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +55,10 @@ demo: $(VENV)/.installed ## run the main job, with what goes over the wire betwe
 test: setup peers check ## all gates, then all tests
 	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-coverage: ## the same with branch coverage: half as long again
+quick: setup ## tests/unit and tests/contract alone, with fewer generated examples: to run between two edits
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick tests/unit tests/contract $(PYTEST_ARGS)
+
+coverage: ## make test with branch coverage: half as long again
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"
 
 chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run

@@ -29,6 +29,8 @@ def pytest_report_header() -> str:
 
 # How long an example takes says nothing on a loaded machine; pytest-timeout ends what hangs.
 hypothesis.settings.register_profile("isthmus", deadline=None)
+# Of make quick, which chooses it by pytest's option --hypothesis-profile.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("isthmus")
 
 
