@@ -19,7 +19,7 @@ import hypothesis
 import pytest
 
 from support import network, programs
-from support.surroundings import Surroundings, own_surroundings
+from support.isolation import IsolatedFolders, isolate
 
 
 def pytest_report_header() -> str:
@@ -101,11 +101,13 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surroundings]:
+def isolated_folders(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[IsolatedFolders]:
     """Isolate the test from the machine; the folders are gone after it."""
     # pytest's own folder is made at its first use: that must not happen inside the TMPDIR of one test.
     tmp_path_factory.getbasetemp()
-    with own_surroundings(monkeypatch) as places:
+    with isolate(monkeypatch) as places:
         yield places
 
 

@@ -238,7 +238,7 @@ class CompanionStory:
         announced = {Path(file) for server in companion.ready["servers"].values() for file in server["discovery_files"]}
         announced |= {self._world.lock} if self._world.lock is not None else set()
         assert set(self._discovery_files()) == announced, "discovery files of dead ones are left"
-        runtime = sorted(path.name for path in (self._world.surroundings.runtime / "isthmus").iterdir())
+        runtime = sorted(path.name for path in (self._world.isolated_folders.runtime / "isthmus").iterdir())
         assert runtime == [f"companion-{pid}.json", f"companion-{pid}.sock"]
         (life,) = self._folder("companions").glob(
             "*.json"
@@ -246,18 +246,18 @@ class CompanionStory:
         assert life.name.endswith(f"-{pid}.json")
 
     def _discovery_files(self) -> list[Path]:
-        places = self._world.surroundings
+        places = self._world.isolated_folders
         folders = (places.temporary / "gemini" / "ide", places.home / ".qwen" / "ide", places.home / ".claude" / "ide")
         return [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
 
     def _folder(self, name: str) -> Path:
-        return self._world.surroundings.home / ".local" / "share" / "isthmus" / name
+        return self._world.isolated_folders.home / ".local" / "share" / "isthmus" / name
 
     def _look_at_the_end(self) -> None:
-        assert processes_of(self._world.surroundings.home) == []
+        assert processes_of(self._world.isolated_folders.home) == []
         assert self._discovery_files() == []
-        assert list((self._world.surroundings.runtime / "isthmus").iterdir()) == []
-        left = [path.name for path in self._world.surroundings.temporary.iterdir()]
+        assert list((self._world.isolated_folders.runtime / "isthmus").iterdir()) == []
+        left = [path.name for path in self._world.isolated_folders.temporary.iterdir()]
         assert left == ["gemini"], f"temporary files are left: {left}"
         assert len(list(self._folder("companions").glob("*.json"))) == 1  # for the next life
 

@@ -17,9 +17,9 @@ from isthmus.ide.control.control_client import RefusedError, RunningCompanion, a
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError
 from support.claude_servers import NeovimServer
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, CompanionProgram
 from support.neovim import RunningNeovim, running_neovim
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class HeadlessWorld:
     speaks_claude = True
     blows: tuple[str, ...] = ("kill", "kill", "term", "kill twice", "drop gemini", "drop claude")
 
-    def __init__(self, workspace: Path, surroundings: Surroundings) -> None:
+    def __init__(self, workspace: Path, isolated_folders: IsolatedFolders) -> None:
         self.workspace = workspace
-        self.surroundings = surroundings
+        self.isolated_folders = isolated_folders
         self.log = workspace.parent / "companion.log"
         self.companion: CompanionProgram | None = None
         self.lock: Path | None = None
@@ -116,7 +116,7 @@ class HeadlessWorld:
         """What ``isthmus ide`` is answered; None: it was refused, or the companion died."""
         if self.companion is None:
             return None
-        control = self.surroundings.runtime / "isthmus" / f"companion-{self.companion.process.pid}.json"
+        control = self.isolated_folders.runtime / "isthmus" / f"companion-{self.companion.process.pid}.json"
         try:
             running = from_json(RunningCompanion, json.loads(control.read_text(encoding="utf-8")))
             return dict(await asyncio.to_thread(ask, running, command, patience=30.0, **arguments))
@@ -145,8 +145,8 @@ class NeovimWorld(HeadlessWorld):
 
     blows = ("kill", "kill", "term", "kill twice", "nvim killed", "nvim killed", "nvim quits", "drop claude")
 
-    def __init__(self, workspace: Path, surroundings: Surroundings) -> None:
-        super().__init__(workspace, surroundings)
+    def __init__(self, workspace: Path, isolated_folders: IsolatedFolders) -> None:
+        super().__init__(workspace, isolated_folders)
         self._running = AsyncExitStack()
         self.neovim: RunningNeovim | None = None
 
@@ -227,8 +227,8 @@ class BridgeWorld(HeadlessWorld):
     speaks_claude = False
     blows = ("kill", "kill", "term", "kill twice", "ide away", "drop gemini")
 
-    def __init__(self, workspace: Path, surroundings: Surroundings) -> None:
-        super().__init__(workspace, surroundings)
+    def __init__(self, workspace: Path, isolated_folders: IsolatedFolders) -> None:
+        super().__init__(workspace, isolated_folders)
         self.ide: ClaudeServer = NeovimServer(workspace)
 
     async def begin(self) -> None:
@@ -273,7 +273,7 @@ def _reap(process: "subprocess.Popen[str]") -> None:
 
 
 def processes_of(home: Path) -> list[str]:
-    """The processes that live in the surroundings of a test."""
+    """The processes that live in the isolated folders of a test."""
     found: list[str] = []
     for folder in Path("/proc").glob("[0-9]*") if Path("/proc").is_dir() else ():
         with suppress(OSError):

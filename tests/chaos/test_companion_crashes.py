@@ -13,7 +13,7 @@ import pytest
 
 from chaos.companion_story import CompanionStory
 from chaos.companion_world import BridgeWorld, HeadlessWorld, NeovimWorld
-from support.surroundings import Surroundings
+from support.isolation import IsolatedFolders
 
 pytestmark = pytest.mark.anyio
 
@@ -26,11 +26,11 @@ SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**
 @pytest.mark.timeout(3600 if IS_LONG else 300)
 @pytest.mark.parametrize("kind", [HeadlessWorld, NeovimWorld, BridgeWorld], ids=["headless", "neovim", "bridge"])
 async def test_reviews_come_to_one_end_whatever_dies_at_any_moment(
-    kind: type[HeadlessWorld], workspace: Path, surroundings: Surroundings
+    kind: type[HeadlessWorld], workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     print(f"CHAOS_SEED={SEED} CHAOS_KILLS={KILLS}")
     began = time.monotonic()
-    story = CompanionStory(kind(workspace, surroundings), SEED, KILLS)
+    story = CompanionStory(kind(workspace, isolated_folders), SEED, KILLS)
     try:
         await story.play()
     except (AssertionError, TimeoutError) as error:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from support.patience import give_editors_time
+from support.editor_deadlines import lengthen_editor_deadlines
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def editor_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Editors have time to answer."""
-    give_editors_time(monkeypatch)
+    lengthen_editor_deadlines(monkeypatch)

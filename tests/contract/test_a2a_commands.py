@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.a2a.protocol.extension import URI
 from support.a2a_serving import EXTENSION, RawClient, StreamItem, allow, answer, prompt, serving
-from support.command_desk import CommandDesk, command_desk
+from support.command_harness import CommandHarness, command_harness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply, Say, Think
 from support.wire_server import Hold
@@ -23,9 +23,9 @@ STREAM = {**EXTENSION, "Accept": "text/event-stream"}
 
 @dataclass
 class Place:
-    """A served agent; what its model was sent is in ``desk``."""
+    """A served agent; what its model was sent is in ``harness``."""
 
-    desk: CommandDesk
+    harness: CommandHarness
     client: RawClient
 
     async def execute(self, *path: str, args: str = "", **metadata: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class Place:
         return await self.client.result("command/execute", self.params(*path, args=args, **metadata))
 
     def params(self, *path: str, args: str = "", **metadata: Any) -> dict[str, Any]:
-        own = {"workspace_path": str(self.desk.workspace)}
+        own = {"workspace_path": str(self.harness.workspace)}
         return {"command_path": list(path), "args": args, "metadata": metadata or {URI: own}}
 
     async def replay(self, execution_id: str) -> list[StreamItem]:
@@ -46,16 +46,16 @@ class Place:
 async def place(folder: Path, *replies: Reply) -> AsyncGenerator[Place]:
     queue = list(replies)
     with GeminiWire(lambda _: queue.pop(0) if queue else Reply.of(Say("fine"))) as wire:
-        async with command_desk(folder.resolve(), wire) as desk, serving(desk.engine) as client:
-            yield Place(desk, client)
+        async with command_harness(folder.resolve(), wire) as harness, serving(harness.engine) as client:
+            yield Place(harness, client)
 
 
 def texts(items: list[StreamItem]) -> str:
     return "".join(item.text for item in items if item.kind == "TEXT_CONTENT")
 
 
-def command(desk: CommandDesk, name: str, text: str) -> None:
-    path = desk.workspace / ".gemini" / "commands" / f"{name}.toml"
+def command(harness: CommandHarness, name: str, text: str) -> None:
+    path = harness.workspace / ".gemini" / "commands" / f"{name}.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"description = 'Custom.'\nprompt = '''{text}'''\n")
 
@@ -86,7 +86,7 @@ async def test_commands_get_describes_the_arguments(tmp_path: Path) -> None:
 @pytest.mark.requirement("A2A-113")
 async def test_commands_get_nests_subcommands_custom_ones_too(tmp_path: Path) -> None:
     async with place(tmp_path) as at:
-        command(at.desk, "git/remote/add", "Add it.")
+        command(at.harness, "git/remote/add", "Add it.")
         commands = (await at.client.result("commands/get", {"metadata": {URI: {"workspace_path": _path(at)}}}))[
             "commands"
         ]
@@ -101,16 +101,16 @@ async def test_command_execute_runs_a_path_with_its_arguments_as_one_string(tmp_
         response = await at.execute("memory", "add", args="  I like   two words ")
         assert response["status"] == "STARTED"
         await at.replay(response["execution_id"])
-        assert "- I like two words\n" in (at.desk.home / "GEMINI.md").read_text()
-        await at.client.result("message/send", prompt("hello", at.desk.workspace))
-        assert "- I like two words" in at.desk.system()
+        assert "- I like two words\n" in (at.harness.home / "GEMINI.md").read_text()
+        await at.client.result("message/send", prompt("hello", at.harness.workspace))
+        assert "- I like two words" in at.harness.system()
 
 
 @pytest.mark.requirement("A2A-121", "A2A-122", "A2A-128", "A2A-129")
 async def test_output_and_thoughts_of_a_command_come_as_status_updates_of_its_task(tmp_path: Path) -> None:
     reply = Reply.of(Think("**Looking** at it"), Say("All is well."))
     async with place(tmp_path, reply) as at:
-        command(at.desk, "review", "Review {{args}}.")
+        command(at.harness, "review", "Review {{args}}.")
         response = await at.execute("review", args="it")
         items = await at.replay(response["execution_id"])
         updates = [item for item in items if item.result["kind"] == "status-update"]
@@ -118,7 +118,7 @@ async def test_output_and_thoughts_of_a_command_come_as_status_updates_of_its_ta
         assert [item.kind for item in updates] == ["STATE_CHANGE", "THOUGHT", "TEXT_CONTENT", "STATE_CHANGE"]
         assert (updates[0].state, updates[-1].state) == ("working", "completed")
         assert texts(items) == "All is well."
-        assert at.desk.last_user_text() == "Review it."
+        assert at.harness.last_user_text() == "Review it."
 
 
 @pytest.mark.requirement("A2A-121")
@@ -145,7 +145,7 @@ async def test_an_unknown_command_fails_to_start_and_near_ones_are_named(tmp_pat
 @pytest.mark.requirement("A2A-122", "A2A-126")
 async def test_a_command_that_wants_a_shell_command_waits_for_its_confirmation(tmp_path: Path) -> None:
     async with place(tmp_path) as at:
-        command(at.desk, "look", "It says !{echo hello > made; cat made}")
+        command(at.harness, "look", "It says !{echo hello > made; cat made}")
         response = await at.execute("look")
         assert response["status"] == "AWAITING_SHELL_CONFIRMATION"
         items = await at.replay(response["execution_id"])
@@ -155,13 +155,13 @@ async def test_a_command_that_wants_a_shell_command_waits_for_its_confirmation(t
         confirmation = answer(response["execution_id"], allow(asked["tool_call_id"]))
         done = await at.client.stream("message/stream", confirmation)
         assert done[-1].state == "completed"
-        assert at.desk.last_user_text() == "It says hello"
+        assert at.harness.last_user_text() == "It says hello"
 
 
 @pytest.mark.requirement("A2A-127")
 async def test_init_waits_for_a_confirmation_before_a_file_is_overwritten(tmp_path: Path) -> None:
     async with place(tmp_path) as at:
-        (at.desk.workspace / "GEMINI.md").write_text("Mine.")
+        (at.harness.workspace / "GEMINI.md").write_text("Mine.")
         response = await at.execute("init")
         assert response["status"] == "AWAITING_ACTION_CONFIRMATION"
         task = await at.client.result("tasks/get", {"id": response["execution_id"]})
@@ -173,7 +173,7 @@ async def test_init_waits_for_a_confirmation_before_a_file_is_overwritten(tmp_pa
 async def test_the_response_comes_while_the_command_still_works(tmp_path: Path) -> None:
     hold = Hold()
     async with place(tmp_path, Reply.of(Say("one ", "two"), hold=hold)) as at:
-        command(at.desk, "slow", "Slow.")
+        command(at.harness, "slow", "Slow.")
         response = await at.execute("slow")
         assert response["status"] == "STARTED"
         task = await at.client.result("tasks/get", {"id": response["execution_id"]})
@@ -184,7 +184,7 @@ async def test_the_response_comes_while_the_command_still_works(tmp_path: Path) 
 
 async def test_a_command_holds_in_the_session_that_its_metadata_names(tmp_path: Path) -> None:
     async with place(tmp_path) as at:
-        task = await at.client.result("message/send", prompt("hello", at.desk.workspace))
+        task = await at.client.result("message/send", prompt("hello", at.harness.workspace))
         response = await at.execute("stats", contextId=task["contextId"])
         assert "test: 1 request" in texts(await at.replay(response["execution_id"]))
         by_task = await at.execute("stats", taskId=task["id"])
@@ -192,4 +192,4 @@ async def test_a_command_holds_in_the_session_that_its_metadata_names(tmp_path: 
 
 
 def _path(at: Place) -> str:
-    return str(at.desk.workspace)
+    return str(at.harness.workspace)

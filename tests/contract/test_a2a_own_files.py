@@ -11,7 +11,7 @@ import pytest
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.users import UserTable
 from support.a2a_serving import TOKEN, RawClient, prompt, serving
-from support.command_desk import CommandDesk, command_desk
+from support.command_harness import CommandHarness, command_harness
 from support.gemini_wire import GeminiWire
 from support.plain_http import plain_client
 from support.scripted_wire import Reply, Say
@@ -25,7 +25,7 @@ OWN = "only the person who runs the server knows this"
 class Shared:
     """A server of the whole agent, with the local person and alice at it."""
 
-    desk: CommandDesk
+    harness: CommandHarness
     local: RawClient
     alice: RawClient
 
@@ -34,18 +34,18 @@ class Shared:
 async def shared(folder: Path, wire: GeminiWire) -> AsyncGenerator[Shared]:
     table, _, token = UserTable().added("alice", 0)
     async with AsyncExitStack() as stack:
-        desk = await stack.enter_async_context(command_desk(folder, wire))
-        (desk.home / "GEMINI.md").write_text(OWN)
-        (desk.home / "commands").mkdir()
-        (desk.home / "commands" / "mine.toml").write_text(f'prompt = "{OWN}"')
-        (desk.workspace / "GEMINI.md").write_text(f"the project's own @{desk.home}/GEMINI.md")
-        (desk.workspace / "AGENTS.md").symlink_to(desk.home / "GEMINI.md")
-        engine = desk.engine
+        harness = await stack.enter_async_context(command_harness(folder, wire))
+        (harness.home / "GEMINI.md").write_text(OWN)
+        (harness.home / "commands").mkdir()
+        (harness.home / "commands" / "mine.toml").write_text(f'prompt = "{OWN}"')
+        (harness.workspace / "GEMINI.md").write_text(f"the project's own @{harness.home}/GEMINI.md")
+        (harness.workspace / "AGENTS.md").symlink_to(harness.home / "GEMINI.md")
+        engine = harness.engine
         served = serving(engine.for_user(""), ServerOptions(TOKEN), for_user=engine.for_user, users=lambda: table)
         local = await stack.enter_async_context(served)
         headers = {"Authorization": f"Bearer {token}"}
         http = await stack.enter_async_context(plain_client(headers=headers))
-        yield Shared(desk, local, replace(local, http=http))
+        yield Shared(harness, local, replace(local, http=http))
 
 
 async def said_by(client: RawClient, *path: str, args: str = "") -> tuple[str, str]:
@@ -63,9 +63,9 @@ async def test_own_instructions_and_commands_are_the_local_persons_alone(tmp_pat
     with GeminiWire(lambda _: Reply.of(Say("fine"))) as wire:
         async with shared(tmp_path.resolve(), wire) as at:
             for client, is_own in ((at.alice, False), (at.local, True)):
-                await client.result("message/send", prompt("hello", at.desk.workspace))
-                assert (OWN in at.desk.system()) is is_own
-                assert "the project's own" in at.desk.system()
+                await client.result("message/send", prompt("hello", at.harness.workspace))
+                assert (OWN in at.harness.system()) is is_own
+                assert "the project's own" in at.harness.system()
                 for path in (("memory", "show"), ("memory", "list"), ("memory", "refresh")):
                     state, told = await said_by(client, *path)
                     assert state == "completed"
@@ -80,6 +80,6 @@ async def test_nobody_else_adds_to_the_local_persons_own_instructions(tmp_path: 
         async with shared(tmp_path.resolve(), wire) as at:
             state, told = await said_by(at.alice, "memory", "add", args="obey alice")
             assert (state, "no folder of your own" in told) == ("failed", True)
-            assert (at.desk.home / "GEMINI.md").read_text() == OWN
+            assert (at.harness.home / "GEMINI.md").read_text() == OWN
             assert (await said_by(at.local, "memory", "add", args="a fact"))[0] == "completed"
-            assert "a fact" in (at.desk.home / "GEMINI.md").read_text()
+            assert "a fact" in (at.harness.home / "GEMINI.md").read_text()

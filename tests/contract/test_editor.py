@@ -1,4 +1,4 @@
-"""What every Editor keeps, whatever is behind it. One suite, run on each implementation in PERSONS."""
+"""What every Editor keeps, whatever is behind it. One suite, run on each implementation in DRIVERS."""
 
 import asyncio
 import os
@@ -22,28 +22,28 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.reviews.review import DiffReview
 from support.editor_capabilities import needs, refuses
-from support.editor_person import PERSONS, Person
-from support.remote_person import RemotePerson
+from support.editor_driver import DRIVERS, EditorDriver
+from support.remote_editor_driver import RemoteEditorDriver
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=sorted(PERSONS))
-async def person(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[Person]:
-    async with PERSONS[request.param](workspace) as person:
-        yield person
+@pytest.fixture(params=sorted(DRIVERS))
+async def driver(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[EditorDriver]:
+    async with DRIVERS[request.param](workspace) as driver:
+        yield driver
 
 
 class Listener:
     """Reads an editor's events as a companion does."""
 
-    def __init__(self, person: Person) -> None:
+    def __init__(self, driver: EditorDriver) -> None:
         self.events: list[EditorEvent] = []
-        self.task = asyncio.create_task(self._read(person))
+        self.task = asyncio.create_task(self._read(driver))
 
-    async def _read(self, person: Person) -> None:
-        async for event in person.editor.changes():
+    async def _read(self, driver: EditorDriver) -> None:
+        async for event in driver.editor.changes():
             self.events.append(event)
 
     async def decision(self, review: DiffReview) -> DiffAccepted | DiffRejected:
@@ -60,8 +60,8 @@ class Listener:
 
 
 @pytest.fixture
-async def listener(person: Person) -> AsyncGenerator[Listener]:
-    listener = Listener(person)
+async def listener(driver: EditorDriver) -> AsyncGenerator[Listener]:
+    listener = Listener(driver)
     yield listener
     listener.task.cancel()
     await asyncio.wait({listener.task})
@@ -80,11 +80,11 @@ def _file(workspace: Path, name: str, content: bytes = b"one\ntwo\nthree\n") -> 
     return path
 
 
-async def _active(person: Person, path: Path, **expected: Any) -> OpenFile:
+async def _active(driver: EditorDriver, path: Path, **expected: Any) -> OpenFile:
     """Wait until a file is the active one, with these members."""
 
     async def found() -> OpenFile | None:
-        files = [file for file in await person.editor.open_files() if file.is_active and file.path == str(path)]
+        files = [file for file in await driver.editor.open_files() if file.is_active and file.path == str(path)]
         return files[0] if files and all(getattr(files[0], key) == value for key, value in expected.items()) else None
 
     file = await eventually_async(found, what=f"{path} is active with {expected}")
@@ -92,58 +92,62 @@ async def _active(person: Person, path: Path, **expected: Any) -> OpenFile:
     return file
 
 
-async def test_it_says_who_it_is_and_where(person: Person, workspace: Path) -> None:
-    identity = person.editor.identity
+async def test_it_says_who_it_is_and_where(driver: EditorDriver, workspace: Path) -> None:
+    identity = driver.editor.identity
     assert identity.name == identity.name.lower()
     assert identity.name
     assert identity.display_name
     assert identity.pid > 0
-    assert await person.editor.workspace_folders() == (str(workspace),)
+    assert await driver.editor.workspace_folders() == (str(workspace),)
 
 
-async def test_what_it_lacks_it_refuses_with_the_reason(person: Person) -> None:
-    for capability, reason in person.editor.unavailable.items():
+async def test_what_it_lacks_it_refuses_with_the_reason(driver: EditorDriver) -> None:
+    for capability, reason in driver.editor.unavailable.items():
         assert reason
-        await refuses(person, capability)
+        await refuses(driver, capability)
 
 
 async def test_a_file_that_the_person_opens_is_active_and_told(
-    person: Person, listener: Listener, workspace: Path
+    driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     path = _file(workspace, "a.py")
-    await person.open(path)
-    file = await _active(person, path)
+    await driver.open(path)
+    file = await _active(driver, path)
     assert not file.is_dirty
     await eventually_async(lambda: ContextChanged() in listener.events, what="an event")
 
 
-async def test_the_file_that_was_focused_last_is_the_active_one_and_the_newest(person: Person, workspace: Path) -> None:
+async def test_the_file_that_was_focused_last_is_the_active_one_and_the_newest(
+    driver: EditorDriver, workspace: Path
+) -> None:
     one, two = _file(workspace, "one.py"), _file(workspace, "two.py")
     for path in (one, two, one):
-        await person.open(path)
-        await _active(person, path)
-    files = {file.path: file for file in await person.editor.open_files()}
+        await driver.open(path)
+        await _active(driver, path)
+    files = {file.path: file for file in await driver.editor.open_files()}
     assert set(files) == {str(one), str(two)}
     assert files[str(one)].focused_at >= files[str(two)].focused_at
     assert [file.is_active for file in files.values()].count(True) == 1
 
 
 @needs(Capability.SELECTION)
-async def test_cursor_and_selection_count_utf16_units(person: Person, listener: Listener, workspace: Path) -> None:
+async def test_cursor_and_selection_count_utf16_units(
+    driver: EditorDriver, listener: Listener, workspace: Path
+) -> None:
     path = _file(workspace, "a.py", "x = '😀é' # end\n".encode())
-    await person.open(path)
-    await person.select(_at(0, 7))
-    await _active(person, path, cursor=Position(0, 7))
-    await person.select(_at(0, 5, 0, 8))
-    file = await _selected(person, path)
+    await driver.open(path)
+    await driver.select(_at(0, 7))
+    await _active(driver, path, cursor=Position(0, 7))
+    await driver.select(_at(0, 5, 0, 8))
+    file = await _selected(driver, path)
     assert file.selection is not None
     assert file.selection.text == "😀é"
     assert file.selection.range == _at(0, 5, 0, 8)
 
 
-async def _selected(person: Person, path: Path) -> OpenFile:
+async def _selected(driver: EditorDriver, path: Path) -> OpenFile:
     async def found() -> OpenFile | None:
-        files = [file for file in await person.editor.open_files() if file.path == str(path)]
+        files = [file for file in await driver.editor.open_files() if file.path == str(path)]
         return files[0] if files and files[0].selection is not None else None
 
     file = await eventually_async(found, what="a selection")
@@ -151,129 +155,131 @@ async def _selected(person: Person, path: Path) -> OpenFile:
     return file
 
 
-def _speaks_spec_3(person: Person) -> bool:
+def _speaks_spec_3(driver: EditorDriver) -> bool:
     """Whether it is reached by spec 3, which tells neither characters in a line nor the text of a closed view."""
-    return isinstance(person, RemotePerson) and person.protocol == "claude"
+    return isinstance(driver, RemoteEditorDriver) and driver.protocol == "claude"
 
 
 @needs(Capability.SELECTION)
-async def test_a_selection_over_lines_has_their_newlines(person: Person, listener: Listener, workspace: Path) -> None:
+async def test_a_selection_over_lines_has_their_newlines(
+    driver: EditorDriver, listener: Listener, workspace: Path
+) -> None:
     path = _file(workspace, "a.py")
-    await person.open(path)
-    await person.select(_at(0, 1, 2, 2))
-    file = await _selected(person, path)
+    await driver.open(path)
+    await driver.select(_at(0, 1, 2, 2))
+    file = await _selected(driver, path)
     assert file.selection is not None
     assert file.selection.text == "ne\ntwo\nth"
 
 
 @needs(Capability.OPEN, Capability.SELECTION)
-async def test_an_agent_can_open_a_file_at_a_place(person: Person, listener: Listener, workspace: Path) -> None:
+async def test_an_agent_can_open_a_file_at_a_place(driver: EditorDriver, listener: Listener, workspace: Path) -> None:
     path = _file(workspace, "a.py")
-    await person.editor.open_file(str(path), _at(1, 2))
-    if _speaks_spec_3(person):
-        file = await _active(person, path)
+    await driver.editor.open_file(str(path), _at(1, 2))
+    if _speaks_spec_3(driver):
+        file = await _active(driver, path)
         assert file.cursor is not None
         assert file.cursor.line == 1
     else:
-        await _active(person, path, cursor=Position(1, 2))
+        await _active(driver, path, cursor=Position(1, 2))
 
 
 @needs(Capability.OPEN, Capability.SELECTION)
 @pytest.mark.parametrize("content", [b"one\ntwo\nthree\n", b"one\ntwo\nthree"], ids=["newline", "no newline"])
 async def test_lines_up_to_the_last_one_are_selected_whole(
-    person: Person, listener: Listener, workspace: Path, content: bytes
+    driver: EditorDriver, listener: Listener, workspace: Path, content: bytes
 ) -> None:
     path = _file(workspace, "a.py", content)
-    await person.editor.open_file(str(path), _at(1, 0, 3, 0))
-    file = await _selected(person, path)
+    await driver.editor.open_file(str(path), _at(1, 0, 3, 0))
+    file = await _selected(driver, path)
     assert file.selection is not None
     assert file.selection.text.removesuffix("\n") == "two\nthree"
 
 
 @needs(Capability.OPEN)
 async def test_a_file_opened_in_the_background_does_not_take_the_focus(
-    person: Person, listener: Listener, workspace: Path
+    driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     one, two = _file(workspace, "one.py"), _file(workspace, "two.py")
-    await person.open(one)
-    await _active(person, one)
-    await person.editor.open_file(str(two), focus=False)
-    await _active(person, one)
-    assert str(two) in {file.path for file in await person.editor.open_files()}
+    await driver.open(one)
+    await _active(driver, one)
+    await driver.editor.open_file(str(two), focus=False)
+    await _active(driver, one)
+    assert str(two) in {file.path for file in await driver.editor.open_files()}
 
 
 @needs(Capability.OPEN)
-async def test_a_missing_file_cannot_be_opened(person: Person, workspace: Path) -> None:
+async def test_a_missing_file_cannot_be_opened(driver: EditorDriver, workspace: Path) -> None:
     with pytest.raises(EditorError, match="missing"):
-        await person.editor.open_file(str(workspace / "missing.py"))
+        await driver.editor.open_file(str(workspace / "missing.py"))
 
 
 @needs(Capability.OPEN)
-async def test_what_is_no_file_cannot_be_opened_and_is_not_waited_for(person: Person, workspace: Path) -> None:
+async def test_what_is_no_file_cannot_be_opened_and_is_not_waited_for(driver: EditorDriver, workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
     for path in (workspace, workspace / "pipe", Path("/dev/zero")):
         with pytest.raises(EditorError, match=str(path)):
-            await person.editor.open_file(str(path))
+            await driver.editor.open_file(str(path))
 
 
 @needs(Capability.CLOSE)
-async def test_a_closed_file_is_gone_and_closing_it_again_is_no_error(person: Person, workspace: Path) -> None:
+async def test_a_closed_file_is_gone_and_closing_it_again_is_no_error(driver: EditorDriver, workspace: Path) -> None:
     path = _file(workspace, "a.py")
-    await person.open(path)
-    await person.editor.close_file(str(path))
+    await driver.open(path)
+    await driver.editor.close_file(str(path))
 
     async def is_gone() -> bool:
-        return str(path) not in {file.path for file in await person.editor.open_files()}
+        return str(path) not in {file.path for file in await driver.editor.open_files()}
 
     await eventually_async(is_gone, what="the file is gone")
-    await person.editor.close_file(str(path))
+    await driver.editor.close_file(str(path))
 
 
 @needs(Capability.DIRTY, Capability.SAVE, Capability.CLOSE)
-async def test_unsaved_changes_are_known_kept_and_saved_on_request(person: Person, workspace: Path) -> None:
+async def test_unsaved_changes_are_known_kept_and_saved_on_request(driver: EditorDriver, workspace: Path) -> None:
     path = _file(workspace, "a.py")
-    assert await person.editor.is_dirty(str(path)) is None
-    await person.open(path)
-    assert await person.editor.is_dirty(str(path)) is False
-    await person.type_over("changed\n")
-    assert await person.editor.is_dirty(str(path)) is True
+    assert await driver.editor.is_dirty(str(path)) is None
+    await driver.open(path)
+    assert await driver.editor.is_dirty(str(path)) is False
+    await driver.type_over("changed\n")
+    assert await driver.editor.is_dirty(str(path)) is True
     with pytest.raises(EditorError, match="unsaved"):
-        await person.editor.close_file(str(path))
+        await driver.editor.close_file(str(path))
     assert path.read_bytes() == b"one\ntwo\nthree\n"
-    await person.editor.save(str(path))
+    await driver.editor.save(str(path))
     assert path.read_bytes() == b"changed\n"
-    assert await person.editor.is_dirty(str(path)) is False
+    assert await driver.editor.is_dirty(str(path)) is False
 
 
 @needs(Capability.TEXT)
-async def test_the_text_of_an_open_file_has_what_is_not_saved(person: Person, workspace: Path) -> None:
+async def test_the_text_of_an_open_file_has_what_is_not_saved(driver: EditorDriver, workspace: Path) -> None:
     path = _file(workspace, "a.py", "one\r\ntwo 😀\r\n".encode())
-    assert await person.editor.text(str(path)) is None
-    await person.open(path)
-    assert await person.editor.text(str(path)) == "one\r\ntwo 😀\r\n"
-    await person.type_over("changed\n")
+    assert await driver.editor.text(str(path)) is None
+    await driver.open(path)
+    assert await driver.editor.text(str(path)) == "one\r\ntwo 😀\r\n"
+    await driver.type_over("changed\n")
 
     async def is_told() -> bool:
-        return (await person.editor.text(str(path)) or "").replace("\r\n", "\n") == "changed\n"
+        return (await driver.editor.text(str(path)) or "").replace("\r\n", "\n") == "changed\n"
 
     await eventually_async(is_told, what="the text that is not saved")
     assert path.read_bytes() == "one\r\ntwo 😀\r\n".encode()
 
 
 @needs(Capability.SAVE)
-async def test_saving_an_unchanged_file_leaves_it_untouched(person: Person, workspace: Path) -> None:
+async def test_saving_an_unchanged_file_leaves_it_untouched(driver: EditorDriver, workspace: Path) -> None:
     path = _file(workspace, "a.py", b"\xef\xbb\xbfone\r\ntwo")
-    await person.open(path)
+    await driver.open(path)
     before = path.stat()
-    await person.editor.save(str(path))
+    await driver.editor.save(str(path))
     after = path.stat()
     assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
 
 
 @needs(Capability.SAVE)
-async def test_what_is_not_open_cannot_be_saved(person: Person, workspace: Path) -> None:
+async def test_what_is_not_open_cannot_be_saved(driver: EditorDriver, workspace: Path) -> None:
     with pytest.raises(EditorError):
-        await person.editor.save(str(_file(workspace, "a.py")))
+        await driver.editor.save(str(_file(workspace, "a.py")))
 
 
 def _review(path: Path, proposed: str, name: str = "r1") -> DiffReview:
@@ -284,48 +290,48 @@ def _review(path: Path, proposed: str, name: str = "r1") -> DiffReview:
     "proposed", ["one\nTWO\nthree\n", "no newline", "", "a\r\nb\r\n", "\ufeffmark\n", "\n\n", "😀\n"], ids=repr
 )
 async def test_an_accepted_proposal_comes_back_exactly_and_no_file_is_written(
-    person: Person, listener: Listener, workspace: Path, proposed: str
+    driver: EditorDriver, listener: Listener, workspace: Path, proposed: str
 ) -> None:
     path = _file(workspace, "a.py")
     review = _review(path, proposed)
-    await person.editor.open_diff(review)
-    await person.accept(review)
+    await driver.editor.open_diff(review)
+    await driver.accept(review)
     assert await listener.decision(review) == DiffAccepted(review.id, proposed)
     assert path.read_bytes() == b"one\ntwo\nthree\n"
-    assert await person.editor.close_diff(review.id) is None
+    assert await driver.editor.close_diff(review.id) is None
 
 
 async def test_the_persons_edits_in_a_review_are_what_is_accepted(
-    person: Person, listener: Listener, workspace: Path
+    driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     review = _review(_file(workspace, "a.py"), "one\n2\nthree\n")
-    await person.editor.open_diff(review)
-    await person.edit_review(review, "one\n22\nthree\n")
-    await person.accept(review)
+    await driver.editor.open_diff(review)
+    await driver.edit_review(review, "one\n22\nthree\n")
+    await driver.accept(review)
     assert await listener.decision(review) == DiffAccepted(review.id, "one\n22\nthree\n")
 
 
 async def test_closing_a_review_without_accepting_rejects_it(
-    person: Person, listener: Listener, workspace: Path
+    driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     review = _review(_file(workspace, "a.py"), "new\n")
-    await person.editor.open_diff(review)
-    await person.reject(review)
+    await driver.editor.open_diff(review)
+    await driver.reject(review)
     assert await listener.decision(review) == DiffRejected(review.id)
 
 
 async def test_a_review_taken_back_returns_its_text_and_no_decision_follows(
-    person: Person, listener: Listener, workspace: Path
+    driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     path = _file(workspace, "a.py")
     first, second = _review(path, "new\n"), _review(path, "newer\n", "r2")
-    await person.editor.open_diff(first)
-    await person.edit_review(first, "mine\n")
-    taken_back = await person.editor.close_diff(first.id)
-    assert taken_back == ("new\n" if _speaks_spec_3(person) else "mine\n")
-    assert await person.editor.close_diff(first.id) is None
-    await person.editor.open_diff(second)
-    await person.reject(second)
+    await driver.editor.open_diff(first)
+    await driver.edit_review(first, "mine\n")
+    taken_back = await driver.editor.close_diff(first.id)
+    assert taken_back == ("new\n" if _speaks_spec_3(driver) else "mine\n")
+    assert await driver.editor.close_diff(first.id) is None
+    await driver.editor.open_diff(second)
+    await driver.reject(second)
     await listener.decision(second)
     assert [event for event in listener.events if isinstance(event, (DiffAccepted, DiffRejected))] == [
         DiffRejected(second.id)
@@ -333,75 +339,81 @@ async def test_a_review_taken_back_returns_its_text_and_no_decision_follows(
 
 
 async def test_reviews_of_several_files_are_answered_each_for_itself(
-    person: Person, listener: Listener, workspace: Path
+    driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
     one = _review(_file(workspace, "one.py"), "1\n", "r1")
     two = _review(_file(workspace, "two.py"), "2\n", "r2")
-    await person.editor.open_diff(one)
-    await person.editor.open_diff(two)
-    await person.accept(one)
+    await driver.editor.open_diff(one)
+    await driver.editor.open_diff(two)
+    await driver.accept(one)
     assert await listener.decision(one) == DiffAccepted("r1", "1\n")
-    await person.reject(two)
+    await driver.reject(two)
     assert await listener.decision(two) == DiffRejected("r2")
 
 
-async def test_a_new_file_can_be_reviewed_and_is_not_made(person: Person, listener: Listener, workspace: Path) -> None:
+async def test_a_new_file_can_be_reviewed_and_is_not_made(
+    driver: EditorDriver, listener: Listener, workspace: Path
+) -> None:
     path = workspace / "folder" / "new.py"
     review = _review(path, "new\n")
-    await person.editor.open_diff(review)
-    await person.accept(review)
+    await driver.editor.open_diff(review)
+    await driver.accept(review)
     assert await listener.decision(review) == DiffAccepted(review.id, "new\n")
     assert not path.parent.exists()
 
 
-async def test_reviews_are_never_among_the_open_files(person: Person, listener: Listener, workspace: Path) -> None:
+async def test_reviews_are_never_among_the_open_files(
+    driver: EditorDriver, listener: Listener, workspace: Path
+) -> None:
     path = _file(workspace, "a.py")
-    await person.open(path)
-    await _active(person, path)
-    await person.editor.open_diff(_review(_file(workspace, "b.py"), "new\n"))
-    await person.editor.open_diff(_review(workspace / "missing.py", "new\n", "r2"))
-    files = await person.editor.open_files()
+    await driver.open(path)
+    await _active(driver, path)
+    await driver.editor.open_diff(_review(_file(workspace, "b.py"), "new\n"))
+    await driver.editor.open_diff(_review(workspace / "missing.py", "new\n", "r2"))
+    files = await driver.editor.open_files()
     assert {file.path for file in files} <= {str(path), str(workspace / "b.py")}
     assert [file.path for file in files if file.is_active] == [str(path)]
 
 
-async def test_a_decision_taken_while_nobody_reads_is_told_later(person: Person, workspace: Path) -> None:
+async def test_a_decision_taken_while_nobody_reads_is_told_later(driver: EditorDriver, workspace: Path) -> None:
     review = _review(_file(workspace, "a.py"), "new\n")
-    await person.editor.open_diff(review)
-    await person.accept(review)
-    listener = Listener(person)
+    await driver.editor.open_diff(review)
+    await driver.accept(review)
+    listener = Listener(driver)
     assert await listener.decision(review) == DiffAccepted(review.id, "new\n")
     listener.task.cancel()
     await asyncio.wait({listener.task})
 
 
 @needs(Capability.DIAGNOSTICS)
-async def test_files_without_findings_have_no_diagnostics(person: Person, workspace: Path) -> None:
+async def test_files_without_findings_have_no_diagnostics(driver: EditorDriver, workspace: Path) -> None:
     path = _file(workspace, "a.py")
-    await person.open(path)
-    assert await person.editor.diagnostics(str(path)) == ()
-    assert await person.editor.diagnostics() == ()
+    await driver.open(path)
+    assert await driver.editor.diagnostics(str(path)) == ()
+    assert await driver.editor.diagnostics() == ()
 
 
-async def test_a_message_is_shown_without_waiting_for_the_person(person: Person) -> None:
+async def test_a_message_is_shown_without_waiting_for_the_person(driver: EditorDriver) -> None:
     async with asyncio.timeout(60):
-        await person.editor.show_message("An agent says: 'hello'\nand\t\"more\" | quit")
+        await driver.editor.show_message("An agent says: 'hello'\nand\t\"more\" | quit")
 
 
-async def test_the_events_end_when_the_editor_quits_and_then_it_is_gone(person: Person, listener: Listener) -> None:
-    await person.quit()
+async def test_the_events_end_when_the_editor_quits_and_then_it_is_gone(
+    driver: EditorDriver, listener: Listener
+) -> None:
+    await driver.quit()
     await listener.end()
     with pytest.raises(EditorGoneError):
-        await person.editor.open_files()
+        await driver.editor.open_files()
     with pytest.raises(EditorGoneError):
-        await person.editor.show_message("anybody?")
+        await driver.editor.show_message("anybody?")
 
 
 async def test_letting_go_closes_the_reviews_and_decides_nothing(
-    person: Person, listener: Listener, workspace: Path
+    driver: EditorDriver, listener: Listener, workspace: Path
 ) -> None:
-    await person.editor.open_diff(_review(_file(workspace, "a.py"), "new\n"))
-    await person.editor.aclose()
+    await driver.editor.open_diff(_review(_file(workspace, "a.py"), "new\n"))
+    await driver.editor.aclose()
     await listener.end()
     assert [event for event in listener.events if isinstance(event, (DiffAccepted, DiffRejected))] == []
-    await person.editor.aclose()
+    await driver.editor.aclose()

@@ -1,6 +1,6 @@
-"""The twelve tools of the Claude protocol at every editor in PERSONS: each one works, or says that it is not available.
+"""The twelve tools of the Claude protocol at every editor in DRIVERS: each one works, or says that it is not available.
 
-None may succeed without an effect. docs/companion-tools.md holds the same table; an editor that is added to PERSONS
+None may succeed without an effect. docs/companion-tools.md holds the same table; an editor that is added to DRIVERS
 needs a column there.
 """
 
@@ -16,8 +16,8 @@ from isthmus.ide.claude.tools import TOOLS, offered_tools
 from isthmus.ide.consent import Consent
 from isthmus.ide.editor import Capability, Position, Range
 from support.claude_tools import ToolUser, tool_user
-from support.editor_person import PERSONS, Person
-from support.remote_person import RemotePerson
+from support.editor_driver import DRIVERS, EditorDriver
+from support.remote_editor_driver import RemoteEditorDriver
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -48,15 +48,15 @@ NOTEBOOK: Mapping[str, object] = {
 }
 
 
-@pytest.fixture(params=sorted(PERSONS))
-async def person(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[Person]:
-    async with PERSONS[request.param](workspace) as person:
-        yield person
+@pytest.fixture(params=sorted(DRIVERS))
+async def driver(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[EditorDriver]:
+    async with DRIVERS[request.param](workspace) as driver:
+        yield driver
 
 
 @pytest.fixture
-async def user(person: Person) -> AsyncGenerator[ToolUser]:
-    async with tool_user(person.editor) as user:
+async def user(driver: EditorDriver) -> AsyncGenerator[ToolUser]:
+    async with tool_user(driver.editor) as user:
         yield user
 
 
@@ -67,9 +67,9 @@ def file(workspace: Path) -> Path:
     return path
 
 
-async def _open(user: ToolUser, person: Person, path: Path) -> dict[str, Any]:
+async def _open(user: ToolUser, driver: EditorDriver, path: Path) -> dict[str, Any]:
     """Have the person open a file, and wait until agents see it as the active one."""
-    await person.open(path)
+    await driver.open(path)
 
     async def tab() -> dict[str, Any] | None:
         tabs = (await user.json("getOpenEditors"))["tabs"]
@@ -81,17 +81,17 @@ async def _open(user: ToolUser, person: Person, path: Path) -> dict[str, Any]:
     return found
 
 
-async def _open_file(user: ToolUser, person: Person, file: Path) -> None:
+async def _open_file(user: ToolUser, driver: EditorDriver, file: Path) -> None:
     assert await user.text("openFile", filePath=str(file)) == f"Opened file: {file}"
 
     async def is_active() -> bool:
-        return any(shown.path == str(file) and shown.is_active for shown in await person.editor.open_files())
+        return any(shown.path == str(file) and shown.is_active for shown in await driver.editor.open_files())
 
     await eventually_async(is_active, what="the file is active")
 
 
-async def _open_diff(user: ToolUser, person: Person, file: Path) -> None:
-    for decide, expected in ((person.accept, ["FILE_SAVED", "one\r\n2\r\n"]), (person.reject, ["DIFF_REJECTED", "t"])):
+async def _open_diff(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    for decide, expected in ((driver.accept, ["FILE_SAVED", "one\r\n2\r\n"]), (driver.reject, ["DIFF_REJECTED", "t"])):
         answer = user.start("openDiff", **_diff(file, "one\r\n2\r\n"))
         await decide(await user.review())
         result = await answer
@@ -104,9 +104,9 @@ def _diff(file: Path, proposed: str) -> dict[str, object]:
     return {"old_file_path": str(file), "new_file_path": str(file), "new_file_contents": proposed, "tab_name": "t"}
 
 
-async def _get_current_selection(user: ToolUser, person: Person, file: Path) -> None:
-    await _open(user, person, file)
-    await person.select(Range(Position(1, 0), Position(1, 3)))
+async def _get_current_selection(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    await _open(user, driver, file)
+    await driver.select(Range(Position(1, 0), Position(1, 3)))
 
     async def selected() -> dict[str, Any] | None:
         selection = await user.json("getCurrentSelection")
@@ -126,23 +126,23 @@ async def _get_current_selection(user: ToolUser, person: Person, file: Path) -> 
     }
 
 
-async def _get_latest_selection(user: ToolUser, person: Person, file: Path) -> None:
-    await _get_current_selection(user, person, file)
+async def _get_latest_selection(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    await _get_current_selection(user, driver, file)
     other = file.with_name("other.py")
     other.write_bytes(b"x\n")
-    await _open(user, person, other)
+    await _open(user, driver, other)
     latest = await user.json("getLatestSelection")
     assert (latest["text"], latest["filePath"]) == ("two", str(file))
 
 
-async def _get_open_editors(user: ToolUser, person: Person, file: Path) -> None:
-    tab = await _open(user, person, file)
+async def _get_open_editors(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    tab = await _open(user, driver, file)
     assert (tab["label"], tab["uri"], tab["languageId"]) == ("a.py", file.as_uri(), "python")
     assert tab["lineCount"] in (3, 4)  # with or without the empty line after the last newline
-    assert tab["isDirty"] is (None if Capability.DIRTY in person.editor.unavailable else False)
+    assert tab["isDirty"] is (None if Capability.DIRTY in driver.editor.unavailable else False)
 
 
-async def _get_workspace_folders(user: ToolUser, person: Person, file: Path) -> None:
+async def _get_workspace_folders(user: ToolUser, driver: EditorDriver, file: Path) -> None:
     folders = await user.json("getWorkspaceFolders")
     assert folders["success"] is True
     assert folders["rootPath"] == str(file.parent)
@@ -150,17 +150,17 @@ async def _get_workspace_folders(user: ToolUser, person: Person, file: Path) -> 
     assert folders["folders"] == [entry]
 
 
-async def _get_diagnostics(user: ToolUser, person: Person, file: Path) -> None:
-    await _open(user, person, file)
+async def _get_diagnostics(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    await _open(user, driver, file)
     assert await user.json("getDiagnostics", uri=file.as_uri()) == [{"uri": file.as_uri(), "diagnostics": []}]
     assert await user.json("getDiagnostics") == []
 
 
-async def _check_document_dirty(user: ToolUser, person: Person, file: Path) -> None:
-    await _open(user, person, file)
+async def _check_document_dirty(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    await _open(user, driver, file)
     clean = {"success": True, "filePath": str(file), "isDirty": False, "isUntitled": False}
     assert await user.json("checkDocumentDirty", filePath=str(file)) == clean
-    await person.type_over("changed\n")
+    await driver.type_over("changed\n")
     await eventually_async(lambda: _is_dirty(user, file), what="the file is dirty")
 
 
@@ -168,9 +168,9 @@ async def _is_dirty(user: ToolUser, file: Path) -> bool:
     return (await user.json("checkDocumentDirty", filePath=str(file)))["isDirty"]
 
 
-async def _save_document(user: ToolUser, person: Person, file: Path) -> None:
-    await _open(user, person, file)
-    await person.type_over("changed\n")
+async def _save_document(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    await _open(user, driver, file)
+    await driver.type_over("changed\n")
     await eventually_async(lambda: _saved(user, file), what="the bytes are written")
     assert file.read_bytes() == b"changed\n"
 
@@ -181,43 +181,45 @@ async def _saved(user: ToolUser, file: Path) -> bool:
     return file.read_bytes() == b"changed\n"
 
 
-async def _close_tab(user: ToolUser, person: Person, file: Path) -> None:
-    await _open(user, person, file)
+async def _close_tab(user: ToolUser, driver: EditorDriver, file: Path) -> None:
+    await _open(user, driver, file)
     assert await user.text("close_tab", tab_name="a.py") == "TAB_CLOSED"
 
     async def is_closed() -> bool:
-        return str(file) not in {shown.path for shown in await person.editor.open_files()}
+        return str(file) not in {shown.path for shown in await driver.editor.open_files()}
 
     await eventually_async(is_closed, what="the tab is closed")
 
 
-async def _close_all_diff_tabs(user: ToolUser, person: Person, file: Path) -> None:
+async def _close_all_diff_tabs(user: ToolUser, driver: EditorDriver, file: Path) -> None:
     assert await user.text("closeAllDiffTabs") == "CLOSED_0_DIFF_TABS"
-    if Capability.DIFF in person.editor.unavailable:
+    if Capability.DIFF in driver.editor.unavailable:
         return
     answer = user.start("openDiff", **_diff(file, "2\n"))
     review = await user.review()
     assert await user.text("closeAllDiffTabs") == "CLOSED_1_DIFF_TABS"
     assert [block["text"] for block in (await answer).content] == ["DIFF_REJECTED", "t"]
-    assert await person.editor.close_diff(review.id) is None
+    assert await driver.editor.close_diff(review.id) is None
 
 
-async def _execute_code(user: ToolUser, person: Person, file: Path) -> None:
+async def _execute_code(user: ToolUser, driver: EditorDriver, file: Path) -> None:
     notebook = file.with_name("analysis.ipynb")
     notebook.write_text(json.dumps(NOTEBOOK), encoding="utf-8")
-    await person.open(notebook)
+    await driver.open(notebook)
     for code, printed in (("x = 6", ""), ("print(x * 7)", "42\n")):
         answer = user.start("executeCode", code=code)
         assert user.companion.asking.answer((await user.question()).id, Consent.YES)
         result = await answer
-        if isinstance(person, RemotePerson) and result.is_error:  # passed on, and the editor behind it has no notebooks
+        if (
+            isinstance(driver, RemoteEditorDriver) and result.is_error
+        ):  # passed on, and the editor behind it has no notebooks
             assert result.content[0]["text"].startswith("not available in ")
             return
         assert not result.is_error, result
         assert "".join(block["text"] for block in result.content) == printed
 
 
-SCENES: Mapping[str, Callable[[ToolUser, Person, Path], Awaitable[None]]] = {
+SCENES: Mapping[str, Callable[[ToolUser, EditorDriver, Path], Awaitable[None]]] = {
     "openFile": _open_file,
     "openDiff": _open_diff,
     "getCurrentSelection": _get_current_selection,
@@ -234,19 +236,19 @@ SCENES: Mapping[str, Callable[[ToolUser, Person, Path], Awaitable[None]]] = {
 """For each tool: that it does what its name says."""
 
 
-async def _arguments(user: ToolUser, person: Person, file: Path, tool: str) -> dict[str, object]:
+async def _arguments(user: ToolUser, driver: EditorDriver, file: Path, tool: str) -> dict[str, object]:
     """What a call would need to succeed, were the tool available."""
     match tool:
         case "openFile" | "checkDocumentDirty" | "saveDocument":
-            await _open(user, person, file)
+            await _open(user, driver, file)
             return {"filePath": str(file)}
         case "openDiff":
             return _diff(file, "2\n")
         case "getDiagnostics":
-            await _open(user, person, file)
+            await _open(user, driver, file)
             return {"uri": file.as_uri()}
         case "close_tab":
-            await _open(user, person, file)
+            await _open(user, driver, file)
             return {"tab_name": "a.py"}
         case "executeCode":
             return {"code": "1"}
@@ -257,29 +259,29 @@ async def _arguments(user: ToolUser, person: Person, file: Path, tool: str) -> d
 @pytest.mark.requirement("CLD-082")
 @pytest.mark.parametrize("tool", SCENES)
 async def test_a_tool_works_or_says_why_it_is_not_available(
-    user: ToolUser, person: Person, file: Path, tool: str
+    user: ToolUser, driver: EditorDriver, file: Path, tool: str
 ) -> None:
-    reason = _reason(person, tool)
+    reason = _reason(driver, tool)
     is_listed = tool in {offered.name for offered in offered_tools(user.companion) if offered.is_listed}
     assert is_listed == (reason is None or tool == "close_tab")  # which closes diffs in every editor
     if reason is None:
-        await SCENES[tool](user, person, file)
+        await SCENES[tool](user, driver, file)
         return
-    said = await user.error(tool, **await _arguments(user, person, file, tool))
-    assert said == f"not available in {person.editor.identity.display_name}: {reason}"
+    said = await user.error(tool, **await _arguments(user, driver, file, tool))
+    assert said == f"not available in {driver.editor.identity.display_name}: {reason}"
 
 
-def _reason(person: Person, tool: str) -> str | None:
+def _reason(driver: EditorDriver, tool: str) -> str | None:
     needed = NEEDS[tool]
-    return person.editor.unavailable.get(needed) if needed is not None else None
+    return driver.editor.unavailable.get(needed) if needed is not None else None
 
 
-@pytest.mark.parametrize("name", sorted(PERSONS))
+@pytest.mark.parametrize("name", sorted(DRIVERS))
 async def test_the_documentation_has_the_same_table(name: str, workspace: Path) -> None:
     table = _documented()
     assert name in table, f"docs/companion-tools.md: add a column for {name} to the table of tools and editors"
-    async with PERSONS[name](workspace) as person:
-        expected = {tool: _reason(person, tool) for tool in NEEDS}
+    async with DRIVERS[name](workspace) as driver:
+        expected = {tool: _reason(driver, tool) for tool in NEEDS}
     assert table[name] == {tool: "yes" if reason is None else "no" for tool, reason in expected.items()}
     text = " ".join((ROOT / "docs" / "companion-tools.md").read_text(encoding="utf-8").split())
     for reason in filter(None, expected.values()):

@@ -1,6 +1,6 @@
 """Reviews under bad conditions, through a companion, on every editor: one answer, the right bytes, nothing lost.
 
-All of it is run on Neovim and headless; on the other editors in PERSONS every way to answer, every end that nobody
+All of it is run on Neovim and headless; on the other editors in DRIVERS every way to answer, every end that nobody
 wanted, and the contents that editors get wrong. The agents here are clients without a wire; what they would write is
 what they are told.
 """
@@ -20,7 +20,7 @@ from isthmus.ide.editor import EditorError
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder
-from support.editor_person import PERSONS, Person
+from support.editor_driver import DRIVERS, EditorDriver
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 class Scene:
     """An editor with a person, the companion that joins them to two agents, and where texts are kept."""
 
-    person: Person
+    driver: EditorDriver
     companion: Companion
     one: Recorder
     two: Recorder
@@ -60,12 +60,12 @@ class Scene:
 
 
 @asynccontextmanager
-async def _companion(person: Person, kept_folder: Path) -> AsyncGenerator[Scene]:
-    companion = Companion(person.editor, kept=KeptTexts(kept_folder))
+async def _companion(driver: EditorDriver, kept_folder: Path) -> AsyncGenerator[Scene]:
+    companion = Companion(driver.editor, kept=KeptTexts(kept_folder))
     one, two = Recorder("one", "First agent"), Recorder("two", "Second agent")
     companion.attach(one)
     companion.attach(two)
-    scene = Scene(person, companion, one, two, kept_folder, asyncio.create_task(companion.run()))
+    scene = Scene(driver, companion, one, two, kept_folder, asyncio.create_task(companion.run()))
     try:
         await asyncio.sleep(0)  # it runs from here on
         yield scene
@@ -75,18 +75,18 @@ async def _companion(person: Person, kept_folder: Path) -> AsyncGenerator[Scene]
 
 EVERYTHING = ("headless", "neovim")
 """The editors on which all of it is run."""
-everything = pytest.mark.parametrize("person", EVERYTHING, indirect=True)
+everything = pytest.mark.parametrize("driver", EVERYTHING, indirect=True)
 
 
-@pytest.fixture(params=sorted(PERSONS))
-async def person(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[Person]:
-    async with PERSONS[request.param](workspace) as person:
-        yield person
+@pytest.fixture(params=sorted(DRIVERS))
+async def driver(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[EditorDriver]:
+    async with DRIVERS[request.param](workspace) as driver:
+        yield driver
 
 
 @pytest.fixture
-async def scene(person: Person, tmp_path: Path) -> AsyncGenerator[Scene]:
-    async with _companion(person, tmp_path / "kept") as scene:
+async def scene(driver: EditorDriver, tmp_path: Path) -> AsyncGenerator[Scene]:
+    async with _companion(driver, tmp_path / "kept") as scene:
         yield scene
 
 
@@ -107,15 +107,15 @@ def _file(workspace: Path, content: bytes = b"one\ntwo\nthree\n", name: str = "a
 
 async def test_accepted_as_proposed(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "one\nTWO\n")
-    await scene.person.accept(review)
+    await scene.driver.accept(review)
     assert await scene.accepted(scene.one) == "one\nTWO\n"
     assert (scene.two.decisions, scene.one.closed, scene.kept) == ([], [], [])
 
 
 async def test_accepted_with_the_persons_edits(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "one\nTWO\n")
-    await scene.person.edit_review(review, "one\n2\nthree\n")
-    await scene.person.accept(review)
+    await scene.driver.edit_review(review, "one\n2\nthree\n")
+    await scene.driver.accept(review)
     assert await scene.accepted(scene.one) == "one\n2\nthree\n"
     assert scene.kept == []
 
@@ -123,13 +123,13 @@ async def test_accepted_with_the_persons_edits(scene: Scene, workspace: Path) ->
 @everything
 async def test_an_empty_text_accepted_is_empty(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "")
-    await scene.person.accept(review)
+    await scene.driver.accept(review)
     assert await scene.accepted(scene.one) == ""
 
 
 async def test_rejected(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
-    await scene.person.reject(review)
+    await scene.driver.reject(review)
     await eventually_async(lambda: scene.one.decisions, what="a decision")
     assert [decided.state for decided in scene.one.decisions] == [Rejected()]
     assert scene.companion.reviews.all() == ()
@@ -139,14 +139,14 @@ async def test_rejected(scene: Scene, workspace: Path) -> None:
 async def test_closed_by_its_client_with_what_was_typed(scene: Scene, workspace: Path) -> None:
     path = str(_file(workspace))
     review = await scene.companion.open_diff(scene.one, path, "new\n")
-    await scene.person.edit_review(review, "mine\n")
+    await scene.driver.edit_review(review, "mine\n")
     closed = await scene.companion.close_diff(scene.one, path)
     assert closed is not None
     if closed.state == Closed("new\n"):  # spec 3 does not tell the text of a view that is closed
         assert scene.kept == ["mine\n"]
     else:
         assert closed.state == Closed("mine\n")
-    assert await scene.person.editor.close_diff(review.id) is None
+    assert await scene.driver.editor.close_diff(review.id) is None
     assert scene.one.decisions == []
 
 
@@ -154,11 +154,11 @@ _TYPING = ("emacs", "headless", "jupyter", "neovim", "stdio")
 """The editors that have the view themselves; behind a remote one is another companion, which keeps what was typed."""
 
 
-@pytest.mark.parametrize("person", _TYPING, indirect=True)
+@pytest.mark.parametrize("driver", _TYPING, indirect=True)
 async def test_what_was_typed_is_kept_when_the_user_rejects_all_the_same(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
-    await scene.person.edit_review(review, "mine\n")
-    await scene.person.reject(review)
+    await scene.driver.edit_review(review, "mine\n")
+    await scene.driver.reject(review)
     await eventually_async(lambda: scene.kept == ["mine\n"], what="the text is kept")
 
 
@@ -167,7 +167,7 @@ async def test_what_was_typed_is_kept_when_the_user_rejects_all_the_same(scene: 
 async def test_what_was_typed_is_kept_when_the_client_refuses_its_edit(scene: Scene, workspace: Path) -> None:
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
-    await scene.person.edit_review(review, "mine\n")
+    await scene.driver.edit_review(review, "mine\n")
     await scene.companion.close_diff(scene.one, str(path))
     await eventually_async(lambda: scene.kept == ["mine\n"], what="the text is kept")
 
@@ -176,7 +176,7 @@ async def test_what_was_typed_is_kept_when_the_client_refuses_its_edit(scene: Sc
 async def test_what_was_typed_is_not_kept_when_the_client_writes_it(scene: Scene, workspace: Path) -> None:
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
-    await scene.person.edit_review(review, "mine\n")
+    await scene.driver.edit_review(review, "mine\n")
     closed = await scene.companion.close_diff(scene.one, str(path))
     assert closed is not None
     path.write_text("mine\n", encoding="utf-8")
@@ -187,7 +187,7 @@ async def test_what_was_typed_is_not_kept_when_the_client_writes_it(scene: Scene
 @everything
 async def test_what_was_typed_is_kept_when_another_terminal_rejects(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
-    await scene.person.edit_review(review, "mine\n")
+    await scene.driver.edit_review(review, "mine\n")
     assert await scene.companion.reject(review.id) is not None
     assert scene.kept == ["mine\n"]
 
@@ -196,7 +196,7 @@ async def test_what_was_typed_is_kept_when_another_terminal_rejects(scene: Scene
 async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, workspace: Path, answer: str) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     terminal = scene.companion.accept if answer == "reject" else scene.companion.reject
-    in_editor = scene.person.accept if answer == "accept" else scene.person.reject
+    in_editor = scene.driver.accept if answer == "accept" else scene.driver.reject
     # The loser finds no view: the person's own program says so, each in its way.
     terminal_result, _ = await asyncio.gather(terminal(review.id), in_editor(review), return_exceptions=True)
     await eventually_async(lambda: scene.one.decisions, what="a decision")
@@ -213,7 +213,7 @@ async def test_an_editor_that_quits_ends_every_review_and_no_agent_is_told_an_ac
 ) -> None:
     await scene.companion.open_diff(scene.one, str(_file(workspace)), "first\n")
     await scene.companion.open_diff(scene.two, str(workspace / "a.py"), "second\n")
-    await scene.person.quit()
+    await scene.driver.quit()
     await asyncio.wait({scene.running}, timeout=60)
     assert scene.running.done()
     assert scene.companion.reviews.all() == ()
@@ -224,34 +224,34 @@ async def test_an_editor_that_quits_ends_every_review_and_no_agent_is_told_an_ac
 
 async def test_what_was_typed_before_the_editor_quit_is_kept(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
-    await scene.person.edit_review(review, "mine\n")
-    await scene.person.quit()
+    await scene.driver.edit_review(review, "mine\n")
+    await scene.driver.quit()
     await asyncio.wait({scene.running}, timeout=60)
     assert scene.kept == ["mine\n"]
 
 
 async def test_what_was_typed_before_a_client_left_is_kept(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
-    await scene.person.edit_review(review, "mine 😀\n")
+    await scene.driver.edit_review(review, "mine 😀\n")
     await scene.companion.detach(scene.one.id)
     assert scene.kept == ["mine 😀\n"]
-    assert await scene.person.editor.close_diff(review.id) is None
+    assert await scene.driver.editor.close_diff(review.id) is None
 
 
 async def test_a_stopping_companion_keeps_what_was_typed_and_its_successor_is_asked_again(
-    person: Person, workspace: Path, tmp_path: Path
+    driver: EditorDriver, workspace: Path, tmp_path: Path
 ) -> None:
     path = str(_file(workspace))
-    async with _companion(person, tmp_path / "kept") as scene:
+    async with _companion(driver, tmp_path / "kept") as scene:
         review = await scene.companion.open_diff(scene.one, path, "new\n")
-        await person.edit_review(review, "mine\n")
+        await driver.edit_review(review, "mine\n")
         await scene.end()
         assert [closed.id for closed in scene.one.closed] == [review.id]
         assert scene.kept == ["mine\n"]
-        assert await person.editor.close_diff(review.id) is None
-    async with _companion(person, tmp_path / "kept") as scene:
+        assert await driver.editor.close_diff(review.id) is None
+    async with _companion(driver, tmp_path / "kept") as scene:
         again = await scene.companion.open_diff(scene.one, path, "new\n")
-        await person.accept(again)
+        await driver.accept(again)
         assert await scene.accepted(scene.one) == "new\n"
         assert [decided.id for decided in scene.one.decisions] == [again.id]
 
@@ -261,10 +261,10 @@ async def test_the_same_file_from_two_agents_each_beside_what_the_other_left(sce
     first = await scene.companion.open_diff(scene.one, str(path), "one\ntwo\nthree\nfour\n")
     second = await scene.companion.open_diff(scene.two, str(path), "zero\none\n")
     assert not scene.companion.reviews.is_shown(second.id)
-    await scene.person.accept(first)
+    await scene.driver.accept(first)
     path.write_text(await scene.accepted(scene.one), encoding="utf-8")
     await scene.shown(second)
-    await scene.person.accept(second)
+    await scene.driver.accept(second)
     assert await scene.accepted(scene.two) == "zero\none\n"
     assert path.read_bytes() == b"one\ntwo\nthree\nfour\n"
     assert (len(scene.one.decisions), len(scene.two.decisions)) == (1, 1)
@@ -291,11 +291,11 @@ _CONTENTS = {
 _DIFFICULT = ("bom", "mixed newlines", "final newline is taken away", "latin-1", "5 MB")
 """Those that an editor gets wrong that thinks in lines, in UTF-8, or in small files."""
 _ACCEPTED = [
-    (name, kind) for name in sorted(PERSONS) for kind in sorted(_CONTENTS if name in EVERYTHING else _DIFFICULT)
+    (name, kind) for name in sorted(DRIVERS) for kind in sorted(_CONTENTS if name in EVERYTHING else _DIFFICULT)
 ]
 
 
-@pytest.mark.parametrize(("person", "kind"), _ACCEPTED, indirect=["person"])
+@pytest.mark.parametrize(("driver", "kind"), _ACCEPTED, indirect=["driver"])
 async def test_what_is_accepted_unchanged_is_the_proposal_and_the_file_is_not_touched(
     scene: Scene, workspace: Path, kind: str
 ) -> None:
@@ -303,7 +303,7 @@ async def test_what_is_accepted_unchanged_is_the_proposal_and_the_file_is_not_to
     path = _file(workspace, before)
     stamp = path.stat().st_mtime_ns
     review = await scene.companion.open_diff(scene.one, str(path), proposed)
-    await scene.person.accept(review)
+    await scene.driver.accept(review)
     assert await scene.accepted(scene.one) == proposed
     assert path.read_bytes() == before
     assert path.stat().st_mtime_ns == stamp
@@ -311,12 +311,12 @@ async def test_what_is_accepted_unchanged_is_the_proposal_and_the_file_is_not_to
 
 _TAKEN_BACK = [
     (name, kind)
-    for name in sorted(PERSONS)
+    for name in sorted(DRIVERS)
     for kind in sorted(_CONTENTS.keys() - {"5 MB"} if name in EVERYTHING else {"mixed newlines"})
 ]
 
 
-@pytest.mark.parametrize(("person", "kind"), _TAKEN_BACK, indirect=["person"])
+@pytest.mark.parametrize(("driver", "kind"), _TAKEN_BACK, indirect=["driver"])
 async def test_what_a_client_takes_back_unchanged_is_the_proposal(scene: Scene, workspace: Path, kind: str) -> None:
     before, proposed = _CONTENTS[kind]
     path = _file(workspace, before)
@@ -337,7 +337,7 @@ async def test_a_binary_file_is_reviewed_or_refused_and_stays_as_it_is(scene: Sc
         refused = str(error)
     else:
         refused = "image.png"
-        await scene.person.accept(review)
+        await scene.driver.accept(review)
         assert await scene.accepted(scene.one) == "text now\n"
     assert "image.png" in refused
     assert path.read_bytes() == content
@@ -348,7 +348,7 @@ async def test_a_read_only_file_is_reviewed_and_keeps_its_mode(scene: Scene, wor
     path = _file(workspace)
     path.chmod(0o444)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
-    await scene.person.accept(review)
+    await scene.driver.accept(review)
     assert await scene.accepted(scene.one) == "new\n"
     assert path.stat().st_mode & 0o777 == 0o444
     assert path.read_bytes() == b"one\ntwo\nthree\n"
@@ -359,7 +359,7 @@ async def test_a_file_that_is_deleted_meanwhile_stays_deleted(scene: Scene, work
     path = _file(workspace)
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
     path.unlink()
-    await scene.person.accept(review)
+    await scene.driver.accept(review)
     assert await scene.accepted(scene.one) == "new\n"
     assert not path.exists()
 
@@ -371,7 +371,7 @@ async def test_a_file_whose_folder_is_deleted_meanwhile_can_be_rejected(scene: S
     review = await scene.companion.open_diff(scene.one, str(path), "new\n")
     path.unlink()
     path.parent.rmdir()
-    await scene.person.reject(review)
+    await scene.driver.reject(review)
     await eventually_async(lambda: scene.one.decisions, what="a decision")
     assert [decided.state for decided in scene.one.decisions] == [Rejected()]
 
@@ -392,7 +392,7 @@ async def test_a_name_that_is_no_unicode_is_reviewed_or_refused_and_the_next_rev
         assert decided.file_path == path
     assert Path(path).read_bytes() == b"old\n"
     following = await scene.companion.open_diff(scene.two, str(_file(workspace)), "new\n")
-    await scene.person.accept(following)
+    await scene.driver.accept(following)
     assert await scene.accepted(scene.two) == "new\n"
 
 

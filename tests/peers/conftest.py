@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import main
+from support.editor_deadlines import lengthen_editor_deadlines
 from support.isthmus_program import InProcess
-from support.patience import give_editors_time
 
 
 @pytest.fixture
@@ -42,6 +42,6 @@ def soon_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def editor_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Editors in this process have time to answer."""
-    give_editors_time(monkeypatch)
+    lengthen_editor_deadlines(monkeypatch)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval.shell_command import analyse
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.programs import require
-from support.surroundings import Surroundings
 
 ALLOWED = ("git", "ls", "cat", "echo", "find", "printf", "test", "[", "[[", "sed", "sort", "tar", "uniq", "awk", "make")
 READ_OTHERWISE = (
@@ -134,10 +134,10 @@ def results_of(commands: tuple[str, ...], allowed: tuple[str, ...], home: Path, 
     ids=["one_prefix", "read_otherwise", "run_or_write"],
 )
 def test_a_command_that_does_more_than_its_prefix_says_is_refused(
-    commands: tuple[str, ...], allowed: tuple[str, ...], surroundings: Surroundings, workspace: Path
+    commands: tuple[str, ...], allowed: tuple[str, ...], isolated_folders: IsolatedFolders, workspace: Path
 ) -> None:
     files = sorted(workspace.iterdir())
-    results = results_of((*commands, "git status --short"), allowed, surroundings.home, workspace)
+    results = results_of((*commands, "git status --short"), allowed, isolated_folders.home, workspace)
     refused = ["nobody can be asked" in result for result in results]
     assert dict(zip((*commands, "git status --short"), refused, strict=True)) == {
         **dict.fromkeys(commands, True),

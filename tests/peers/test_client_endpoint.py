@@ -17,10 +17,10 @@ from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, TaskState
 from support.gemini_wire import GeminiWire
+from support.isolation import isolate
 from support.isthmus_program import CompanionProgram, companion_program, isthmus
 from support.scripted_wire import Call, Replies, Reply, Say
 from support.serve_program import ServeProgram, serve_program
-from support.surroundings import own_surroundings
 from support.turns import events_of
 from support.waiting import eventually_async
 
@@ -137,7 +137,7 @@ async def refusing(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[t
     folder = tmp_path_factory.mktemp("refusing").resolve()
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            stack.enter_context(own_surroundings(patch))
+            stack.enter_context(isolate(patch))
             _, agent, wire = await stack.enter_async_context(served(folder, folder, []))
         yield agent, folder
         assert not wire.model_requests

@@ -14,10 +14,10 @@ from isthmus.files.locations import runtime_directory
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.options import CompanionOptions
 from support.companion import attached_agent, running_companion, running_host
+from support.isolation import IsolatedFolders
 from support.isthmus_program import companion_program, isthmus, would_choose
 from support.neovim import running_neovim
-from support.stdio_editor import stdio_person
-from support.surroundings import Surroundings
+from support.stdio_editor import stdio_driver
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -27,15 +27,15 @@ def read(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def qwen_lock(surroundings: Surroundings, port: int) -> Path:
-    return surroundings.home / ".qwen" / "ide" / f"{port}.lock"
+def qwen_lock(isolated_folders: IsolatedFolders, port: int) -> Path:
+    return isolated_folders.home / ".qwen" / "ide" / f"{port}.lock"
 
 
 def test_a_lock_for_qwen_code_equals_the_discovery_file_and_goes_with_the_companion(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     with companion_program(workspace) as companion:
-        lock = qwen_lock(surroundings, companion.ready["port"])
+        lock = qwen_lock(isolated_folders, companion.ready["port"])
         content = read(lock)
         assert content["ppid"] == companion.process.pid
         assert {name: content[name] for name in companion.discovered} == companion.discovered
@@ -54,15 +54,15 @@ def test_a_lock_is_written_where_qwen_home_says(
 
 
 def test_a_home_folder_that_takes_no_lock_keeps_nobody_from_the_companion(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
-    (surroundings.home / ".qwen").write_text("a file where the folder should be", encoding="utf-8")
+    (isolated_folders.home / ".qwen").write_text("a file where the folder should be", encoding="utf-8")
     with companion_program(workspace) as companion:
         assert companion.discovered["port"] == companion.ready["port"]
 
 
 async def test_files_that_somebody_removes_or_spoils_come_back(
-    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.ide.host.HOUSEKEEPING_SECONDS", 0.05)
     async with running_companion(workspace) as companion:
@@ -74,7 +74,7 @@ async def test_files_that_somebody_removes_or_spoils_come_back(
             path.unlink()
             await eventually_async(path.exists, what=f"{path} is back")
             assert read(path) == content
-        path = qwen_lock(surroundings, companion.ready.port)
+        path = qwen_lock(isolated_folders, companion.ready.port)
         content = read(path)
         path.write_text("", encoding="utf-8")
         await eventually_async(lambda: path.read_text(encoding="utf-8"), what=f"{path} is whole again")
@@ -82,10 +82,10 @@ async def test_files_that_somebody_removes_or_spoils_come_back(
 
 
 def test_an_unwritable_home_folder_keeps_no_agent_of_another_protocol_away(
-    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOME", str(surroundings.home / "file"))
-    (surroundings.home / "file").write_text("no folder", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(isolated_folders.home / "file"))
+    (isolated_folders.home / "file").write_text("no folder", encoding="utf-8")
     with companion_program(workspace) as companion:
         assert companion.discovered["port"] == companion.ready["port"]
         assert would_choose("Isthmus", workspace) == companion.ready["port"]
@@ -95,20 +95,20 @@ def test_an_unwritable_home_folder_keeps_no_agent_of_another_protocol_away(
 
 
 def test_a_companion_that_nobody_could_find_does_not_start(
-    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOME", str(surroundings.home / "file"))
-    (surroundings.home / "file").write_text("no folder", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(isolated_folders.home / "file"))
+    (isolated_folders.home / "file").write_text("no folder", encoding="utf-8")
     done = isthmus("companion", "--protocol", "claude", folder=workspace)
     assert done.returncode == 1
     assert "the companion cannot start" in done.stderr
 
 
 def test_what_a_killed_companion_left_is_removed_by_the_next_one(
-    workspace: Path, tmp_path: Path, surroundings: Surroundings
+    workspace: Path, tmp_path: Path, isolated_folders: IsolatedFolders
 ) -> None:
     with companion_program(workspace) as companion:
-        left = (companion.discovery_file, qwen_lock(surroundings, companion.ready["port"]))
+        left = (companion.discovery_file, qwen_lock(isolated_folders, companion.ready["port"]))
         companion.end(signal.SIGKILL)
     assert all(path.exists() for path in left)
     with companion_program(tmp_path):
@@ -117,24 +117,24 @@ def test_what_a_killed_companion_left_is_removed_by_the_next_one(
 
 @pytest.mark.requirement("GEM-017")
 def test_several_folders_are_joined_by_the_separator_of_paths(
-    workspace: Path, tmp_path: Path, surroundings: Surroundings
+    workspace: Path, tmp_path: Path, isolated_folders: IsolatedFolders
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
     with companion_program(workspace, "--workspace", str(workspace), "--workspace", str(other)) as companion:
         assert companion.discovered["workspacePath"] == f"{workspace}:{other}"
-        assert read(qwen_lock(surroundings, companion.ready["port"]))["workspacePath"] == f"{workspace}:{other}"
+        assert read(qwen_lock(isolated_folders, companion.ready["port"]))["workspacePath"] == f"{workspace}:{other}"
 
 
 @pytest.mark.requirement("GEM-018")
 async def test_the_files_follow_the_editor_to_another_folder(
-    workspace: Path, tmp_path: Path, surroundings: Surroundings
+    workspace: Path, tmp_path: Path, isolated_folders: IsolatedFolders
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
     async with running_neovim(workspace) as neovim:
         with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
-            gemini, qwen = companion.discovery_file, qwen_lock(surroundings, companion.ready["port"])
+            gemini, qwen = companion.discovery_file, qwen_lock(isolated_folders, companion.ready["port"])
             (claude,) = companion.ready["servers"]["claude"]["discovery_files"]
 
             def folders() -> list[str]:
@@ -162,7 +162,7 @@ async def test_the_trust_of_the_workspace_is_told_when_it_is_known(
 @pytest.mark.requirement("GEM-042")
 async def test_a_workspace_that_the_person_comes_to_trust_is_told_again(workspace: Path) -> None:
     async with (
-        stdio_person(workspace, isTrusted=False) as person,
+        stdio_driver(workspace, isTrusted=False) as person,
         running_host(person.editor, CompanionOptions()) as (_, ready, _),
     ):
         token = read(Path(ready.discovery_file))["authToken"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from support.companion_clients import proposing_agent, status_at
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, isthmus, process_ends, read_line
-from support.surroundings import Surroundings
 from support.waiting import eventually
 
 _SHOW_ENVIRONMENT = "import json, os, sys; print(json.dumps(dict(os.environ))); sys.exit(7)"
@@ -18,11 +18,11 @@ _SHOW_ENVIRONMENT = "import json, os, sys; print(json.dumps(dict(os.environ))); 
 
 @pytest.mark.requirement("GEM-029", "CLD-009", "CLD-010")
 def test_exec_gives_an_agent_every_variable_and_not_the_persons_token(
-    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "example.org")
     with companion_program(workspace) as companion:
-        (control_file,) = (surroundings.runtime / "isthmus").glob("*.json")
+        (control_file,) = (isolated_folders.runtime / "isthmus").glob("*.json")
         persons_token = json.loads(control_file.read_text(encoding="utf-8"))["token"]
         done = isthmus("companion", "exec", "--", sys.executable, "-c", _SHOW_ENVIRONMENT, folder=workspace)
         assert done.returncode == 7, done.stderr
@@ -60,7 +60,7 @@ def test_what_exec_runs_is_an_agent_before_it_connects(workspace: Path) -> None:
 
 
 @pytest.mark.requirement("GEM-006", "GEM-087")
-def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surroundings: Surroundings) -> None:
+def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, isolated_folders: IsolatedFolders) -> None:
     script = "import os, sys; print(os.environ['GEMINI_CLI_IDE_SERVER_PORT'], flush=True); sys.stdin.read()"
     command = [*ISTHMUS, "companion", "exec", "--", sys.executable, "-c", script]
     with subprocess.Popen(
@@ -68,7 +68,7 @@ def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surro
     ) as agent:
         port = int(read_line(agent))
         assert status_at(port) == 401
-        (path,) = (surroundings.temporary / "gemini" / "ide").iterdir()
+        (path,) = (isolated_folders.temporary / "gemini" / "ide").iterdir()
         pid = int(path.name.split("-")[3])
         agent.send_signal(signal.SIGTERM)
         assert agent.wait(30) == -signal.SIGTERM
@@ -77,7 +77,7 @@ def test_exec_starts_a_companion_that_ends_with_the_agent(workspace: Path, surro
 
 
 def test_a_companion_that_exec_started_stays_for_the_agents_that_came_to_it(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     script = "import os, sys; print(os.environ['GEMINI_CLI_IDE_SERVER_PORT'], flush=True); sys.stdin.read()"
     command = [*ISTHMUS, "companion", "exec", "--", sys.executable, "-c", script]
@@ -93,16 +93,16 @@ def test_a_companion_that_exec_started_stays_for_the_agents_that_came_to_it(
             assert int(read_line(second)) == port
             first.communicate(timeout=30)
             with pytest.raises(AssertionError, match="not within"):  # it looks after its agents twice a second
-                eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), seconds=2)
+                eventually(lambda: not list((isolated_folders.temporary / "gemini" / "ide").iterdir()), seconds=2)
             assert status_at(port) == 401
             second.communicate(timeout=30)
-    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").iterdir()), what="the companion's end")
+    eventually(lambda: not list((isolated_folders.temporary / "gemini" / "ide").iterdir()), what="the companion's end")
 
 
 def test_exec_of_a_program_that_does_not_exist_is_127_and_starts_nothing(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     done = isthmus("companion", "exec", "--", "no-such-agent", folder=workspace)
     assert done.returncode == 127
     assert "no-such-agent" in done.stderr
-    assert not (surroundings.temporary / "gemini").exists()
+    assert not (isolated_folders.temporary / "gemini").exists()

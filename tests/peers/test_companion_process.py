@@ -17,10 +17,10 @@ from isthmus.ide.control import control_client
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from support.companion_clients import proposing_agent, status_at
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line
 from support.neovim import running_neovim
 from support.pty_program import pty_program
-from support.surroundings import Surroundings
 from support.waiting import eventually
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
@@ -32,11 +32,11 @@ def _mode(path: Path) -> int:
 
 @pytest.mark.requirement("GEM-005", "GEM-006", "GEM-009", "GEM-010")
 def test_the_discovery_file_lies_in_the_folder_that_node_calls_tmpdir(
-    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", f"{surroundings.temporary}/")
+    monkeypatch.setenv("TMPDIR", f"{isolated_folders.temporary}/")
     with companion_program(workspace) as companion, companion_program(workspace) as other:
-        assert companion.discovery_file.parent == surroundings.temporary / "gemini" / "ide"
+        assert companion.discovery_file.parent == isolated_folders.temporary / "gemini" / "ide"
         assert companion.ready["port"] != other.ready["port"]
         assert status_at(companion.ready["port"]) == 401
 
@@ -81,14 +81,14 @@ def test_each_companion_has_a_long_token_of_its_own(workspace: Path) -> None:
 
 
 def test_secrets_are_readable_by_their_owner_alone_whatever_the_umask(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     before = os.umask(0)
     try:
         with companion_program(workspace) as companion:
             assert _mode(companion.discovery_file) == 0o600
-            folders = [companion.discovery_file.parent, surroundings.runtime / "isthmus"]
-            folders.append(surroundings.home / ".local" / "share" / "isthmus")
+            folders = [companion.discovery_file.parent, isolated_folders.runtime / "isthmus"]
+            folders.append(isolated_folders.home / ".local" / "share" / "isthmus")
             for folder in folders:
                 assert _mode(folder) & 0o077 == 0, folder
                 for file in folder.rglob("*"):
@@ -98,8 +98,10 @@ def test_secrets_are_readable_by_their_owner_alone_whatever_the_umask(
 
 
 @pytest.mark.requirement("GEM-085")
-def test_the_server_listens_before_the_discovery_file_appears(workspace: Path, surroundings: Surroundings) -> None:
-    folder = surroundings.temporary / "gemini" / "ide"
+def test_the_server_listens_before_the_discovery_file_appears(
+    workspace: Path, isolated_folders: IsolatedFolders
+) -> None:
+    folder = isolated_folders.temporary / "gemini" / "ide"
     process = subprocess.Popen(
         [*ISTHMUS, "companion", "--editor", "headless"], cwd=workspace, stdout=subprocess.DEVNULL
     )
@@ -114,12 +116,12 @@ def test_the_server_listens_before_the_discovery_file_appears(workspace: Path, s
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.requirement("GEM-084", "GEM-086", "GEM-087")
 def test_a_signal_stops_the_server_and_removes_every_file_of_the_run(
-    workspace: Path, surroundings: Surroundings, number: signal.Signals
+    workspace: Path, isolated_folders: IsolatedFolders, number: signal.Signals
 ) -> None:
     with companion_program(workspace) as companion:
         assert companion.end(number) == 0
         assert not companion.discovery_file.exists()
-        assert list((surroundings.runtime / "isthmus").iterdir()) == []
+        assert list((isolated_folders.runtime / "isthmus").iterdir()) == []
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", companion.ready["port"]), timeout=30)
         assert companion.process.stderr is not None
@@ -267,19 +269,19 @@ def test_a_workspace_that_does_not_exist_is_refused_with_its_name(workspace: Pat
 
 
 def test_a_file_to_open_that_does_not_exist_is_refused_and_nothing_is_left(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     done = isthmus("companion", "--editor", "headless", "--open", "missing.py", folder=workspace)
     assert done.returncode == 1
     assert "missing.py" in done.stderr
-    assert not (surroundings.temporary / "gemini").exists()
+    assert not (isolated_folders.temporary / "gemini").exists()
 
 
 def test_a_runtime_folder_that_was_made_for_others_too_is_closed_to_them(
-    workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(surroundings.runtime / "missing"))
-    folder = surroundings.temporary / f"isthmus-{os.getuid()}"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(isolated_folders.runtime / "missing"))
+    folder = isolated_folders.temporary / f"isthmus-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
     with companion_program(workspace):
@@ -288,14 +290,14 @@ def test_a_runtime_folder_that_was_made_for_others_too_is_closed_to_them(
 
 
 def test_a_runtime_folder_that_leads_elsewhere_is_refused(
-    workspace: Path, surroundings: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, isolated_folders: IsolatedFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR")
-    (surroundings.temporary / f"isthmus-{os.getuid()}").symlink_to(tmp_path)
+    (isolated_folders.temporary / f"isthmus-{os.getuid()}").symlink_to(tmp_path)
     done = isthmus("companion", "--editor", "headless", folder=workspace)
     assert done.returncode == 1
     assert "XDG_RUNTIME_DIR" in done.stderr
-    assert not list((surroundings.temporary / "gemini").rglob("*.json"))
+    assert not list((isolated_folders.temporary / "gemini").rglob("*.json"))
 
 
 def test_a_neovim_that_cannot_be_found_or_reached_is_a_clear_error(workspace: Path, tmp_path: Path) -> None:
@@ -333,11 +335,13 @@ def test_behind_a_shell_it_says_how_to_end_it_there(workspace: Path) -> None:
         terminal.wait_for_exit()
 
 
-def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(workspace: Path, surroundings: Surroundings) -> None:
-    (surroundings.temporary / "gemini").write_text("in the way", encoding="utf-8")
+def test_a_discovery_folder_that_cannot_be_made_is_a_clear_error(
+    workspace: Path, isolated_folders: IsolatedFolders
+) -> None:
+    (isolated_folders.temporary / "gemini").write_text("in the way", encoding="utf-8")
     done = isthmus("companion", "--editor", "headless", "--protocol", "gemini", folder=workspace)
     assert done.returncode == 1
-    assert str(surroundings.temporary / "gemini") in done.stderr
+    assert str(isolated_folders.temporary / "gemini") in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -383,13 +387,13 @@ def test_a_folder_that_is_named_twice_is_one_workspace(workspace: Path) -> None:
 
 
 def test_a_companion_whose_ready_line_nobody_reads_runs_and_ends_well(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     command = [*ISTHMUS, "companion", "--editor", "headless"]
     with subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE) as companion:
         assert companion.stdout is not None
         companion.stdout.close()
-        folder = surroundings.temporary / "gemini" / "ide"
+        folder = isolated_folders.temporary / "gemini" / "ide"
         eventually(lambda: folder.is_dir() and list(folder.iterdir()), what="the discovery file")
         companion.send_signal(signal.SIGTERM)
         assert companion.wait(30) == 0

@@ -11,9 +11,9 @@ import httpx2
 import pytest
 
 from support.companion import BareAgent, EventStream
+from support.isolation import IsolatedFolders
 from support.isthmus_program import CompanionProgram, companion_program, isthmus
 from support.neovim import RunningNeovim, running_neovim
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -51,8 +51,8 @@ async def _ide(workspace: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _kept(surroundings: Surroundings) -> list[Path]:
-    folder = surroundings.home / ".local" / "share" / "isthmus" / "kept"
+def _kept(isolated_folders: IsolatedFolders) -> list[Path]:
+    folder = isolated_folders.home / ".local" / "share" / "isthmus" / "kept"
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
@@ -94,9 +94,9 @@ async def test_an_edit_waiting_at_a_companions_kill_is_shown_again_unless_answer
 
 
 async def test_what_was_answered_in_the_agents_absence_is_told_after_a_companions_kill(
-    workspace: Path, file: Path, surroundings: Surroundings
+    workspace: Path, file: Path, isolated_folders: IsolatedFolders
 ) -> None:
-    lives = surroundings.home / ".local" / "share" / "isthmus" / "companions"
+    lives = isolated_folders.home / ".local" / "share" / "isthmus" / "companions"
     with companion_program(workspace, "--allow-agent-accept") as companion:
         async with _agent(companion) as agent:
             await agent.initialize()
@@ -114,7 +114,7 @@ async def test_what_was_answered_in_the_agents_absence_is_told_after_a_companion
 
 
 async def test_what_was_typed_in_neovim_is_kept_at_a_stop_and_the_next_says_where(
-    workspace: Path, file: Path, surroundings: Surroundings
+    workspace: Path, file: Path, isolated_folders: IsolatedFolders
 ) -> None:
     async with running_neovim(workspace) as neovim:
         with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
@@ -126,7 +126,7 @@ async def test_what_was_typed_in_neovim_is_kept_at_a_stop_and_the_next_says_wher
                 assert await asyncio.to_thread(companion.end) == 0
             assert companion.process.stderr is not None
             told = companion.process.stderr.read()
-        (kept,) = _kept(surroundings)
+        (kept,) = _kept(isolated_folders)
         assert kept.read_text(encoding="utf-8") == "newmine\n"
         assert str(kept) in told
         assert str(file) in told

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus
 from support.mcp_hosting import write_servers
 from support.pty_program import pty_program
-from support.surroundings import Surroundings
 
 SERVER = """\
 import os, sys
@@ -21,13 +21,13 @@ notes_mcp_server.server.run()
 
 
 @pytest.fixture
-def servers(surroundings: Surroundings, tmp_path: Path) -> None:
+def servers(isolated_folders: IsolatedFolders, tmp_path: Path) -> None:
     program = tmp_path / "talkative.py"
     program.write_text(SERVER, encoding="utf-8")
     tests = str(Path(__file__).resolve().parent.parent)
     environment = {"PYTHONPATH": tests, "NOTES_TOKEN": "old-token-123"}
     talkative = {"command": sys.executable, "args": [str(program)], "env": environment}
-    write_servers(surroundings.home, {"talkative": talkative, "gone": {"command": "/nowhere/at-all"}})
+    write_servers(isolated_folders.home, {"talkative": talkative, "gone": {"command": "/nowhere/at-all"}})
 
 
 @pytest.mark.requirement("MCP-135", "MCP-136")

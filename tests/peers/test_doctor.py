@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from support.editor_tree import below_editor
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, isthmus
-from support.surroundings import Surroundings
 from support.waiting import eventually
 
 
@@ -64,8 +64,8 @@ def connecting(found: dict[str, Any]) -> dict[str, int]:
     return {choice["cli"]: choice["port"] for choice in found["choices"] if choice["connects"]}
 
 
-def claude_lock(surroundings: Surroundings, port: int, pid: int, folder: Path) -> Path:
-    path = surroundings.home / ".claude" / "ide" / f"{port}.lock"
+def claude_lock(isolated_folders: IsolatedFolders, port: int, pid: int, folder: Path) -> Path:
+    path = isolated_folders.home / ".claude" / "ide" / f"{port}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"pid": pid, "workspaceFolders": [str(folder)], "ideName": "Vim", "transport": "ws", "authToken": "t"}
     path.write_text(json.dumps(content), encoding="utf-8")
@@ -97,8 +97,8 @@ def test_a_companion_is_found_by_every_cli_and_from_elsewhere_named_with_its_fol
         assert f"✓ Gemini CLI: Isthmus (headless) on port {companion.ready['port']}" in done.stdout
 
 
-def test_no_token_is_shown_or_sent(workspace: Path, surroundings: Surroundings, listening: int) -> None:
-    claude_lock(surroundings, listening, os.getpid(), workspace)
+def test_no_token_is_shown_or_sent(workspace: Path, isolated_folders: IsolatedFolders, listening: int) -> None:
+    claude_lock(isolated_folders, listening, os.getpid(), workspace)
     with companion_program(workspace) as companion:
         for options in ((), ("--json",)):
             done = isthmus("doctor", *options, folder=workspace)
@@ -107,12 +107,12 @@ def test_no_token_is_shown_or_sent(workspace: Path, surroundings: Surroundings, 
 
 
 def test_stale_files_are_told_with_the_reason_and_removed_when_all_is_dead(
-    workspace: Path, surroundings: Surroundings, dead_process: int, dead_port: int, listening: int
+    workspace: Path, isolated_folders: IsolatedFolders, dead_process: int, dead_port: int, listening: int
 ) -> None:
-    dead = claude_lock(surroundings, dead_port, dead_process, workspace)
-    silent = claude_lock(surroundings, dead_port % 65535 + 1, os.getpid(), workspace)
-    hidden = claude_lock(surroundings, listening, dead_process, workspace)
-    broken = surroundings.temporary / "gemini" / "ide" / "gemini-ide-server-1-2.json"
+    dead = claude_lock(isolated_folders, dead_port, dead_process, workspace)
+    silent = claude_lock(isolated_folders, dead_port % 65535 + 1, os.getpid(), workspace)
+    hidden = claude_lock(isolated_folders, listening, dead_process, workspace)
+    broken = isolated_folders.temporary / "gemini" / "ide" / "gemini-ide-server-1-2.json"
     broken.parent.mkdir(parents=True)
     broken.write_text("{", encoding="utf-8")
     _, found = doctor(workspace)

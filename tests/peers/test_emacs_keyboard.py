@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.ide.editor import DiffAccepted
 from isthmus.ide.reviews.review import DiffReview
-from support.emacs import EmacsPerson, emacs_person
+from support.emacs import EmacsDriver, emacs_driver
 from support.neovim import Heard, hearing
 from support.waiting import eventually_async
 
@@ -23,26 +23,26 @@ SAVE, ACCEPT = "\x18\x13", "\x03\x03"
 
 
 @pytest.fixture
-async def person(workspace: Path) -> AsyncGenerator[EmacsPerson]:
+async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
     """Emacs as a user has it, idle for a minute; its clock stands still."""
-    async with emacs_person(workspace, reviews="") as person:
-        await person.emacs.evaluate(_CLOCK)
-        yield person
+    async with emacs_driver(workspace, reviews="") as driver:
+        await driver.emacs.evaluate(_CLOCK)
+        yield driver
 
 
 @pytest.fixture
-async def heard(person: EmacsPerson) -> AsyncGenerator[Heard]:
-    async with hearing(person.editor) as heard:
+async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
+    async with hearing(driver.editor) as heard:
         yield heard
 
 
-async def _pass(person: EmacsPerson, seconds: float) -> None:
-    await person.emacs.evaluate(f"(setq test-clock (+ test-clock {seconds}))")
+async def _pass(driver: EmacsDriver, seconds: float) -> None:
+    await driver.emacs.evaluate(f"(setq test-clock (+ test-clock {seconds}))")
 
 
-async def _in_front(person: EmacsPerson, name: str) -> None:
+async def _in_front(driver: EmacsDriver, name: str) -> None:
     async def is_in_front() -> bool:
-        return await person.emacs.evaluate("(buffer-name)") == name
+        return await driver.emacs.evaluate("(buffer-name)") == name
 
     await eventually_async(is_in_front, what=f"{name} has the focus")
 
@@ -58,73 +58,73 @@ def _review(path: Path, name: str = "r1") -> DiffReview:
 
 
 async def test_what_is_typed_and_saved_goes_to_ones_own_file_when_a_review_just_came_up(
-    person: EmacsPerson, heard: Heard, workspace: Path
+    driver: EmacsDriver, heard: Heard, workspace: Path
 ) -> None:
     own, other = _file(workspace, "own.txt", ""), _file(workspace, "a.py")
-    await person.open(own)
+    await driver.open(own)
     for number, delay in enumerate(DELAYS):
-        await person.editor.open_diff(_review(other, f"r{number}"))
-        await _in_front(person, "*proposed: a.py*")
-        await _pass(person, delay)
-        person.emacs.terminal.press(f"{number % 10}{SAVE}")
+        await driver.editor.open_diff(_review(other, f"r{number}"))
+        await _in_front(driver, "*proposed: a.py*")
+        await _pass(driver, delay)
+        driver.emacs.terminal.press(f"{number % 10}{SAVE}")
         expected = "".join(str(typed % 10) for typed in range(number + 1)) + "\n"
         await eventually_async(lambda text=expected: own.read_text() == text, what=f"own file, {delay} s")
-        assert await person.editor.close_diff(f"r{number}") == "proposed\n", f"{delay} s"
+        assert await driver.editor.close_diff(f"r{number}") == "proposed\n", f"{delay} s"
     assert heard.decisions == []
 
 
 async def test_a_review_that_could_be_read_takes_keys_and_says_so_before(
-    person: EmacsPerson, heard: Heard, workspace: Path
+    driver: EmacsDriver, heard: Heard, workspace: Path
 ) -> None:
-    await person.open(_file(workspace, "own.txt"))
-    await person.editor.open_diff(_review(_file(workspace, "a.py")))
-    await person.emacs.shows("In a moment C-c C-c accepts")
-    person.emacs.terminal.press(ACCEPT)
-    await person.emacs.shows("this edit came up only now; read it, then C-c C-c")
-    await person.emacs.shows("C-c C-c accept")
-    await _pass(person, 2.01)
-    person.emacs.terminal.press(ACCEPT)
+    await driver.open(_file(workspace, "own.txt"))
+    await driver.editor.open_diff(_review(_file(workspace, "a.py")))
+    await driver.emacs.shows("In a moment C-c C-c accepts")
+    driver.emacs.terminal.press(ACCEPT)
+    await driver.emacs.shows("this edit came up only now; read it, then C-c C-c")
+    await driver.emacs.shows("C-c C-c accept")
+    await _pass(driver, 2.01)
+    driver.emacs.terminal.press(ACCEPT)
     assert await heard.decision() == DiffAccepted("r1", "proposed\n")
 
 
 async def test_after_keys_went_back_the_review_is_shown_by_its_command(
-    person: EmacsPerson, heard: Heard, workspace: Path
+    driver: EmacsDriver, heard: Heard, workspace: Path
 ) -> None:
-    await person.open(_file(workspace, "own.txt", ""))
-    await person.editor.open_diff(_review(_file(workspace, "a.py")))
-    await _in_front(person, "*proposed: a.py*")
-    person.emacs.terminal.press("x")
-    await person.emacs.shows("a review of a.py waits; M-x isthmus-review shows it")
-    await _in_front(person, "own.txt")
-    person.emacs.terminal.press("\x1bxisthmus-review\r")
-    await _in_front(person, "*proposed: a.py*")
-    person.emacs.terminal.press(ACCEPT)
+    await driver.open(_file(workspace, "own.txt", ""))
+    await driver.editor.open_diff(_review(_file(workspace, "a.py")))
+    await _in_front(driver, "*proposed: a.py*")
+    driver.emacs.terminal.press("x")
+    await driver.emacs.shows("a review of a.py waits; M-x isthmus-review shows it")
+    await _in_front(driver, "own.txt")
+    driver.emacs.terminal.press("\x1bxisthmus-review\r")
+    await _in_front(driver, "*proposed: a.py*")
+    driver.emacs.terminal.press(ACCEPT)
     assert await heard.decision() == DiffAccepted("r1", "proposed\n")
 
 
-async def test_keys_for_one_review_do_not_decide_the_next(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
+async def test_keys_for_one_review_do_not_decide_the_next(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
     for name in ("a.py", "b.py"):
-        await person.editor.open_diff(_review(_file(workspace, name), name))
-        await _in_front(person, f"*proposed: {name}*")
-        await _pass(person, 3)
-    person.emacs.terminal.press(ACCEPT)
-    await _in_front(person, "*proposed: a.py*")
-    person.emacs.terminal.press(ACCEPT)
-    await person.emacs.shows("this edit came up only now")
+        await driver.editor.open_diff(_review(_file(workspace, name), name))
+        await _in_front(driver, f"*proposed: {name}*")
+        await _pass(driver, 3)
+    driver.emacs.terminal.press(ACCEPT)
+    await _in_front(driver, "*proposed: a.py*")
+    driver.emacs.terminal.press(ACCEPT)
+    await driver.emacs.shows("this edit came up only now")
     assert heard.decisions == [DiffAccepted("b.py", "proposed\n")]
-    await _pass(person, 1.01)
-    person.emacs.terminal.press(ACCEPT)
+    await _pass(driver, 1.01)
+    driver.emacs.terminal.press(ACCEPT)
     await eventually_async(lambda: len(heard.decisions) == 2, what="the other decision")
 
 
-async def test_a_review_does_not_disturb_a_search(person: EmacsPerson, heard: Heard, workspace: Path) -> None:
+async def test_a_review_does_not_disturb_a_search(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
     own = _file(workspace, "own.txt", "one two\n")
-    await person.open(own)
-    person.emacs.terminal.press("\x13tw")
-    await person.emacs.shows("I-search: tw")
-    await person.editor.open_diff(_review(_file(workspace, "a.py")))
-    person.emacs.terminal.press("o")
-    await person.emacs.shows("I-search: two")
-    person.emacs.terminal.press("\r")
-    await _in_front(person, "*proposed: a.py*")
+    await driver.open(own)
+    driver.emacs.terminal.press("\x13tw")
+    await driver.emacs.shows("I-search: tw")
+    await driver.editor.open_diff(_review(_file(workspace, "a.py")))
+    driver.emacs.terminal.press("o")
+    await driver.emacs.shows("I-search: two")
+    driver.emacs.terminal.press("\r")
+    await _in_front(driver, "*proposed: a.py*")
     assert heard.decisions == []

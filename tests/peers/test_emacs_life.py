@@ -9,9 +9,9 @@ import pytest
 
 from support.claude_cli import Edit, claude_cli, locks
 from support.emacs import AT_ONCE, EARLY_INIT, PLUGIN, RunningEmacs, lisp_string, running_emacs
+from support.isolation import IsolatedFolders
 from support.isthmus_program import process_ends
 from support.programs import emacs, require
-from support.surroundings import Surroundings
 from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -122,7 +122,7 @@ async def test_an_emacs_that_is_killed_leaves_no_companion(workspace: Path) -> N
 
 
 def test_it_compiles_without_a_warning_and_its_documentation_is_in_order(
-    tmp_path: Path, surroundings: Surroundings
+    tmp_path: Path, isolated_folders: IsolatedFolders
 ) -> None:
     copy = tmp_path / "isthmus.el"
     copy.write_bytes(PLUGIN.read_bytes())

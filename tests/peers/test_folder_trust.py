@@ -12,11 +12,11 @@ import pytest
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.trust_question import settle_trust
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust, trusted_folders_path
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.limited_program import limited_program
 from support.mcp_hosting import hostile, write_servers
 from support.pty_program import PtyProgram, pty_program
-from support.surroundings import Surroundings
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually_async
 
@@ -50,7 +50,7 @@ def listed(terminal: PtyProgram, state: str) -> None:
     ],
 )
 def test_the_person_is_asked_at_the_start_and_the_answer_is_kept(
-    surroundings: Surroundings, workspace: Path, key: str, rule: str, state: str
+    isolated_folders: IsolatedFolders, workspace: Path, key: str, rule: str, state: str
 ) -> None:
     project(workspace)
     with interactive(workspace) as terminal:
@@ -60,49 +60,53 @@ def test_the_person_is_asked_at_the_start_and_the_answer_is_kept(
         assert "/deploy runs: ./deploy.sh {{args}}" in terminal.screen
         terminal.press("x\r").wait_for(rf"(?s)answer.*x\n.*{QUESTION}").press(f"{key}\r")
         listed(terminal, state)
-    rules = json.loads(trusted_folders_path(surroundings.home).read_text("utf-8"))
+    rules = json.loads(trusted_folders_path(isolated_folders.home).read_text("utf-8"))
     assert rules == {str(workspace): rule}
     with interactive(workspace) as terminal:
         listed(terminal, state)
         assert "Do you trust" not in terminal.screen
 
 
-def test_what_was_typed_before_the_question_does_not_answer_it(surroundings: Surroundings, workspace: Path) -> None:
+def test_what_was_typed_before_the_question_does_not_answer_it(
+    isolated_folders: IsolatedFolders, workspace: Path
+) -> None:
     project(workspace)
     with interactive(workspace) as terminal:
         terminal.press("1\r2").wait_for(QUESTION, 60)
         assert "Typed before this question, so no answer to it: 1" in terminal.screen
         terminal.press("\r").wait_for(rf"(?s)answer.*\n.*{QUESTION}").press("3\r").wait_for(PROMPT, 60)
-    rules = json.loads(trusted_folders_path(surroundings.home).read_text("utf-8"))
+    rules = json.loads(trusted_folders_path(isolated_folders.home).read_text("utf-8"))
     assert rules == {str(workspace): "DO_NOT_TRUST"}
 
 
-def test_who_leaves_the_question_is_asked_again(surroundings: Surroundings, workspace: Path) -> None:
+def test_who_leaves_the_question_is_asked_again(isolated_folders: IsolatedFolders, workspace: Path) -> None:
     project(workspace)
     for _ in range(2):
         with interactive(workspace) as terminal:
             terminal.wait_for(QUESTION, 60).press("\x04")
             listed(terminal, "DISABLED")
-    assert not trusted_folders_path(surroundings.home).exists()
+    assert not trusted_folders_path(isolated_folders.home).exists()
 
 
-def test_ctrl_c_at_the_question_ends_the_program_and_keeps_nothing(surroundings: Surroundings, workspace: Path) -> None:
+def test_ctrl_c_at_the_question_ends_the_program_and_keeps_nothing(
+    isolated_folders: IsolatedFolders, workspace: Path
+) -> None:
     project(workspace)
     with interactive(workspace) as terminal:
         terminal.wait_for(QUESTION, 60).press("\x03")
         assert terminal.wait_for_exit(60) == 130
-    assert not trusted_folders_path(surroundings.home).exists()
+    assert not trusted_folders_path(isolated_folders.home).exists()
 
 
-def test_nobody_is_asked_where_nothing_would_be_started(surroundings: Surroundings, workspace: Path) -> None:
-    write_servers(surroundings.home, {"mine": hostile("plain")})
+def test_nobody_is_asked_where_nothing_would_be_started(isolated_folders: IsolatedFolders, workspace: Path) -> None:
+    write_servers(isolated_folders.home, {"mine": hostile("plain")})
     with interactive(workspace) as terminal:
         terminal.wait_for(PROMPT, 60)
         assert "trust" not in terminal.screen
 
 
 def test_without_a_person_it_is_said_what_is_not_started_and_how_to_allow_it(
-    surroundings: Surroundings, workspace: Path
+    isolated_folders: IsolatedFolders, workspace: Path
 ) -> None:
     project(workspace)
     untold = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
@@ -122,22 +126,22 @@ def test_without_a_person_it_is_said_what_is_not_started_and_how_to_allow_it(
 
 
 def test_trust_is_shown_without_a_change_and_contradicting_options_are_refused(
-    surroundings: Surroundings, workspace: Path
+    isolated_folders: IsolatedFolders, workspace: Path
 ) -> None:
     project(workspace)
     shown = isthmus("trust", "--show", str(workspace), folder=workspace)
     assert "nothing was said of it" in shown.stdout
     assert "Its files would start:\n  - MCP server theirs:" in shown.stdout
     assert isthmus("trust", "--show", "--no", folder=workspace).returncode == 42
-    assert not trusted_folders_path(surroundings.home).exists()
+    assert not trusted_folders_path(isolated_folders.home).exists()
     isthmus("trust", "--parent", folder=workspace)
-    assert stated_trust(surroundings.home, workspace.parent / "another") is True
+    assert stated_trust(isolated_folders.home, workspace.parent / "another") is True
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("said", [True, False])
 async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_is_asked(
-    surroundings: Surroundings, workspace: Path, said: bool
+    isolated_folders: IsolatedFolders, workspace: Path, said: bool
 ) -> None:
     project(workspace)
     editors = EditorDirectory(os.environ)
@@ -160,7 +164,7 @@ async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_
 
 @pytest.mark.parametrize("said", [True, False])
 def test_the_editors_trust_in_its_folder_also_decides_on_a_projects_settings(
-    surroundings: Surroundings, workspace: Path, said: bool
+    isolated_folders: IsolatedFolders, workspace: Path, said: bool
 ) -> None:
     settings = {
         "model": {"maxSessionTurns": 7},
@@ -168,7 +172,7 @@ def test_the_editors_trust_in_its_folder_also_decides_on_a_projects_settings(
     }
     (workspace / ".gemini").mkdir()
     (workspace / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    state_trust(surroundings.home, workspace, TrustRule.NOT if said else TrustRule.FOLDER)
+    state_trust(isolated_folders.home, workspace, TrustRule.NOT if said else TrustRule.FOLDER)
     option = "--trusted" if said else "--untrusted"
     with limited_program(workspace, *ISTHMUS, "companion", "--editor", "headless", "--json", option) as (process, _):
         read_line(process)

@@ -8,11 +8,11 @@ import pytest
 
 from support.editor_tree import below_editor
 from support.gemini_cli import SECONDS, SETTINGS, GeminiCli, gemini_cli
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.programs import NODE_PEERS
 from support.scripted_wire import Call
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -192,7 +192,7 @@ async def _an_answer_in_the_cli_closes_the_view_and_keeps_what_was_typed_there(
 
 @pytest.mark.requirement("GEM-029", "GEM-084", "GEM-086", "GEM-087")
 async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
-    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
+    workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders
 ) -> None:
     a, _ = files
     fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # nobody has entered /ide enable
@@ -212,7 +212,7 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
         await cli.shows("Allowed, I see.")
         assert a.read_text(encoding="utf-8") == PROPOSED
         assert (await person("diffs", folder=workspace))["diffs"] == []
-        (discovery_file,) = (surroundings.temporary / "gemini" / "ide").iterdir()
+        (discovery_file,) = (isolated_folders.temporary / "gemini" / "ide").iterdir()
         await cli.type("/quit")
         await eventually_async(lambda: cli.terminal.process.poll() is not None, SECONDS, what="the CLI has ended")
         await eventually_async(lambda: not discovery_file.exists(), SECONDS, what="the companion has ended")

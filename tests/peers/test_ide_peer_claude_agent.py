@@ -16,16 +16,16 @@ from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
 from support.claude_servers import MonetServer, NeovimServer, SublimeServer
-from support.command_desk import CommandDesk, Ran
+from support.command_harness import CommandHarness, Ran
 from support.companion import running_companion
 from support.editing import make_file
-from support.editor_desk import be_patient, editor_desk
+from support.editor_harness import be_patient, editor_harness
 from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
-OpenDesk: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandDesk]]
+OpenHarness: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandHarness]]
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def open_desk(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenDesk:
-    """Opens a desk whose model says these things."""
+def open_harness(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenHarness:
+    """Opens a harness whose model says these things."""
 
-    def opened(*replies: Reply, approval_mode: str = "default") -> AbstractAsyncContextManager[CommandDesk]:
+    def opened(*replies: Reply, approval_mode: str = "default") -> AbstractAsyncContextManager[CommandHarness]:
         data = tmp_path / "data"
-        return editor_desk(workspace, data, list(replies), monkeypatch, approval_mode=approval_mode)
+        return editor_harness(workspace, data, list(replies), monkeypatch, approval_mode=approval_mode)
 
     return opened
 
@@ -49,14 +49,14 @@ def edit(path: str, content: str) -> Reply:
     return Reply.of(Call("write_file", {"file_path": path, "content": content}))
 
 
-async def ended(desk: CommandDesk, ran: Ran) -> Ran:
+async def ended(harness: CommandHarness, ran: Ran) -> Ran:
     """The task, once it does not work any more."""
 
     async def is_over() -> bool:
-        return (await desk.engine.get(ran.task_id)).state is TaskState.COMPLETED
+        return (await harness.engine.get(ran.task_id)).state is TaskState.COMPLETED
 
     await eventually_async(is_over, what="the task is completed")
-    return await desk.replay(ran)
+    return await harness.replay(ran)
 
 
 class Linting(SublimeServer):
@@ -79,90 +79,90 @@ class Linting(SublimeServer):
 @pytest.mark.requirement("CLD-040", "CLD-043", "CLD-083")
 @pytest.mark.parametrize("kind", [SublimeServer, NeovimServer, MonetServer])
 async def test_an_edit_is_reviewed_and_changed_there_and_written_here(
-    kind: type[ClaudeServer], workspace: Path, open_desk: OpenDesk
+    kind: type[ClaudeServer], workspace: Path, open_harness: OpenHarness
 ) -> None:
     path = make_file(workspace, "a.py", "one\n")
     async with (
         claude_server(kind, workspace) as server,
-        open_desk(edit(path, "two\n"), Reply.of(Say("done"))) as desk,
+        open_harness(edit(path, "two\n"), Reply.of(Say("done"))) as harness,
     ):
-        asked = await desk.prompt("change it")
+        asked = await harness.prompt("change it")
         assert asked.state is TaskState.INPUT_REQUIRED
         view = await server.view()
         assert (view.path, view.contents) == (path, "two\n")
         await server.accept("two, by the person\n")
-        await ended(desk, asked)
+        await ended(harness, asked)
         assert Path(path).read_text(encoding="utf-8") == "two, by the person\n"
-        assert "two, by the person" in desk.said()
+        assert "two, by the person" in harness.said()
         (shown,) = server.called("openDiff")
         await eventually_async(lambda: {"tab_name": shown["tab_name"]} in server.called("close_tab"))
 
 
 @pytest.mark.parametrize("kind", [SublimeServer, NeovimServer, MonetServer])
 async def test_an_answer_in_the_terminal_closes_the_view_there(
-    kind: type[ClaudeServer], workspace: Path, open_desk: OpenDesk
+    kind: type[ClaudeServer], workspace: Path, open_harness: OpenHarness
 ) -> None:
     path = make_file(workspace, "a.py", "one\n")
     async with (
         claude_server(kind, workspace) as server,
-        open_desk(edit(path, "two\n"), Reply.of(Say("done"))) as desk,
+        open_harness(edit(path, "two\n"), Reply.of(Say("done"))) as harness,
     ):
-        asked = await desk.prompt("change it")
+        asked = await harness.prompt("change it")
         await server.view()
-        assert (await desk.answer(asked)).state is TaskState.COMPLETED
+        assert (await harness.answer(asked)).state is TaskState.COMPLETED
         await eventually_async(lambda: not server.views, what="the view is closed")
         assert Path(path).read_text(encoding="utf-8") == "two\n"
 
 
 async def test_a_save_whose_contents_are_not_told_leaves_the_question_to_the_terminal(
-    workspace: Path, open_desk: OpenDesk
+    workspace: Path, open_harness: OpenHarness
 ) -> None:
     path = make_file(workspace, "a.py", "one\n")
     async with (
         claude_server(ClaudeServer, workspace) as server,
-        open_desk(edit(path, "two\n"), Reply.of(Say("done"))) as desk,
+        open_harness(edit(path, "two\n"), Reply.of(Say("done"))) as harness,
     ):
-        asked = await desk.prompt("change it")
+        asked = await harness.prompt("change it")
         await server.accept("something else\n")
         await eventually_async(lambda: server.called("close_tab"))
-        assert (await desk.engine.get(asked.task_id)).state is TaskState.INPUT_REQUIRED
-        assert (await desk.answer(asked)).state is TaskState.COMPLETED
+        assert (await harness.engine.get(asked.task_id)).state is TaskState.INPUT_REQUIRED
+        assert (await harness.answer(asked)).state is TaskState.COMPLETED
         assert Path(path).read_text(encoding="utf-8") == "two\n"
 
 
-async def test_a_rejection_there_is_one_here(workspace: Path, open_desk: OpenDesk) -> None:
+async def test_a_rejection_there_is_one_here(workspace: Path, open_harness: OpenHarness) -> None:
     path = make_file(workspace, "a.py", "one\n")
     async with (
         claude_server(NeovimServer, workspace) as server,
-        open_desk(edit(path, "two\n"), Reply.of(Say("as you wish"))) as desk,
+        open_harness(edit(path, "two\n"), Reply.of(Say("as you wish"))) as harness,
     ):
-        asked = await desk.prompt("change it")
+        asked = await harness.prompt("change it")
         await server.reject()
-        await ended(desk, asked)
+        await ended(harness, asked)
         assert Path(path).read_text(encoding="utf-8") == "one\n"
-        assert "rejected" in desk.said()
+        assert "rejected" in harness.said()
 
 
 @pytest.mark.requirement("CLD-017", "CLD-024", "CLD-052")
 @pytest.mark.usefixtures("patient")
-async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, open_desk: OpenDesk) -> None:
+async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, open_harness: OpenHarness) -> None:
     first, second = make_file(workspace, "first.py"), make_file(workspace, "second.py")
     async with (
         claude_server(NeovimServer, workspace) as server,
-        open_desk(Reply.of(Say("seen")), Reply.of(Say("seen again"))) as desk,
+        open_harness(Reply.of(Say("seen")), Reply.of(Say("seen again"))) as harness,
     ):
         server.open, server.active = [first, second], first
-        await desk.run("/ide status")
+        await harness.run("/ide status")
         await server.select(second, "two", (1, 0), (1, 3))
         await server.mention(first, 0, 1)
         told: dict[str, Any] = {}
 
         async def has_selection() -> bool:
-            return "with selected text" in (await desk.run("/ide")).text
+            return "with selected text" in (await harness.run("/ide")).text
 
         await eventually_async(has_selection)
-        ran = await desk.prompt("look")
-        for part in desk.wire.model_requests[0].json["contents"][-1]["parts"]:
+        ran = await harness.prompt("look")
+        for part in harness.wire.model_requests[0].json["contents"][-1]["parts"]:
             if "```json" in part.get("text", ""):
                 told = json.loads(part["text"].partition("```json\n")[2].partition("```")[0])
         assert told == {
@@ -170,104 +170,109 @@ async def test_a_turn_has_what_is_open_selected_and_mentioned(workspace: Path, o
             "activeFile": {"path": second, "cursor": {"line": 2, "character": 4}, "selectedText": "two"},
             "otherOpenFiles": [first],
         }
-        await desk.prompt("again", ran.context_id)
-        assert desk.said().count("mentionedFiles") == 1
+        await harness.prompt("again", ran.context_id)
+        assert harness.said().count("mentionedFiles") == 1
 
 
 @pytest.mark.requirement("CLD-056", "CLD-057")
 @pytest.mark.parametrize("approval_mode", ["default", "auto_edit"])
 @pytest.mark.usefixtures("patient")
 async def test_what_an_edit_broke_goes_to_the_model_and_what_was_wrong_before_does_not(
-    workspace: Path, open_desk: OpenDesk, approval_mode: str
+    workspace: Path, open_harness: OpenHarness, approval_mode: str
 ) -> None:
     path = make_file(workspace, "a.py", "wrong_before\n")
     replies = (edit(path, "\nwrong_before\nwrong_now\n"), Reply.of(Say("sorry")))
-    async with claude_server(Linting, workspace) as server, open_desk(*replies, approval_mode=approval_mode) as desk:
-        ran = await desk.prompt("change it")
+    async with (
+        claude_server(Linting, workspace) as server,
+        open_harness(*replies, approval_mode=approval_mode) as harness,
+    ):
+        ran = await harness.prompt("change it")
         if approval_mode == "default":
             await server.accept()
-        await ended(desk, ran)
-        said = desk.last_user_text()
+        await ended(harness, ran)
+        said = harness.last_user_text()
         assert said.startswith("<new-diagnostics>")
         assert "a.py:\n  ✘ [Line 3:5] wrong_now is not defined [E1] (pyflakes)</new-diagnostics>" in said
         assert "wrong_before is" not in said
 
 
-async def test_an_edit_that_broke_nothing_is_not_commented(workspace: Path, open_desk: OpenDesk) -> None:
+async def test_an_edit_that_broke_nothing_is_not_commented(workspace: Path, open_harness: OpenHarness) -> None:
     path = make_file(workspace, "a.py", "wrong_before\n")
     replies = (edit(path, "wrong_before\nfine\n"), Reply.of(Say("done")))
-    async with claude_server(Linting, workspace), open_desk(*replies, approval_mode="auto_edit") as desk:
-        assert (await desk.prompt("change it")).state is TaskState.COMPLETED
-        assert "new-diagnostics" not in desk.said()
+    async with claude_server(Linting, workspace), open_harness(*replies, approval_mode="auto_edit") as harness:
+        assert (await harness.prompt("change it")).state is TaskState.COMPLETED
+        assert "new-diagnostics" not in harness.said()
 
 
 async def test_an_editor_that_hangs_on_diagnostics_holds_nothing_up_for_long(
-    workspace: Path, open_desk: OpenDesk
+    workspace: Path, open_harness: OpenHarness
 ) -> None:
     path = make_file(workspace, "a.py", "one\n")
     replies = (edit(path, "two\n"), Reply.of(Say("done")))
     async with (
         claude_server(SublimeServer, workspace) as server,
-        open_desk(*replies, approval_mode="auto_edit") as desk,
+        open_harness(*replies, approval_mode="auto_edit") as harness,
     ):
         server.hangs = {"getDiagnostics", "getOpenEditors"}
-        assert (await desk.prompt("change it")).state is TaskState.COMPLETED
+        assert (await harness.prompt("change it")).state is TaskState.COMPLETED
 
 
 @pytest.mark.usefixtures("patient")
-async def test_ide_names_the_editor_and_switches_it_off_and_on(workspace: Path, open_desk: OpenDesk) -> None:
+async def test_ide_names_the_editor_and_switches_it_off_and_on(workspace: Path, open_harness: OpenHarness) -> None:
     path = make_file(workspace, "a.py", "one\n")
     replies = (Reply.of(Say("one")), edit(path, "two\n"), Reply.of(Say("done")), Reply.of(Say("three")))
-    async with claude_server(NeovimServer, workspace) as server, open_desk(*replies) as desk:
+    async with claude_server(NeovimServer, workspace) as server, open_harness(*replies) as harness:
         server.open, server.active = [path], path
-        status = (await desk.run("/ide status")).text
+        status = (await harness.run("/ide status")).text
         assert f"Connected to Neovim (Claude Code IDE protocol, process {os.getpid()})" in status
         assert f"Folders: {workspace}\n" in status
         for word in ("reviews of edits", "diagnostics", "saving"):
             assert word in status
         assert "notebook" not in status
-        ran = await desk.prompt("hello")
-        assert "activeFile" in desk.said()
-        assert "/ide enable" in (await desk.run("/ide disable", ran.context_id)).text
-        assert "switched it off" in (await desk.run("/ide status", ran.context_id)).text
+        ran = await harness.prompt("hello")
+        assert "activeFile" in harness.said()
+        assert "/ide enable" in (await harness.run("/ide disable", ran.context_id)).text
+        assert "switched it off" in (await harness.run("/ide status", ran.context_id)).text
         await eventually_async(lambda: not server.clients, what="the editor is left")
-        asked = await desk.prompt("change it", ran.context_id)
+        asked = await harness.prompt("change it", ran.context_id)
         assert asked.state is TaskState.INPUT_REQUIRED
-        await desk.answer(asked)
+        await harness.answer(asked)
         assert server.called("openDiff") == []
-        assert desk.said().count("activeFile") == 1
-        assert "Connected to Neovim" in (await desk.run("/ide enable", ran.context_id)).text
-        await desk.prompt("hello again", ran.context_id)
-        assert desk.said().count("activeFile") == 2
+        assert harness.said().count("activeFile") == 1
+        assert "Connected to Neovim" in (await harness.run("/ide enable", ran.context_id)).text
+        await harness.prompt("hello again", ran.context_id)
+        assert harness.said().count("activeFile") == 2
 
 
 async def test_switching_the_editor_off_closes_what_it_shows_and_the_terminal_decides(
-    workspace: Path, open_desk: OpenDesk
+    workspace: Path, open_harness: OpenHarness
 ) -> None:
     path = make_file(workspace, "a.py", "one\n")
     replies = (edit(path, "two\n"), Reply.of(Say("done")))
-    async with claude_server(NeovimServer, workspace) as server, open_desk(*replies) as desk:
-        asked = await desk.prompt("change it")
+    async with claude_server(NeovimServer, workspace) as server, open_harness(*replies) as harness:
+        asked = await harness.prompt("change it")
         await server.view()
-        await desk.run("/ide disable")
+        await harness.run("/ide disable")
         await eventually_async(lambda: not server.views, what="the view is closed")
-        assert (await desk.engine.get(asked.task_id)).state is TaskState.INPUT_REQUIRED
-        assert (await desk.answer(asked)).state is TaskState.COMPLETED
+        assert (await harness.engine.get(asked.task_id)).state is TaskState.INPUT_REQUIRED
+        assert (await harness.answer(asked)).state is TaskState.COMPLETED
         assert Path(path).read_text(encoding="utf-8") == "two\n"
 
 
-async def test_without_an_editor_ide_says_what_to_do(workspace: Path, tmp_path: Path, open_desk: OpenDesk) -> None:
+async def test_without_an_editor_ide_says_what_to_do(
+    workspace: Path, tmp_path: Path, open_harness: OpenHarness
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    async with claude_server(NeovimServer, elsewhere), open_desk() as desk:
-        said = (await desk.run("/ide status")).text
+    async with claude_server(NeovimServer, elsewhere), open_harness() as harness:
+        said = (await harness.run("/ide status")).text
         assert f"No editor has {workspace} open" in said
         assert "do not contain" in said
         assert "isthmus companion" in said
 
 
 async def test_our_own_companion_is_connected_to_once_and_tells_trust_and_diagnostics(
-    workspace: Path, open_desk: OpenDesk
+    workspace: Path, open_harness: OpenHarness
 ) -> None:
     path = make_file(workspace, "a.py", "one\n")
     async with running_companion(workspace) as companion:
@@ -282,14 +287,14 @@ async def test_our_own_companion_is_connected_to_once_and_tells_trust_and_diagno
         (found,) = await client.diagnostics(path)
         assert (found.message, found.severity, found.code) == ("no colour", Severity.WARNING, "L1")
         await directory.aclose()
-        async with open_desk(edit(path, "two\n"), Reply.of(Say("done"))) as desk:
-            asked = await desk.prompt("change it")
+        async with open_harness(edit(path, "two\n"), Reply.of(Say("done"))) as harness:
+            asked = await harness.prompt("change it")
             (review,) = await eventually_async(lambda: companion.editor.open_reviews, what="a diff view")
             companion.editor.edit_diff(review.id, "two, by the person\n")
             companion.editor.accept_diff(review.id)
-            await ended(desk, asked)
+            await ended(harness, asked)
             assert Path(path).read_text(encoding="utf-8") == "two, by the person\n"
-            assert "no colour" not in desk.said()
+            assert "no colour" not in harness.said()
             await eventually_async(partial(_has_no_reviews, companion.editor))
 
 

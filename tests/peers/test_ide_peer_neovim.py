@@ -16,7 +16,7 @@ from isthmus.events import TaskState
 from isthmus.ide.options import CompanionOptions
 from support.companion import running_host
 from support.editing import make_file
-from support.editor_desk import be_patient, editor_desk
+from support.editor_harness import be_patient, editor_harness
 from support.isthmus_program import ISTHMUS
 from support.neovim import RunningNeovim, running_neovim
 from support.pty_program import PtyProgram, pty_program
@@ -65,10 +65,10 @@ async def test_an_edit_is_changed_in_neovim_and_what_it_broke_goes_to_the_model(
     ]
     async with (
         neovim_with_companion(workspace, path) as neovim,
-        editor_desk(workspace, tmp_path / "data", replies, monkeypatch) as desk,
+        editor_harness(workspace, tmp_path / "data", replies, monkeypatch) as harness,
     ):
-        assert "Connected to Neovim (Claude Code IDE protocol" in (await desk.run("/ide")).text
-        asked = await desk.prompt("change it")
+        assert "Connected to Neovim (Claude Code IDE protocol" in (await harness.run("/ide")).text
+        asked = await harness.prompt("change it")
 
         async def is_shown() -> bool:
             return await neovim.tabs() == 2
@@ -78,11 +78,11 @@ async def test_an_edit_is_changed_in_neovim_and_what_it_broke_goes_to_the_model(
         await neovim.enter("write")
 
         async def is_over() -> bool:
-            return (await desk.engine.get(asked.task_id)).state is TaskState.COMPLETED
+            return (await harness.engine.get(asked.task_id)).state is TaskState.COMPLETED
 
         await eventually_async(is_over, what="the task is completed")
         assert Path(path).read_text(encoding="utf-8") == "wrong_before\n\nwrong_by_the_person\n"
-        told = desk.last_user_text()
+        told = harness.last_user_text()
         assert "a.py:\n  ✘ [Line 3:1] wrong_by_the_person is not defined (linter)" in told
         assert "wrong_before is not defined" not in told
 

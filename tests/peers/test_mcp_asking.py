@@ -15,12 +15,12 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.encoding.jsonc import parse
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, write_servers
 from support.programs import node_package, require
 from support.serve_program import serve_program
 from support.shared_serve import SharedServe, shared_serve
-from support.surroundings import Surroundings
 from support.turns import events_of
 from support.waiting import eventually_async
 
@@ -202,11 +202,11 @@ async def filled_in(agent: RemoteAgent, workspace: Path, name: str) -> str:
 
 
 async def test_over_http_each_session_is_asked_what_its_own_call_wants_to_know(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     with everything_over("streamableHttp") as port:
         url = f"http://127.0.0.1:{port}/mcp"
-        write_servers(surroundings.home, {"everything": {"httpUrl": url, "trust": True}})
+        write_servers(isolated_folders.home, {"everything": {"httpUrl": url, "trust": True}})
         async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
             first = await ask(agent, workspace, "form")
             question = calls_of(await events_of(first))["elicitation"]
@@ -278,9 +278,9 @@ async def test_a_client_of_gemini_clis_own_server_edits_the_document(
     ],
 )
 def test_without_a_user_forms_are_declined_and_yolo_mode_alone_asks_the_model(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, arguments: list[str], model_said: str
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, arguments: list[str], model_said: str
 ) -> None:
-    write_servers(surroundings.home, {"everything": everything()})
+    write_servers(isolated_folders.home, {"everything": everything()})
     (tmp_path / "script.yaml").write_text(ASKS, encoding="utf-8")
     ended = subprocess.run(
         [

@@ -15,10 +15,10 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from support.isolation import IsolatedFolders
 from support.mcp_hosting import write_servers
 from support.serve_program import serve_program
 from support.shared_serve import SharedServe, shared_serve
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -212,9 +212,9 @@ async def test_a_server_that_dies_with_an_open_question_ends_the_call_not_the_tu
 
 
 async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_call(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, asking())
+    write_servers(isolated_folders.home, asking())
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
         person = Person(agent, workspace)
         await person.prompt("agree")
@@ -271,9 +271,9 @@ async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(perso
 
 
 async def test_the_revision_of_2026_asks_for_all_at_once_and_is_answered_one_by_one(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, asking("modern"))
+    write_servers(isolated_folders.home, asking("modern"))
     async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
         person = Person(agent, workspace)
         assert await person.prompt("ask first") == StateChange(TaskState.INPUT_REQUIRED)

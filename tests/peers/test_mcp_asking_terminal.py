@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import write_servers
 from support.programs import node_package, require
 from support.pty_program import PtyProgram, pty_program
 from support.serve_program import serve_program
-from support.surroundings import Surroundings
 from support.waiting import eventually
 
 ASKING = Path(__file__).resolve().parent.parent / "support" / "asking_mcp_server.py"
@@ -43,16 +43,16 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def everything(surroundings: Surroundings) -> None:
+def everything(isolated_folders: IsolatedFolders) -> None:
     program = node_package("@modelcontextprotocol/server-everything") / "dist" / "index.js"
     server = {"command": str(require("node")), "args": [str(program), "stdio"], "trust": True}
-    write_servers(surroundings.home, {"server": server})
+    write_servers(isolated_folders.home, {"server": server})
 
 
 @pytest.fixture
-def asking(surroundings: Surroundings, tmp_path: Path) -> None:
+def asking(isolated_folders: IsolatedFolders, tmp_path: Path) -> None:
     server = {"command": sys.executable, "args": [str(ASKING), str(tmp_path / "log")], "trust": True}
-    write_servers(surroundings.home, {"server": server})
+    write_servers(isolated_folders.home, {"server": server})
 
 
 def connected(terminal: PtyProgram) -> PtyProgram:

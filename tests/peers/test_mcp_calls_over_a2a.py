@@ -16,12 +16,12 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.hostile_http_mcp_server import hostile_http
+from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus, process_ends
 from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.remote_agents import remote_agent
 from support.serve_program import serve_program
 from support.shared_serve import SharedServe, shared_serve
-from support.surroundings import Surroundings
 from support.turns import events_of
 from support.waiting import eventually_async
 
@@ -82,9 +82,9 @@ async def answer(agent: RemoteAgent, turn: Turn, call: ToolCall, option: str) ->
 
 @pytest.mark.requirement("MCP-091", "MCP-105")
 async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server_asks_too(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"a": hostile("plain"), "b": hostile("plain")})
+    write_servers(isolated_folders.home, {"a": hostile("plain"), "b": hostile("plain")})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace, "two tools")
         call = the_call(await events_of(turn))
@@ -99,7 +99,7 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server
         # Only the second server is left, and its tool takes over the name that was allowed.
         context = turn.snapshot.context_id
         await agent.cancel(turn.snapshot.task_id)
-    write_servers(surroundings.home, {"b": hostile("plain")})
+    write_servers(isolated_folders.home, {"b": hostile("plain")})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         again = await agent.prompt(PromptMessage("go", context_id=context))
         call = the_call(await events_of(again))
@@ -127,7 +127,7 @@ async def test_what_a_server_wrote_before_it_died_is_told_to_its_user_alone(
 
 
 async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_change(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     listing = tmp_path / "listing.json"
     tool: dict[str, Any] = {
@@ -136,7 +136,7 @@ async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters
         "inputSchema": {"type": "object", "properties": {"x": {}}},
     }
     listing.write_text(json.dumps([tool]))
-    write_servers(surroundings.home, {"a": hostile("listed", str(tmp_path / "pids"), str(listing))})
+    write_servers(isolated_folders.home, {"a": hostile("listed", str(tmp_path / "pids"), str(listing))})
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turn = await ask(agent, workspace)
         events = await answer(agent, turn, the_call(await events_of(turn)), "proceed_always_tool")
@@ -194,14 +194,14 @@ async def test_cancelling_the_task_cancels_the_call_at_the_server(shared: Shared
 
 
 async def test_a_call_interrupted_by_kill_9_is_repeated_only_if_it_reads_and_is_trusted(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     pids, writing, reading = (tmp_path / name for name in ("pids", "writing", "reading"))
     servers = {
         "writes": hostile("slow", str(pids), str(writing), trust=True),
         "reads": hostile("slow-read-only", str(pids), str(reading), trust=True),
     }
-    write_servers(surroundings.home, servers)
+    write_servers(isolated_folders.home, servers)
     async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
         turns = [await ask(agent, workspace, text) for text in ("the writing one", "the reading one")]
         await eventually_async(lambda: writing.exists() and reading.exists())
@@ -225,11 +225,11 @@ async def test_a_call_interrupted_by_kill_9_is_repeated_only_if_it_reads_and_is_
 
 
 async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    (surroundings.home / ".gemini").mkdir()
+    (isolated_folders.home / ".gemini").mkdir()
     rules = json.dumps({str(workspace): "TRUST_FOLDER"})
-    (surroundings.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
+    (isolated_folders.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
     cases: dict[str, tuple[dict[str, Any], str]] = {
         "gone": ({}, "The MCP server 'a' does not offer ok any more, or is not connected; nothing was called"),
         "other": ({"b": hostile("plain")}, "ok is not the tool any more that was approved; nothing was called"),

@@ -11,11 +11,11 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet
 from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus
 from support.mcp_hosting import hostile, hosting, status_when, write_servers
 from support.pty_program import pty_program
 from support.scripted_wire import Call, Reply, Say
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -37,9 +37,9 @@ def run(wire: GeminiWire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list
 
 
 def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
-    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_servers(surroundings.home, {"s": hostile("changing", trust=True), "other": hostile("plain")})
+    write_servers(isolated_folders.home, {"s": hostile("changing", trust=True), "other": hostile("plain")})
     with GeminiWire([Reply.of(Call("ok")), Reply.of(Call("new_1")), Reply.of(Say("Done."))]) as wire:
         first, second, third = run(wire, workspace, monkeypatch)
     before = declared(first)
@@ -52,10 +52,10 @@ def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
 
 
 def test_a_tool_that_came_within_a_turn_is_found_by_the_search_of_the_same_turn(
-    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_servers(surroundings.home, {"s": hostile("changing", trust=True)})
-    path = surroundings.home / ".gemini" / "settings.json"
+    write_servers(isolated_folders.home, {"s": hostile("changing", trust=True)})
+    path = isolated_folders.home / ".gemini" / "settings.json"
     path.write_text(path.read_text()[:-1] + ', "isthmus": {"toolSearch": "always"}}', encoding="utf-8")
     replies = [Call("ok"), Call(SEARCH_TOOL, {"query": "select:new_1"}), Say("Done.")]
     with GeminiWire([Reply.of(reply) for reply in replies]) as wire:
@@ -66,7 +66,7 @@ def test_a_tool_that_came_within_a_turn_is_found_by_the_search_of_the_same_turn(
 
 
 async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_kept(
-    surroundings: Surroundings, workspace: Path, tmp_path: Path
+    isolated_folders: IsolatedFolders, workspace: Path, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     plain = hostile("plain")
@@ -74,7 +74,7 @@ async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_k
     waits = f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec {program}"
     late = {"command": "/bin/sh", "args": ["-c", waits], "env": {"PATH": os.environ["PATH"]}}
     scope = ToolScope(workspace, "context", "task")
-    async with hosting(surroundings.home, {"late": late, "there": hostile("read-only")}, patience=0.0) as host:
+    async with hosting(isolated_folders.home, {"late": late, "there": hostile("read-only")}, patience=0.0) as host:
         await status_when(host, scope, "there", ServerState.CONNECTED)
         began = await host.tools(scope)
         assert [server.name for server in began.servers if server.tools] == ["there"]
@@ -88,9 +88,9 @@ async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_k
 
 
 def test_in_the_terminal_the_first_turn_names_whom_it_awaits_and_leaves_no_line(
-    surroundings: Surroundings, workspace: Path
+    isolated_folders: IsolatedFolders, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"hanging": hostile("hangs")})
+    write_servers(isolated_folders.home, {"hanging": hostile("hangs")})
     with GeminiWire([Reply.of(Say("Here I am."))]) as wire:
         keys = {**os.environ, "GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
         with pty_program([*ISTHMUS, "-m", "gemini:test-model"], folder=workspace, environment=keys) as terminal:

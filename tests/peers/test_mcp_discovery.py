@@ -18,8 +18,8 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import DiscoveryState, ServerState
+from support.isolation import IsolatedFolders
 from support.mcp_hosting import HOSTILE, hostile, hosting, status_when, write_servers
-from support.surroundings import Surroundings
 from support.tool_calls import success_of, tool_context
 from support.waiting import eventually, eventually_async
 
@@ -236,11 +236,11 @@ async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope
 @pytest.mark.requirement("MCP-139")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_person_that_is_killed(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, number: signal.Signals
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, number: signal.Signals
 ) -> None:
     pids = tmp_path / "pids"
     servers = {"launched": hostile("launcher", str(pids)), "hanging": hostile("hangs", str(pids))}
-    write_servers(surroundings.home, servers)
+    write_servers(isolated_folders.home, servers)
     command = (sys.executable, "-m", "isthmus", "-p", "hi", "-m", "demo")
     null = asyncio.subprocess.DEVNULL
     errors = tmp_path / "errors"

@@ -53,9 +53,9 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Tool, ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import HOSTILE, hostile, hosting, status_when, write_servers
-from support.surroundings import Surroundings
 from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -245,13 +245,13 @@ async def test_a_server_that_has_other_tools_each_time_is_listed_less_and_less_o
 
 
 @pytest.mark.requirement("MCP-083", "MCP-132")
-def test_a_turn_goes_on_beside_all_of_them(surroundings: Surroundings, tmp_path: Path, workspace: Path) -> None:
+def test_a_turn_goes_on_beside_all_of_them(isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path) -> None:
     floods = ("endless-junk", "endless-error-output", "hangs-at-prompts", "many-tools", "other-tools-each-time")
     servers = {
         "good": hostile("plain", trust=True),
         **{way: flooding(way, str(tmp_path), timeout=2000) for way in floods},
     }
-    write_servers(surroundings.home, servers)
+    write_servers(isolated_folders.home, servers)
     script = tmp_path / "script.yaml"
     calls = "call: {name: ok, arguments: {x: one}}"
     script.write_text(f"name: m\nscenarios:\n  - prompt: '.'\n    replies:\n      - {calls}\n      - text: done\n")

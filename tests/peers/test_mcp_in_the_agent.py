@@ -14,11 +14,11 @@ import pytest
 from isthmus.client import PromptMessage
 from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, InProcess, process_ends
 from support.mcp_hosting import hostile, write_servers
 from support.programs import node_package, require
 from support.shared_serve import SharedServe, shared_serve
-from support.surroundings import Surroundings
 from support.turns import events_of
 from support.waiting import eventually
 
@@ -84,7 +84,7 @@ async def test_agent_settings_that_name_a_server_that_is_not_configured_are_refu
 
 @pytest.mark.requirement("MCP-031", "MCP-101")
 def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     pid_file = tmp_path / "pid"
     servers = {
@@ -92,7 +92,7 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
         "dead": {"command": "no-such-program"},
         "hanging": hostile("hangs", timeout=1500),
     }
-    write_servers(surroundings.home, servers)
+    write_servers(isolated_folders.home, servers)
     ended = subprocess.run(
         [*ISTHMUS, "-p", "go", "-o", "json", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")],
         cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
@@ -112,9 +112,9 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
 
 
 def test_a_headless_run_ends_with_45_where_a_server_is_missing_that_must_be_there(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"good": hostile("plain"), "dead": {"command": "no-such-program"}})
+    write_servers(isolated_folders.home, {"good": hostile("plain"), "dead": {"command": "no-such-program"}})
     command = [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
     ended = subprocess.run(
         [*command, "-o", "stream-json", "--strict-mcp"],
@@ -142,9 +142,9 @@ scenarios:
 
 @pytest.mark.requirement("MCP-032", "MCP-102", "MCP-103")
 def test_without_trust_a_headless_turn_refuses_the_call_and_says_how_to_allow_it(
-    surroundings: Surroundings, tmp_path: Path, isthmus_here: InProcess
+    isolated_folders: IsolatedFolders, tmp_path: Path, isthmus_here: InProcess
 ) -> None:
-    write_servers(surroundings.home, {name: hostile("plain") for name in "abc"})
+    write_servers(isolated_folders.home, {name: hostile("plain") for name in "abc"})
     (tmp_path / "script.yaml").write_text(THREE_SERVERS, encoding="utf-8")
     command = ["-p", "go", "-o", "stream-json", "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide"]
     command += ["--data-dir", str(tmp_path / "data")]
@@ -176,15 +176,15 @@ server.connect(new StdioServerTransport());
 
 @pytest.mark.requirement("MCP-072", "MCP-020", "MCP-023", "MCP-028")
 def test_the_documents_node_server_runs_where_and_as_it_says_and_is_trusted(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, isthmus_here: InProcess
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, isthmus_here: InProcess
 ) -> None:
     require("node")
     sdk = node_package("@modelcontextprotocol/sdk") / "dist" / "cjs"
     program = workspace / "mcp-servers" / "node" / "dist" / "server.js"
     program.parent.mkdir(parents=True)
     program.write_text(NODE_SERVER.replace("SDK", json.dumps(str(sdk))), encoding="utf-8")
-    (surroundings.home / ".gemini").mkdir()
-    (surroundings.home / ".gemini" / "settings.json").write_text(
+    (isolated_folders.home / ".gemini").mkdir()
+    (isolated_folders.home / ".gemini" / "settings.json").write_text(
         """{
   "mcpServers": {
     "nodeServer": {
@@ -204,9 +204,11 @@ def test_the_documents_node_server_runs_where_and_as_it_says_and_is_trusted(
     assert outputs == [f"--verbose in {program.parent.parent.resolve()}"] * 2, problem
 
 
-def test_servers_end_with_an_agent_that_is_killed(surroundings: Surroundings, tmp_path: Path, workspace: Path) -> None:
+def test_servers_end_with_an_agent_that_is_killed(
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+) -> None:
     pid_file = tmp_path / "pid"
-    write_servers(surroundings.home, {"helper": hostile("silent", str(pid_file), trust=True)})
+    write_servers(isolated_folders.home, {"helper": hostile("silent", str(pid_file), trust=True)})
     process = subprocess.Popen(
         [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")],
         cwd=workspace, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -221,7 +223,7 @@ def test_servers_end_with_an_agent_that_is_killed(surroundings: Surroundings, tm
 
 
 def test_a_projects_servers_start_only_in_a_folder_that_the_person_trusts(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path, isthmus_here: InProcess
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, isthmus_here: InProcess
 ) -> None:
     write_servers(workspace, {"theirs": hostile("plain", str(tmp_path / "started"))})
     command = ["-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
@@ -229,9 +231,9 @@ def test_a_projects_servers_start_only_in_a_folder_that_the_person_trusts(
     status, _, problem = isthmus_here(*command)
     assert status == 0, problem
     assert not (tmp_path / "started").exists()
-    (surroundings.home / ".gemini").mkdir()
+    (isolated_folders.home / ".gemini").mkdir()
     rules = json.dumps({str(workspace): "TRUST_FOLDER"})
-    (surroundings.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
+    (isolated_folders.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")
     isthmus_here(*command)
     assert (tmp_path / "started").exists()
 

@@ -11,10 +11,10 @@ import pytest
 from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.events import StateChange, TextContent
+from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus
 from support.mcp_hosting import HOSTILE, hostile, write_servers
 from support.serve_program import serve_program
-from support.surroundings import Surroundings
 
 TESTS = Path(__file__).resolve().parent.parent
 NOTES = TESTS / "support" / "notes_mcp_server.py"
@@ -22,7 +22,9 @@ SECRET = "a-secret-value-123"
 
 
 @pytest.fixture
-def servers(surroundings: Surroundings, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def servers(
+    isolated_folders: IsolatedFolders, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Servers as those of the document's example; ``docker`` is a program of that name that runs what follows it."""
     folder = workspace / "mcp-servers" / "python"
     folder.mkdir(parents=True)
@@ -45,7 +47,7 @@ def servers(surroundings: Surroundings, workspace: Path, tmp_path: Path, monkeyp
         "emptyServer": hostile("nothing"),
         "far": {"httpUrl": f"http://me:{SECRET}@127.0.0.1:9/mcp?key={SECRET}", "headers": {"X-Token": SECRET}},
     }
-    write_servers(surroundings.home, found)
+    write_servers(isolated_folders.home, found)
 
 
 def entry(text: str, name: str) -> list[str]:

@@ -13,8 +13,8 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
 from support.oauth_authorization import Issued
+from support.oauth_login import let_end, log_in, shows, tokens_path
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.oauth_person import let_end, log_in, shows, tokens_path
 from support.plain_http import plain_client
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async

@@ -9,8 +9,8 @@ import pytest
 from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from support.mcp_hosting import hosting
+from support.oauth_login import entries, let_end, log_in, shows, tokens_path
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.oauth_person import entries, let_end, log_in, shows, tokens_path
 from support.ports import free_port
 
 pytestmark = pytest.mark.anyio

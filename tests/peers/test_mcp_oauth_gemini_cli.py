@@ -10,8 +10,8 @@ import pytest
 
 from isthmus.tools.base import ToolScope
 from support.mcp_hosting import hosting
+from support.oauth_login import entries, let_end, log_in, shows
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.oauth_person import entries, let_end, log_in, shows
 from support.programs import node_package, require
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,8 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when, write_servers
 from support.mcp_tools import process_lists
+from support.oauth_login import entries, let_end, log_in, shows, tokens_path
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.oauth_person import entries, let_end, log_in, shows, tokens_path
 from support.ports import free_port
 from support.tool_calls import said, success_of, tool_context
 

@@ -11,8 +11,8 @@ import pytest
 from isthmus.tools.base import ToolScope
 from support.mcp_hosting import hosting
 from support.mcp_tools import process_lists
+from support.oauth_login import entries, let_end, log_in, shows, tokens_path
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.oauth_person import entries, let_end, log_in, shows, tokens_path
 
 pytestmark = pytest.mark.anyio
 

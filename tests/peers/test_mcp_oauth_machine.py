@@ -14,8 +14,8 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
+from support.oauth_login import tokens_path
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.oauth_person import tokens_path
 from support.tool_calls import success_of, tool_context
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import hosting, status_when
+from support.oauth_login import ended_at, entries, page_in, query_of_page
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server
-from support.oauth_person import ended_at, entries, page_in, query_of_page
 from support.plain_http import plain_client
 
 pytestmark = pytest.mark.anyio

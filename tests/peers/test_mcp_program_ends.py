@@ -11,8 +11,8 @@ import pytest
 
 from isthmus.tools.base import ToolScope
 from support.mcp_hosting import HOSTILE, hosting, write_servers
+from support.oauth_login import let_end, log_in, shows
 from support.oauth_mcp_server import oauth_mcp_server
-from support.oauth_person import let_end, log_in, shows
 
 pytestmark = pytest.mark.anyio
 

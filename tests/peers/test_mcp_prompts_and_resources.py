@@ -14,14 +14,14 @@ import pytest
 from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import CommandExecutionStatus, McpDetails, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from support.contents_desk import asked, contents_server
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, InProcess
+from support.mcp_contents_harness import asked, contents_server
 from support.mcp_hosting import everything_over, node_server, write_servers
 from support.mcp_tools import are_connected
 from support.programs import NODE_PEERS, node_package, require
 from support.pty_program import PtyProgram, pty_program
 from support.serve_program import serve_program
-from support.surroundings import Surroundings
 from support.turns import events_of, events_of_command
 
 pytestmark = pytest.mark.anyio
@@ -92,9 +92,9 @@ def text_of(events: list[AgentEvent]) -> str:
     ],
 )
 def test_the_documents_example_runs_as_it_stands_there(
-    surroundings: Surroundings, tmp_path: Path, headless: InProcess, typed: str, mood: str | None
+    isolated_folders: IsolatedFolders, tmp_path: Path, headless: InProcess, typed: str, mood: str | None
 ) -> None:
-    write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
+    write_servers(isolated_folders.home, {"nodeServer": poems(tmp_path / "calls")})
     status, said, problem = headless(typed)
     assert status == 0, problem
     assert HAIKU.format(f" with the mood {mood}" if mood else "") in said
@@ -104,9 +104,9 @@ def test_the_documents_example_runs_as_it_stands_there(
 
 @pytest.mark.requirement("MCP-152")
 def test_headless_a_missing_argument_is_bad_input_and_names_the_usage(
-    surroundings: Surroundings, tmp_path: Path, headless: InProcess
+    isolated_folders: IsolatedFolders, tmp_path: Path, headless: InProcess
 ) -> None:
-    write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls")})
+    write_servers(isolated_folders.home, {"nodeServer": poems(tmp_path / "calls")})
     status, _, problem = headless("/poem-writer")
     assert status == 42
     assert "/poem-writer needs title - Usage: /poem-writer TITLE [MOOD]" in problem
@@ -115,18 +115,18 @@ def test_headless_a_missing_argument_is_bad_input_and_names_the_usage(
 
 @pytest.mark.requirement("MCP-003")
 def test_headless_a_resource_stands_behind_the_prompt(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"everything": everything()})
+    write_servers(isolated_folders.home, {"everything": everything()})
     ended = run(tmp_path, workspace, "Read @everything:demo://resource/static/document/features.md, please.")
     assert ended.returncode == 0, ended.stderr
     assert "# Everything Server - Features" in ended.stdout
 
 
 def test_in_a_terminal_tab_completes_prompts_arguments_values_and_resources(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"everything": everything()})
+    write_servers(isolated_folders.home, {"everything": everything()})
     (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
     command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
     with pty_program(command, folder=workspace, environment=dict(os.environ), columns=120) as terminal:
@@ -161,9 +161,9 @@ def tab(terminal: PtyProgram, typed: str, pattern: str) -> None:
 
 @pytest.mark.requirement("MCP-151", "MCP-152", "MCP-155", "MCP-156")
 async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"nodeServer": poems(tmp_path / "calls"), "everything": everything()})
+    write_servers(isolated_folders.home, {"nodeServer": poems(tmp_path / "calls"), "everything": everything()})
     async with serve_program(tmp_path, workspace, script=ECHO) as server, server.client() as agent:
         scope = CommandScope(settings={"workspace_path": str(workspace)})
         await are_connected(agent, workspace, "nodeServer", "everything")
@@ -196,10 +196,10 @@ async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
 
 @pytest.mark.requirement("MCP-003")
 async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_them_again(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     notes = tmp_path / "notes"
-    write_servers(surroundings.home, {"notes": contents_server(notes)})
+    write_servers(isolated_folders.home, {"notes": contents_server(notes)})
     script = ECHO.replace(
         "- text: 'You said: {{prompt}}'", "- call: {name: run_shell_command, arguments: {command: ls}}"
     )
@@ -222,9 +222,9 @@ async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_t
 
 
 async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_permission(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"everything": everything()})
+    write_servers(isolated_folders.home, {"everything": everything()})
     async with serve_program(tmp_path, workspace, script=READING) as server, server.client() as agent:
         await are_connected(agent, workspace, "everything")
         turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
@@ -248,7 +248,7 @@ async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_per
 
 @pytest.mark.requirement("MCP-003")
 async def test_over_a2a_a_client_refers_to_the_resources_of_its_own_server(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     with everything_over("streamableHttp") as port:
         theirs = {"name": "theirs", "url": f"http://127.0.0.1:{port}/mcp"}
@@ -264,9 +264,9 @@ async def test_over_a2a_a_client_refers_to_the_resources_of_its_own_server(
 
 
 async def test_a_server_that_starts_at_its_first_call_runs_a_prompt(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"nodeServer": {**poems(tmp_path / "calls"), "lazy": True}})
+    write_servers(isolated_folders.home, {"nodeServer": {**poems(tmp_path / "calls"), "lazy": True}})
     for _ in range(2):
         # The second time its list is known, and only the call starts it.
         ended = run(tmp_path, workspace, "/poem-writer 'Gemini CLI'")

@@ -11,8 +11,8 @@ from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
 from support.mcp_hosting import HOSTILE, hosting, status_when, write_servers
 from support.oauth_authorization import Issued
+from support.oauth_login import log_in, shows
 from support.oauth_mcp_server import oauth_mcp_server
-from support.oauth_person import log_in, shows
 from support.ports import free_port
 from support.tool_calls import said, success_of, tool_context
 

@@ -23,6 +23,7 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.gemini_wire import GeminiWire
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import everything_over, node_server, write_servers
 from support.mcp_tools import are_connected
@@ -31,7 +32,6 @@ from support.programs import require
 from support.pty_program import pty_program
 from support.scripted_wire import Call, Reply, Say
 from support.serve_program import ServeProgram, serve_program
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 from support.wire_server import Answer, Hold, WireRequest, WireServer
 
@@ -64,7 +64,7 @@ class Together:
 
 
 @contextlib.asynccontextmanager
-async def together(surroundings: Surroundings, folder: Path, workspace: Path) -> AsyncGenerator[Together]:
+async def together(isolated_folders: IsolatedFolders, folder: Path, workspace: Path) -> AsyncGenerator[Together]:
     """The agent with eight servers of three transports, none of them trusted."""
     hold = Hold()
 
@@ -79,7 +79,7 @@ async def together(surroundings: Surroundings, folder: Path, workspace: Path) ->
         GeminiWire() as wire,
     ):
         write_servers(
-            surroundings.home,
+            isolated_folders.home,
             {
                 "everything": node_server("server-everything", "stdio"),
                 "sse": {"url": f"http://127.0.0.1:{sse}/sse"},
@@ -120,11 +120,11 @@ async def prompted(agent: RemoteAgent, workspace: Path, text: str) -> Turn:
 
 @pytest.mark.requirement("MCP-002", "MCP-005", "MCP-008", "MCP-011")
 async def test_an_agent_uses_servers_of_every_transport_at_once_whoever_asks_it(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
     (workspace / "a.txt").write_text("content of a")
     subprocess.run([str(require("git")), "init", "-q", str(workspace)], check=True)
-    async with together(surroundings, tmp_path, workspace) as at:
+    async with together(isolated_folders, tmp_path, workspace) as at:
         await a_turn_with_all_servers_over_0_3(at)
         await a_question_over_1_0(at)
         await a_question_in_the_dialect_coder_agent(at)
@@ -308,9 +308,9 @@ async def _answered(agent: RemoteAgent, turn: Turn, answer: list[ToolCallConfirm
 
 
 def test_a_user_is_asked_in_the_terminal_and_reads_a_harmless_summary(
-    surroundings: Surroundings, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:
-    write_servers(surroundings.home, {"everything": node_server("server-everything", "stdio")})
+    write_servers(isolated_folders.home, {"everything": node_server("server-everything", "stdio")})
     hostile = "\x1b]0;stolen\x07\x1b[2J\x1b[31mred\x1b[0m"
     replies = (
         Reply.of(Call("get-tiny-image"), Call("echo", {"message": hostile})),

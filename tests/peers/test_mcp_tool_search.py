@@ -14,11 +14,11 @@ from isthmus.settings import ReadOnlyTools
 from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
 from isthmus.tools.servers import ServerState
 from support.gemini_wire import GeminiWire
+from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus
 from support.mcp_hosting import hostile, hosting, status_when, write_servers
 from support.model_bench import GEMINI, Provider, each_provider
 from support.scripted_wire import Call, Reply, Say
-from support.surroundings import Surroundings
 
 MANY = Path(__file__).resolve().parent.parent / "support" / "many_tools_mcp_server.py"
 COUNT = 300
@@ -51,10 +51,10 @@ def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
 
 @each_provider
 def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
-    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
+    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
-    few = {**lists_hints(surroundings.home), "trust": True, "alwaysLoad": True}
-    write_servers(surroundings.home, {"many": many(trust=True), "few": few})
+    few = {**lists_hints(isolated_folders.home), "trust": True, "alwaysLoad": True}
+    write_servers(isolated_folders.home, {"many": many(trust=True), "few": few})
     replies = [
         Reply.of(Call(SEARCH_TOOL, {"query": "record number 4 echidna", "limit": 2})),
         Reply.of(Call("record_4_echidna", {"note": "spiny"})),
@@ -90,12 +90,12 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
 
 
 def test_a_setting_sends_all_tools_or_always_searches(
-    surroundings: Surroundings, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: dict[str, list[str]] = {}
-    state_trust(surroundings.home, workspace, TrustRule.FOLDER)
+    state_trust(isolated_folders.home, workspace, TrustRule.FOLDER)
     for mode, count in (("never", 150), ("always", 2)):
-        write_servers(surroundings.home, {"many": many(count)})
+        write_servers(isolated_folders.home, {"many": many(count)})
         (workspace / ".gemini").mkdir(exist_ok=True)
         (workspace / ".gemini" / "settings.json").write_text(f'{{"isthmus": {{"toolSearch": "{mode}"}}}}', "utf-8")
         with GeminiWire([Reply.of(Say("Hello."))]) as wire:

@@ -19,11 +19,11 @@ from isthmus.a2a import RemoteAgent
 from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import ArtifactUpdate, TaskState, ToolCallUpdate
+from support.isolation import isolate
 from support.mounted_program import MountedProgram, mounted_program
 from support.openai_wire import OpenAIWire
 from support.remote_agents import remote_agent
 from support.scripted_wire import Call, Reply, Say
-from support.surroundings import own_surroundings
 from support.turns import SECONDS, events_of
 from support.wire_server import Hold, WireRequest
 
@@ -128,7 +128,7 @@ async def saves(agent: RemoteAgent, task_id: str) -> None:
 async def after_kill(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[AfterKill]:
     folder, provider = tmp_path_factory.mktemp("mounted"), Provider()
     async with AsyncExitStack() as stack:
-        stack.enter_context(own_surroundings(stack.enter_context(pytest.MonkeyPatch.context())))
+        stack.enter_context(isolate(stack.enter_context(pytest.MonkeyPatch.context())))
         wire = stack.enter_context(OpenAIWire(provider))
         stack.callback(provider.hold.release)
         environment = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": wire.base_url}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from support.coding_cli import SECONDS
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, person, would_choose
 from support.neovim import running_neovim, view_is_closed
 from support.qwen_cli import SETTINGS, QwenCode, qwen_code
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -122,14 +122,14 @@ async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_
 
 
 async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
-    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings
+    workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders
 ) -> None:
     a, _ = files
     fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # nobody has entered /ide enable
     async with qwen_code(workspace, *ISTHMUS, "companion", "exec", "--", settings=fresh) as cli:
         await person("open", "a.py:3", folder=workspace)
         await cli.sees_file("a.py")
-        (lock,) = (surroundings.home / ".qwen" / "ide").iterdir()
+        (lock,) = (isolated_folders.home / ".qwen" / "ide").iterdir()
         await cli.rewrite(a, PROPOSED, "Allowed, I see.")
         await person("diffs", "--wait", "30", folder=workspace)
         await cli.choose("Yes, allow once")
@@ -141,13 +141,13 @@ async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
 
 
 async def test_of_the_locks_qwen_code_takes_its_terminals_else_the_newest_that_is_alive(
-    workspace: Path, files: tuple[Path, Path], surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = files
     (workspace / "sub").mkdir()
     older, newer = (companion_program(workspace, "--open", file.name) for file in files)
     with older as first, newer as second, companion_program(workspace) as killed:
-        locks = surroundings.home / ".qwen" / "ide"
+        locks = isolated_folders.home / ".qwen" / "ide"
         dead = locks / f"{killed.ready['port']}.lock"
         killed.end(signal.SIGKILL)
         content = json.loads(dead.read_text(encoding="utf-8"))

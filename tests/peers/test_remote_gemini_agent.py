@@ -22,8 +22,8 @@ from isthmus.development_tool import (
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from support.gemini_a2a_server import GeminiA2aServer, gemini_a2a_server
 from support.gemini_wire import GeminiWire
+from support.isolation import isolate
 from support.scripted_wire import Call, Failure, Reply, Say, Think
-from support.surroundings import own_surroundings
 from support.turns import view_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -79,7 +79,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Gem
     async with AsyncExitStack() as stack:
         wire = stack.enter_context(GeminiWire())
         with pytest.MonkeyPatch.context() as patch:
-            stack.enter_context(own_surroundings(patch))
+            stack.enter_context(isolate(patch))
             server = await stack.enter_async_context(gemini_a2a_server(folder, workspace, wire))
         yield server
 

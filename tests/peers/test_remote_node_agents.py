@@ -13,8 +13,8 @@ from isthmus.client import PromptMessage, TaskNotFound, TaskNotResumable
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from support.cutting_proxy import cutting_proxy
+from support.isolation import isolate
 from support.node_agent import node_agent
-from support.surroundings import own_surroundings
 from support.turns import view_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -34,7 +34,7 @@ async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
     version, binding, flags = request.param
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            stack.enter_context(own_surroundings(patch))
+            stack.enter_context(isolate(patch))
             url = await stack.enter_async_context(node_agent(version, binding, *flags))
         yield url
 

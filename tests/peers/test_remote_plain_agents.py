@@ -14,8 +14,8 @@ from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from support.cutting_proxy import cutting_proxy
+from support.isolation import isolate
 from support.programs import PYTHON_PEERS, python_peer
-from support.surroundings import own_surroundings
 from support.turns import view_of
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,7 @@ async def url(request: pytest.FixtureRequest) -> AsyncGenerator[str]:
     binding, streaming = request.param
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            stack.enter_context(own_surroundings(patch))
+            stack.enter_context(isolate(patch))
             agent = plain_agent(binding, *([] if streaming else ["--no-streaming"]))
             url = await stack.enter_async_context(agent)
         yield url

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.sandboxing import with_bubblewrap
-from support.surroundings import Surroundings
 
 COMMAND = "echo x > made; echo x > /etc/isthmus-was-here; ls -A ~; echo done"
 ALLOWED = ("--allowed-tools", "run_shell_command")
@@ -69,8 +69,8 @@ def without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(folder))
 
 
-def test_commands_run_in_the_sandbox_when_that_is_asked_for(workspace: Path, surroundings: Surroundings) -> None:
-    (surroundings.home / "notes").write_text("private")
+def test_commands_run_in_the_sandbox_when_that_is_asked_for(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+    (isolated_folders.home / "notes").write_text("private")
     ended, seen = program(workspace, "--sandbox", *ALLOWED)
     assert ended.returncode == 0, ended.stderr
     assert "sandbox" not in ended.stderr
@@ -105,9 +105,9 @@ def test_option_variable_and_settings_decide_in_this_order(
     arguments: tuple[str, ...],
     is_confined: bool,
     workspace: Path,
-    surroundings: Surroundings,
+    isolated_folders: IsolatedFolders,
 ) -> None:
-    write_settings(surroundings.home, tools)
+    write_settings(isolated_folders.home, tools)
     command = "[ -e ~/.gemini ] && echo open || echo confined"
     ended, seen = program(workspace, *ALLOWED, *arguments, command=command, variables=variables)
     assert ended.returncode == 0, ended.stderr
@@ -115,24 +115,26 @@ def test_option_variable_and_settings_decide_in_this_order(
     assert ("docker" in ended.stderr) == (tools.get("sandbox") == "docker")
 
 
-def test_a_project_can_neither_open_nor_switch_off_the_sandbox(workspace: Path, surroundings: Surroundings) -> None:
-    write_settings(surroundings.home, {"sandbox": True})
+def test_a_project_can_neither_open_nor_switch_off_the_sandbox(
+    workspace: Path, isolated_folders: IsolatedFolders
+) -> None:
+    write_settings(isolated_folders.home, {"sandbox": True})
     write_settings(workspace, {"sandbox": {"enabled": False, "paths": ["/etc"], "network": True}})
     _, seen = program(workspace, *ALLOWED)
     assert "/etc/isthmus-was-here: Read-only file system" in seen
 
 
-def test_settings_open_paths_for_commands(workspace: Path, surroundings: Surroundings) -> None:
-    (surroundings.home / "cache").mkdir()
-    write_settings(surroundings.home, {"sandbox": {"paths": ["~/cache"], "environment": ["WANTED"]}})
+def test_settings_open_paths_for_commands(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+    (isolated_folders.home / "cache").mkdir()
+    write_settings(isolated_folders.home, {"sandbox": {"paths": ["~/cache"], "environment": ["WANTED"]}})
     command = 'echo "$WANTED" > ~/cache/made; echo "[$OTHER]"'
     _, seen = program(workspace, *ALLOWED, command=command, variables={"WANTED": "w", "OTHER": "o"})
-    assert (surroundings.home / "cache" / "made").read_text() == "w\n"
+    assert (isolated_folders.home / "cache" / "made").read_text() == "w\n"
     assert "[]" in seen
 
 
-def test_commands_of_a_custom_command_are_confined_too(workspace: Path, surroundings: Surroundings) -> None:
-    folder = surroundings.home / ".gemini" / "commands"
+def test_commands_of_a_custom_command_are_confined_too(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+    folder = isolated_folders.home / ".gemini" / "commands"
     folder.mkdir(parents=True)
     (folder / "try.toml").write_text('prompt = "It said: !{touch /etc/isthmus-was-here; ls -A ~}"', encoding="utf-8")
     replies = [{"text": "{{prompt}}"}]
@@ -155,10 +157,10 @@ def test_without_bubblewrap_it_goes_on_after_saying_so_once(workspace: Path) -> 
 @pytest.mark.usefixtures("without")
 @pytest.mark.parametrize("asked", ["option", "settings"])
 def test_a_required_sandbox_that_does_not_work_refuses_to_start(
-    asked: str, workspace: Path, surroundings: Surroundings
+    asked: str, workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     if asked == "settings":
-        write_settings(surroundings.home, {"sandbox": "require"})
+        write_settings(isolated_folders.home, {"sandbox": "require"})
     arguments = ("--sandbox=require",) if asked == "option" else ()
     ended, _ = program(workspace, *arguments, *ALLOWED, is_installed=False)
     assert ended.returncode == 44
@@ -194,8 +196,8 @@ def test_about_tells_what_commands_are_confined_to(workspace: Path) -> None:
     assert "Sandbox: none; --sandbox confines shell commands" in about()
 
 
-def test_a_broken_setting_names_its_key(workspace: Path, surroundings: Surroundings) -> None:
-    write_settings(surroundings.home, {"sandbox": {"paths": "~/a"}})
+def test_a_broken_setting_names_its_key(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+    write_settings(isolated_folders.home, {"sandbox": {"paths": "~/a"}})
     ended, _ = program(workspace)
     assert ended.returncode == 42
     assert "settings.json: tools.sandbox.paths: expected a list, received str '~/a'" in ended.stderr

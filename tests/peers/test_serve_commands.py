@@ -13,10 +13,10 @@ import pytest
 
 from isthmus.a2a.protocol.extension import URI
 from support.gemini_wire import GeminiWire
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.plain_http import NO_TLS, SECONDS
 from support.scripted_wire import Reply, Say
-from support.surroundings import Surroundings
 from support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -135,14 +135,14 @@ def test_a_shell_command_that_was_under_way_is_not_run_again_and_the_command_fai
 
 
 def test_what_was_remembered_is_in_the_next_request_of_another_process(
-    tmp_path: Path, workspace: Path, surroundings: Surroundings, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, workspace: Path, isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with GeminiWire(fine()) as wire:
         with serving(tmp_path, workspace, wire) as server:
             response = server.execute("memory", "add", args="I like tea")
             server.ends_in(response["execution_id"], "completed")
             server.kill()
-        own = surroundings.home / ".gemini" / "GEMINI.md"
+        own = isolated_folders.home / ".gemini" / "GEMINI.md"
         assert own.read_text(encoding="utf-8") == "## Gemini Added Memories\n- I like tea\n"
         monkeypatch.setenv("GEMINI_API_KEY", "test-key")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
@@ -162,13 +162,13 @@ server.run()
 
 
 def test_mcp_refresh_shows_a_tool_that_was_added_and_the_next_request_offers_it(
-    tmp_path: Path, workspace: Path, surroundings: Surroundings
+    tmp_path: Path, workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     (tmp_path / "growing.py").write_text(MCP_SERVER, encoding="utf-8")
     tools = tmp_path / "tools.txt"
     tools.write_text("first_tool", encoding="utf-8")
     command = {"command": ISTHMUS[0], "args": [str(tmp_path / "growing.py"), str(tools)]}
-    settings = surroundings.home / ".gemini" / "settings.json"
+    settings = isolated_folders.home / ".gemini" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(json.dumps({"mcpServers": {"growing": command}}), encoding="utf-8")
     with GeminiWire(fine()) as wire, serving(tmp_path, workspace, wire) as server:

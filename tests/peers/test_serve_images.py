@@ -13,11 +13,11 @@ from isthmus.a2a.protocol.extension import URI
 from support.a2a_serving import prompt, rpc
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire
+from support.isolation import isolate
 from support.openai_wire import OpenAIWire
 from support.plain_http import plain_client
 from support.scripted_wire import Reply, Say, ScriptedWire
 from support.serve_program import ServeProgram, serve_program
-from support.surroundings import own_surroundings
 from support.wire_server import WireRequest
 
 pytestmark = pytest.mark.anyio
@@ -82,7 +82,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ser
     workspace = folder / "workspace"
     workspace.mkdir()
     async with AsyncExitStack() as stack:
-        stack.enter_context(own_surroundings(stack.enter_context(pytest.MonkeyPatch.context())))
+        stack.enter_context(isolate(stack.enter_context(pytest.MonkeyPatch.context())))
         gemini, anthropic = stack.enter_context(GeminiWire(said)), stack.enter_context(AnthropicWire(said))
         openai = stack.enter_context(OpenAIWire(said))
         environment = {

@@ -14,8 +14,8 @@ import pytest
 from isthmus.files.locations import data_directory
 from support import agent_program
 from support.companion import attached_agent
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus, read_line
-from support.surroundings import Surroundings
 from support.waiting import eventually
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "editors" / "minimal_editor.py"
@@ -167,18 +167,18 @@ def example(folder: Path, *names: str) -> Generator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def _discovered(surroundings: Surroundings) -> dict[str, Any]:
-    (file,) = (surroundings.temporary / "gemini" / "ide").glob("*.json")
+def _discovered(isolated_folders: IsolatedFolders) -> dict[str, Any]:
+    (file,) = (isolated_folders.temporary / "gemini" / "ide").glob("*.json")
     return json.loads(file.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("key", "method"), [("y", "ide/diffAccepted"), ("n", "ide/diffRejected")])
 def test_the_example_of_the_documentation_reviews_an_edit(
-    workspace: Path, surroundings: Surroundings, key: str, method: str
+    workspace: Path, isolated_folders: IsolatedFolders, key: str, method: str
 ) -> None:
     path = workspace / "a.py"
     path.write_text("old\n", encoding="utf-8")
-    with example(workspace, "a.py") as editor, proposing(_discovered(surroundings), path) as agent:
+    with example(workspace, "a.py") as editor, proposing(_discovered(isolated_folders), path) as agent:
         lines = [read_line(editor) for _ in range(7)]
         assert lines[0] == f"an agent proposes for {path}:"
         assert lines[-3:] == ["-old", "+new", "Accept? [y/n]"]
@@ -188,15 +188,17 @@ def test_the_example_of_the_documentation_reviews_an_edit(
         decided = json.loads(read_line(agent, 60))
         assert decided["method"] == method
         assert agent.wait(30) == 0
-    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").glob("*")), what="the companion has gone")
+    eventually(
+        lambda: not list((isolated_folders.temporary / "gemini" / "ide").glob("*")), what="the companion has gone"
+    )
 
 
 @pytest.mark.anyio
-async def test_the_example_tells_which_files_are_open(workspace: Path, surroundings: Surroundings) -> None:
+async def test_the_example_tells_which_files_are_open(workspace: Path, isolated_folders: IsolatedFolders) -> None:
     for name in ("a.py", "b.py"):
         (workspace / name).write_text("", encoding="utf-8")
     with example(workspace, "a.py", "b.py"):
-        discovered = _discovered(surroundings)
+        discovered = _discovered(isolated_folders)
         url = f"http://127.0.0.1:{discovered['port']}/mcp"
         async with attached_agent(url, discovered["authToken"]) as agent:
             context = await agent.sees(path=str(workspace / "b.py"), isActive=True)
@@ -206,19 +208,23 @@ async def test_the_example_tells_which_files_are_open(workspace: Path, surroundi
 
 
 def test_the_example_ends_without_a_traceback(
-    workspace: Path, surroundings: Surroundings, capfd: pytest.CaptureFixture[str]
+    workspace: Path, isolated_folders: IsolatedFolders, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with example(workspace) as editor:
         editor.send_signal(signal.SIGINT)  # as Ctrl-C does
         assert editor.wait(30) == -signal.SIGINT
-    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").glob("*")), what="the companion has gone")
+    eventually(
+        lambda: not list((isolated_folders.temporary / "gemini" / "ide").glob("*")), what="the companion has gone"
+    )
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_the_person_can_answer_the_example_from_another_terminal(workspace: Path, surroundings: Surroundings) -> None:
+def test_the_person_can_answer_the_example_from_another_terminal(
+    workspace: Path, isolated_folders: IsolatedFolders
+) -> None:
     path = workspace / "a.py"
     path.write_text("old\n", encoding="utf-8")
-    with example(workspace, "a.py") as editor, proposing(_discovered(surroundings), path) as agent:
+    with example(workspace, "a.py") as editor, proposing(_discovered(isolated_folders), path) as agent:
         while read_line(editor) != "Accept? [y/n]":
             pass
         assert read_line(agent) == "proposed"

@@ -20,7 +20,7 @@ from isthmus.ide.editor import (
 )
 from isthmus.rpc.lsp import frame
 from isthmus.rpc.messages import notification
-from support.stdio_editor import RunningPlugin, StdioPerson, equals, made, review_of, stdio_person, told
+from support.stdio_editor import RunningPlugin, StdioDriver, equals, made, review_of, stdio_driver, told
 from support.waiting import eventually_async
 
 MALFORMED = "Content-Length: 2\r\n\r\n{}"
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def person(workspace: Path) -> AsyncGenerator[StdioPerson]:
-    async with stdio_person(workspace) as person:
-        yield person
+async def driver(workspace: Path) -> AsyncGenerator[StdioDriver]:
+    async with stdio_driver(workspace) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -43,32 +43,32 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 async def test_while_a_plugin_hangs_its_last_files_stand_in_and_the_late_answer_counts(
-    person: StdioPerson, workspace: Path
+    driver: StdioDriver, workspace: Path
 ) -> None:
     path = made(workspace)
-    await person.open(path)
-    await eventually_async(person.editor.open_files, what="the file is known")
-    with person.plugin.stopped():
+    await driver.open(path)
+    await eventually_async(driver.editor.open_files, what="the file is known")
+    with driver.plugin.stopped():
         other = made(workspace, "b.py")
         for _ in range(5):
-            assert [file.path for file in await person.editor.open_files()] == [str(path)]
+            assert [file.path for file in await driver.editor.open_files()] == [str(path)]
         with pytest.raises(EditorError, match="does not answer"):
-            await person.editor.text(str(path))
+            await driver.editor.text(str(path))
         with pytest.raises(EditorError, match="does not answer"):
-            await person.editor.open_diff(review_of(path))
-    asked = len(await person.plugin.heard("editor/openFiles"))
-    async with told(person.editor) as events:
-        await person.open(other)
+            await driver.editor.open_diff(review_of(path))
+    asked = len(await driver.plugin.heard("editor/openFiles"))
+    async with told(driver.editor) as events:
+        await driver.open(other)
 
         async def both() -> bool:
-            return len(await person.editor.open_files()) == 2
+            return len(await driver.editor.open_files()) == 2
 
         await eventually_async(both, what="both files are known")
         await eventually_async(lambda: ContextChanged() in events, what="the change is told")
     assert asked <= 7
     # The view that may have appeared after all was closed again.
-    assert await eventually_async(lambda: person.plugin.heard("editor/closeDiff"), what="closed")
-    assert await person.plugin.do("views") == {}
+    assert await eventually_async(lambda: driver.plugin.heard("editor/closeDiff"), what="closed")
+    assert await driver.plugin.do("views") == {}
 
 
 @pytest.mark.usefixtures("impatient")
@@ -77,18 +77,18 @@ async def test_a_plugin_that_reads_nothing_blocks_nobody_and_costs_a_bounded_mem
 ) -> None:
     monkeypatch.setattr(json_rpc_connection, "MAXIMUM_UNREAD_BYTES", 1_000_000)
     path = made(workspace)
-    async with stdio_person(workspace) as person:
-        with person.plugin.stopped():
+    async with stdio_driver(workspace) as driver:
+        with driver.plugin.stopped():
             for _ in range(10):
                 with pytest.raises(EditorError, match="does not answer"):
-                    await person.editor.open_diff(review_of(path, "x" * 400_000))
-                await person.editor.show_message("x" * 400_000)
+                    await driver.editor.open_diff(review_of(path, "x" * 400_000))
+                await driver.editor.show_message("x" * 400_000)
         monkeypatch.setattr(stdio, "COMMAND_SECONDS", 30.0)
         review = review_of(path, "small\n")
 
         async def can_be_shown() -> bool:
             with contextlib.suppress(EditorError):
-                await person.editor.open_diff(review)
+                await driver.editor.open_diff(review)
                 return True
             return False
 
@@ -96,16 +96,16 @@ async def test_a_plugin_that_reads_nothing_blocks_nobody_and_costs_a_bounded_mem
 
 
 async def test_a_plugin_that_floods_with_notifications_is_heard_and_keeps_nobody_waiting(
-    person: StdioPerson, workspace: Path
+    driver: StdioDriver, workspace: Path
 ) -> None:
     body = '{"jsonrpc":"2.0","method":"editor/didMention","params":{"uri":"file:///%06d"}}'
     flood = "".join(f"Content-Length: {len(body % number)}\r\n\r\n{body % number}" for number in range(5000))
-    await person.plugin.do("write", text=flood, times=4)
+    await driver.plugin.do("write", text=flood, times=4)
     review = review_of(made(workspace))
-    await person.editor.open_diff(review)
-    await person.accept(review)
-    await person.quit()
-    events = [event async for event in person.editor.changes()]
+    await driver.editor.open_diff(review)
+    await driver.accept(review)
+    await driver.quit()
+    events = [event async for event in driver.editor.changes()]
     assert DiffAccepted("r1", "new\n") in events
     assert len(events) <= 1010
 
@@ -113,23 +113,23 @@ async def test_a_plugin_that_floods_with_notifications_is_heard_and_keeps_nobody
 @pytest.mark.parametrize(
     "junk", ["GET / HTTP/1.1\r\n\r\n", 'Content-Length: 9\r\n\r\n{"a":1,,}', "x" * 9000 + "\r\n\r\n"]
 )
-async def test_nonsense_is_answered_and_what_follows_is_heard(person: StdioPerson, workspace: Path, junk: str) -> None:
-    async with told(person.editor) as events:
-        await person.plugin.do("write", text=junk)
-        await person.open(made(workspace))
+async def test_nonsense_is_answered_and_what_follows_is_heard(driver: StdioDriver, workspace: Path, junk: str) -> None:
+    async with told(driver.editor) as events:
+        await driver.plugin.do("write", text=junk)
+        await driver.open(made(workspace))
         await eventually_async(lambda: ContextChanged() in events, what="the change is told")
 
     async def refused() -> bool:
-        return any(message.get("error") and message["id"] is None for message in await person.plugin.do("heard"))
+        return any(message.get("error") and message["id"] is None for message in await driver.plugin.do("heard"))
 
     await eventually_async(refused, what="an error")
 
 
-async def test_a_plugin_that_talks_nothing_but_nonsense_is_gone(person: StdioPerson) -> None:
-    await person.plugin.do("write", text=MALFORMED, times=200)
-    assert [event async for event in person.editor.changes()] == []
+async def test_a_plugin_that_talks_nothing_but_nonsense_is_gone(driver: StdioDriver) -> None:
+    await driver.plugin.do("write", text=MALFORMED, times=200)
+    assert [event async for event in driver.editor.changes()] == []
     with pytest.raises(EditorGoneError):
-        await person.editor.open_files()
+        await driver.editor.open_files()
 
 
 @pytest.mark.parametrize(
@@ -146,22 +146,22 @@ async def test_a_plugin_that_talks_nothing_but_nonsense_is_gone(person: StdioPer
     ],
 )
 async def test_what_is_told_wrongly_decides_nothing(
-    person: StdioPerson, workspace: Path, method: str, params: dict[str, object]
+    driver: StdioDriver, workspace: Path, method: str, params: dict[str, object]
 ) -> None:
     review = review_of(made(workspace))
-    await person.editor.open_diff(review)
-    await person.plugin.do("tell", method=method, params=params)
-    await person.reject(review)
-    await person.quit()
-    assert [event async for event in person.editor.changes()] == [DiffRejected("r1")]
+    await driver.editor.open_diff(review)
+    await driver.plugin.do("tell", method=method, params=params)
+    await driver.reject(review)
+    await driver.quit()
+    assert [event async for event in driver.editor.changes()] == [DiffRejected("r1")]
 
 
-async def test_requests_of_the_plugin_are_answered(person: StdioPerson) -> None:
+async def test_requests_of_the_plugin_are_answered(driver: StdioDriver) -> None:
     for number, method in enumerate(["initialize", "invented", "$/x"]):
-        await person.plugin.do("ask", method=method, id=f"q{number}", params={})
+        await driver.plugin.do("ask", method=method, id=f"q{number}", params={})
 
     async def answers() -> dict[str, int]:
-        heard = await person.plugin.do("heard")
+        heard = await driver.plugin.do("heard")
         return {message["id"]: message["error"]["code"] for message in heard if "error" in message}
 
     expected = {"q0": -32600, "q1": -32601, "q2": -32601}
@@ -169,23 +169,23 @@ async def test_requests_of_the_plugin_are_answered(person: StdioPerson) -> None:
 
 
 async def test_an_answer_that_is_nonsense_is_an_error_that_names_it(workspace: Path) -> None:
-    async with stdio_person(workspace, capabilities={"execute": True}) as person:
-        await person.plugin.do("answer", name="execution", value={"outputs": "none"})
+    async with stdio_driver(workspace, capabilities={"execute": True}) as driver:
+        await driver.plugin.do("answer", name="execution", value={"outputs": "none"})
         with pytest.raises(EditorError, match=r"answered wrongly: editor/executeCode\.outputs"):
-            await person.editor.execute_code("1")
+            await driver.editor.execute_code("1")
 
 
-async def test_a_crash_of_the_editor_ends_everything_at_once(person: StdioPerson, workspace: Path) -> None:
-    await person.plugin.do("be_silent", method="editor/text", on=True)
-    asking = asyncio.create_task(person.editor.text(str(made(workspace))))
-    await person.plugin.hears("editor/text")
+async def test_a_crash_of_the_editor_ends_everything_at_once(driver: StdioDriver, workspace: Path) -> None:
+    await driver.plugin.do("be_silent", method="editor/text", on=True)
+    asking = asyncio.create_task(driver.editor.text(str(made(workspace))))
+    await driver.plugin.hears("editor/text")
     with pytest.raises(EOFError):
-        await person.plugin.do("crash")
+        await driver.plugin.do("crash")
     with pytest.raises(EditorGoneError):
         await asking
-    assert [event async for event in person.editor.changes()] == []
+    assert [event async for event in driver.editor.changes()] == []
     with pytest.raises(EditorGoneError):
-        await person.editor.workspace_folders()
+        await driver.editor.workspace_folders()
 
 
 @pytest.mark.parametrize("stays_open", [False, True], ids=["both pipes closed", "one pipe held by a child"])
@@ -210,19 +210,19 @@ async def test_what_an_editor_said_last_is_heard_though_it_reads_no_more(
         os.close(theirs_out)
 
 
-async def test_after_shutdown_nothing_is_asked(person: StdioPerson, workspace: Path) -> None:
-    await person.editor.open_diff(review_of(made(workspace)))
-    await person.quit()
-    assert [event async for event in person.editor.changes()] == []
-    await person.editor.aclose()
-    assert await person.plugin.heard("editor/closeDiff") == []
+async def test_after_shutdown_nothing_is_asked(driver: StdioDriver, workspace: Path) -> None:
+    await driver.editor.open_diff(review_of(made(workspace)))
+    await driver.quit()
+    assert [event async for event in driver.editor.changes()] == []
+    await driver.editor.aclose()
+    assert await driver.plugin.heard("editor/closeDiff") == []
 
 
-async def test_letting_go_closes_the_views_and_then_the_pipe(person: StdioPerson, workspace: Path) -> None:
-    await person.editor.open_diff(review_of(made(workspace)))
-    await person.editor.aclose()
-    await person.plugin.is_left()
-    assert await person.plugin.do("views") == {}
+async def test_letting_go_closes_the_views_and_then_the_pipe(driver: StdioDriver, workspace: Path) -> None:
+    await driver.editor.open_diff(review_of(made(workspace)))
+    await driver.editor.aclose()
+    await driver.plugin.is_left()
+    assert await driver.plugin.do("views") == {}
 
 
 @pytest.mark.parametrize("initialize", [{"protocolVersion": 99}, {"editorInfo": {"name": "NO"}}])
@@ -254,26 +254,26 @@ async def test_a_plugin_that_says_nothing_is_given_up() -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_folders_that_a_busy_plugin_tells_late_count(person: StdioPerson, workspace: Path) -> None:
+async def test_folders_that_a_busy_plugin_tells_late_count(driver: StdioDriver, workspace: Path) -> None:
     other = workspace / "other"
-    await person.plugin.do("answer", name="folders", value=[{"uri": other.as_uri()}])
-    async with told(person.editor) as events:
-        await person.plugin.do("tell", method="workspace/didChangeWorkspaceFolders", params={})
+    await driver.plugin.do("answer", name="folders", value=[{"uri": other.as_uri()}])
+    async with told(driver.editor) as events:
+        await driver.plugin.do("tell", method="workspace/didChangeWorkspaceFolders", params={})
         await eventually_async(lambda: WorkspaceChanged() in events, what="the change is told")
-        with person.plugin.stopped():
-            assert await person.editor.workspace_folders() == (str(workspace),)
+        with driver.plugin.stopped():
+            assert await driver.editor.workspace_folders() == (str(workspace),)
         await eventually_async(lambda: events.count(WorkspaceChanged()) == 2, what="what is known now is told")
-    assert await person.editor.workspace_folders() == (str(other),)
+    assert await driver.editor.workspace_folders() == (str(other),)
 
 
 async def test_asking_for_files_can_be_cancelled_in_the_moment_the_editor_is_gone(
-    person: StdioPerson, monkeypatch: pytest.MonkeyPatch
+    driver: StdioDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def is_gone(_: stdio.StdioEditor) -> None:
         asking.cancel()
         raise EditorGoneError("the editor is gone")
 
     monkeypatch.setattr(stdio.StdioEditor, "_take_snapshot", is_gone)
-    asking = asyncio.create_task(person.editor.open_files())
+    asking = asyncio.create_task(driver.editor.open_files())
     with pytest.raises(asyncio.CancelledError):  # a companion waited for ever for a task that took it for an answer
         await asking

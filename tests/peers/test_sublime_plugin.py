@@ -13,24 +13,26 @@ import pytest
 from isthmus.files.locations import data_directory
 from isthmus.ide.reviews.kept_text import KeptTexts
 from support.companion import Agent, attached_agent
+from support.isolation import IsolatedFolders
 from support.sublime_host import PACKAGE, Region, SublimeHost, View, loaded_plugin
-from support.surroundings import Surroundings
 from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def sublime(workspace: Path, surroundings: Surroundings) -> Generator[SublimeHost]:
+def sublime(workspace: Path, isolated_folders: IsolatedFolders) -> Generator[SublimeHost]:
     with loaded_plugin(workspace) as host:
         eventually(lambda: any("can find" in message for message in host.messages), 60, what="the companion is ready")
         yield host
-    eventually(lambda: not list((surroundings.temporary / "gemini" / "ide").glob("*")), what="the companion has gone")
+    eventually(
+        lambda: not list((isolated_folders.temporary / "gemini" / "ide").glob("*")), what="the companion has gone"
+    )
 
 
 @pytest.fixture
-async def agent(sublime: SublimeHost, surroundings: Surroundings) -> AsyncGenerator[Agent]:
-    (file,) = (surroundings.temporary / "gemini" / "ide").glob("*.json")
+async def agent(sublime: SublimeHost, isolated_folders: IsolatedFolders) -> AsyncGenerator[Agent]:
+    (file,) = (isolated_folders.temporary / "gemini" / "ide").glob("*.json")
     discovered: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     assert discovered["ideInfo"] == {"name": "sublime", "displayName": "Sublime Text"}
     async with attached_agent(f"http://127.0.0.1:{discovered['port']}/mcp", discovered["authToken"]) as agent:

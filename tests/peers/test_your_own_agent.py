@@ -14,10 +14,10 @@ from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
 from support.example_program import ExampleProgram, example_program
+from support.isolation import isolate
 from support.openai_wire import OpenAIWire
 from support.plain_http import plain_client
 from support.scripted_wire import Call, Reply, Say
-from support.surroundings import own_surroundings
 from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
@@ -117,7 +117,7 @@ class Notes:
 async def notes(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Notes]:
     folder = tmp_path_factory.mktemp("notes")
     async with AsyncExitStack() as stack:
-        stack.enter_context(own_surroundings(stack.enter_context(pytest.MonkeyPatch.context())))
+        stack.enter_context(isolate(stack.enter_context(pytest.MonkeyPatch.context())))
         wire = stack.enter_context(OpenAIWire())
         running = example_program("pydantic_ai_agent", folder, folder, openai(wire))
         program = await stack.enter_async_context(running)

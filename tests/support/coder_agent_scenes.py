@@ -23,10 +23,10 @@ import pytest
 from support.coder_agent_client import Line, Scene
 from support.gemini_a2a_server import gemini_a2a_server
 from support.gemini_wire import GeminiWire
+from support.isolation import isolate
 from support.plain_http import plain_client
 from support.scripted_wire import Call, Failure, Reply, Say, Think
 from support.serve_program import serve_program
-from support.surroundings import own_surroundings
 
 FOLDER = Path(__file__).resolve().parent.parent / "peers" / "transcripts" / "coder_agent"
 NOTES_SERVER = Path(__file__).resolve().parent / "notes_mcp_server.py"
@@ -310,7 +310,7 @@ async def shared(server: AbstractAsyncContextManager[Stage]) -> AsyncGenerator[S
     """One for all tests of a file, in surroundings of its own."""
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            stack.enter_context(own_surroundings(patch))
+            stack.enter_context(isolate(patch))
             stage = await stack.enter_async_context(server)
         yield stage
 

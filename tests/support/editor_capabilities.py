@@ -8,12 +8,12 @@ import pytest
 
 from isthmus.ide.editor import Capability, NotAvailableError
 from isthmus.ide.reviews.review import DiffReview
-from support.editor_person import Person
+from support.editor_driver import EditorDriver
 
 
-async def refuses(person: Person, capability: Capability) -> None:
+async def refuses(driver: EditorDriver, capability: Capability) -> None:
     """What has to be so in an editor that lacks a capability: it says so, with the reason, and does nothing."""
-    editor, path = person.editor, "/nowhere"
+    editor, path = driver.editor, "/nowhere"
     calls: dict[Capability, Callable[[], Awaitable[object]]] = {
         Capability.DIFF: lambda: editor.open_diff(DiffReview("r", path, "new", "owner", "An agent")),
         Capability.OPEN: lambda: editor.open_file(path),
@@ -42,12 +42,12 @@ def needs(
 
     def decorate(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
         @functools.wraps(test)
-        async def run(person: Person, **fixtures: Any) -> None:
-            missing = [capability for capability in capabilities if capability in person.editor.unavailable]
+        async def run(driver: EditorDriver, **fixtures: Any) -> None:
+            missing = [capability for capability in capabilities if capability in driver.editor.unavailable]
             for capability in missing:
-                await refuses(person, capability)
+                await refuses(driver, capability)
             if not missing:
-                await test(person=person, **fixtures)
+                await test(driver=driver, **fixtures)
 
         return run
 

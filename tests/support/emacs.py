@@ -151,8 +151,8 @@ async def running_emacs(folder: Path, configuration: str = "", *, columns: int =
             terminal.signal(signal.SIGKILL)
 
 
-class EmacsPerson:
-    """At the keyboard of a real Emacs; see Person in support.editor_person."""
+class EmacsDriver:
+    """At the keyboard of a real Emacs; see EditorDriver in support.editor_driver."""
 
     def __init__(self, running: RunningEmacs, editor: StdioEditor) -> None:
         self.emacs = running
@@ -202,7 +202,7 @@ def lisp_string(text: str) -> str:
 
 
 @asynccontextmanager
-async def emacs_person(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerator[EmacsPerson]:
+async def emacs_driver(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerator[EmacsDriver]:
     """A person in front of Emacs; the companion's side of the plugin's pipes is in this process.
 
     `reviews` is Lisp that says when reviews take keys; without any, they do as at a user's.
@@ -226,6 +226,6 @@ async def emacs_person(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerato
         outgoing = await eventually_async(relay_reads, what="the plugin starts the relay")
         editor = await stdio.attach(incoming, outgoing, timeout=60)
         try:
-            yield EmacsPerson(running, editor)
+            yield EmacsDriver(running, editor)
         finally:
             await editor.aclose()

@@ -107,8 +107,8 @@ async def gemini_cli(
     file.write_text(json.dumps(settings), encoding="utf-8")
     with GeminiWire() as model:
         command = [*before, require("node"), program]
-        surroundings = gemini_environment(model) | dict(environment or {})
-        with pty_program(command, folder=folder, environment=surroundings) as terminal:
+        isolated_folders = gemini_environment(model) | dict(environment or {})
+        with pty_program(command, folder=folder, environment=isolated_folders) as terminal:
             cli = GeminiCli(terminal, model)
             await cli.shows(first)
             if files:

@@ -23,8 +23,8 @@ from websockets.asyncio.client import connect
 
 from isthmus.editors.jupyter.finding import running_servers
 from isthmus.editors.jupyter.server import ServerAddress
+from support.isolation import FOREIGN_NAMES, FOREIGN_PREFIXES
 from support.plain_http import plain_client
-from support.surroundings import FOREIGN_NAMES, FOREIGN_PREFIXES
 from support.waiting import eventually_async
 
 TOKEN = "the-token-of-the-test"

@@ -105,7 +105,7 @@ async def qwen_code(
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(settings), encoding="utf-8")
     with OpenAIWire() as model:
-        surroundings = {
+        isolated_folders = {
             **cli_environment(),
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": model.base_url,
@@ -115,7 +115,7 @@ async def qwen_code(
             **(environment or {}),
         }
         command = [*before, require("node"), program]
-        with pty_program(command, folder=folder, environment=surroundings) as terminal:
+        with pty_program(command, folder=folder, environment=isolated_folders) as terminal:
             cli = QwenCode(terminal, model)
             await cli.shows(PROMPT)
             yield cli

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from isthmus.a2a import RemoteAgent
+from support.isolation import isolate
 from support.mcp_hosting import write_servers
 from support.serve_program import ServeProgram, serve_program
-from support.surroundings import own_surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ async def shared_serve(
     root.mkdir()
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            places = stack.enter_context(own_surroundings(patch))
+            places = stack.enter_context(isolate(patch))
             write_servers(places.home, servers or {})
             rules = json.dumps({str(root): "TRUST_FOLDER"})
             (places.home / ".gemini" / "trustedFolders.json").write_text(rules, encoding="utf-8")

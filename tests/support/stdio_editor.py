@@ -83,8 +83,8 @@ class RunningPlugin:
         self._answers.close()
 
 
-class StdioPerson:
-    """In front of the plugin; see Person in support.editor_person."""
+class StdioDriver:
+    """In front of the plugin; see EditorDriver in support.editor_driver."""
 
     def __init__(self, plugin: RunningPlugin, editor: StdioEditor) -> None:
         self.plugin = plugin
@@ -127,13 +127,13 @@ def offset(text: str, place: Position) -> int:
 
 
 @asynccontextmanager
-async def stdio_person(folder: Path, **changes: object) -> AsyncGenerator[StdioPerson]:
+async def stdio_driver(folder: Path, **changes: object) -> AsyncGenerator[StdioDriver]:
     """A person in front of a plugin; `changes` are members of its ``initialize``."""
     plugin = RunningPlugin(folder, **changes)
     try:
         editor = await stdio.attach(plugin.incoming, plugin.outgoing, timeout=60)
         try:
-            yield StdioPerson(plugin, editor)
+            yield StdioDriver(plugin, editor)
         finally:
             await editor.aclose()
     finally:

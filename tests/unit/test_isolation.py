@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from support import programs
-from support.surroundings import Surroundings
+from support.isolation import IsolatedFolders
 
 PROBE = (
     "import os, pathlib, tempfile; print(pathlib.Path.home(), tempfile.gettempdir(), os.environ.get('NVIM'), sep='|')"
 )
 
 
-def test_home_and_temporary_files_are_the_tests_own_also_in_child_processes(surroundings: Surroundings) -> None:
+def test_home_and_temporary_files_are_the_tests_own_also_in_child_processes(isolated_folders: IsolatedFolders) -> None:
     child = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, encoding="utf-8", check=True)
-    assert child.stdout.strip() == f"{surroundings.home}|{surroundings.temporary}|None"
-    assert Path.home() == surroundings.home
-    assert tempfile.gettempdir() == str(surroundings.temporary)
+    assert child.stdout.strip() == f"{isolated_folders.home}|{isolated_folders.temporary}|None"
+    assert Path.home() == isolated_folders.home
+    assert tempfile.gettempdir() == str(isolated_folders.temporary)
 
 
-def test_a_socket_path_below_any_isolated_folder_fits_into_its_limit(surroundings: Surroundings) -> None:
+def test_a_socket_path_below_any_isolated_folder_fits_into_its_limit(isolated_folders: IsolatedFolders) -> None:
     name = "gemini/ide/gemini-ide-server-4194304-65535.sock"
-    assert len(str(surroundings.temporary / name).encode()) < 104
-    assert len(str(surroundings.runtime / name).encode()) < 104
+    assert len(str(isolated_folders.temporary / name).encode()) < 104
+    assert len(str(isolated_folders.runtime / name).encode()) < 104
 
 
 def test_no_key_of_a_provider_no_editor_and_no_integration_server_reaches_a_test() -> None:

@@ -8,37 +8,39 @@ from typing import Any
 
 import pytest
 
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.neovim import PLUGIN, RunningNeovim, neovim_with_plugin, running_neovim, vim_literal
-from support.surroundings import Surroundings
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 
-def _discovered(surroundings: Surroundings, neovim: RunningNeovim) -> list[Path]:
-    return list((surroundings.temporary / "gemini" / "ide").glob(f"gemini-ide-server-{neovim.process.pid}-*.json"))
+def _discovered(isolated_folders: IsolatedFolders, neovim: RunningNeovim) -> list[Path]:
+    return list((isolated_folders.temporary / "gemini" / "ide").glob(f"gemini-ide-server-{neovim.process.pid}-*.json"))
 
 
-async def _companion(surroundings: Surroundings, neovim: RunningNeovim) -> dict[str, Any]:
-    files = await eventually_async(lambda: _discovered(surroundings, neovim), what="the companion's discovery file")
+async def _companion(isolated_folders: IsolatedFolders, neovim: RunningNeovim) -> dict[str, Any]:
+    files = await eventually_async(lambda: _discovered(isolated_folders, neovim), what="the companion's discovery file")
     return json.loads(files[0].read_text(encoding="utf-8"))
 
 
-async def test_the_companion_starts_with_neovim_and_ends_with_it(workspace: Path, surroundings: Surroundings) -> None:
+async def test_the_companion_starts_with_neovim_and_ends_with_it(
+    workspace: Path, isolated_folders: IsolatedFolders
+) -> None:
     async with neovim_with_plugin(workspace) as neovim:
-        found = await _companion(surroundings, neovim)
+        found = await _companion(isolated_folders, neovim)
         assert found["workspacePath"] == str(workspace)
         assert found["ideInfo"]["name"] == "neovim"
         await neovim.quit()
-        await eventually_async(lambda: not _discovered(surroundings, neovim), what="the discovery file is gone")
+        await eventually_async(lambda: not _discovered(isolated_folders, neovim), what="the discovery file is gone")
 
 
 async def test_a_terminal_inside_neovim_has_the_variables_of_its_companion(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     async with neovim_with_plugin(workspace) as neovim:
-        found = await _companion(surroundings, neovim)
+        found = await _companion(isolated_folders, neovim)
 
         async def variables() -> dict[str, str]:
             printed: str = await neovim.lua("return vim.fn.system('env')")
@@ -60,10 +62,10 @@ async def test_a_terminal_inside_neovim_has_the_variables_of_its_companion(
 
 
 async def test_a_companion_that_crashes_is_started_again_on_the_same_port(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     async with neovim_with_plugin(workspace) as neovim:
-        found = await _companion(surroundings, neovim)
+        found = await _companion(isolated_folders, neovim)
         (crashed,) = await neovim.jobs()
         os.kill(crashed, signal.SIGKILL)
 
@@ -73,24 +75,28 @@ async def test_a_companion_that_crashes_is_started_again_on_the_same_port(
         await eventually_async(is_back, what="another companion runs")
 
         async def is_found() -> bool:
-            files = _discovered(surroundings, neovim)
+            files = _discovered(isolated_folders, neovim)
             return files != [] and await neovim.lua("return next(_G.isthmus_sessions or {}) ~= nil")
 
         await eventually_async(is_found, what="it is found again")
-        now = await _companion(surroundings, neovim)
+        now = await _companion(isolated_folders, neovim)
         assert (now["port"], now["authToken"]) == (found["port"], found["authToken"])
         assert "starting it again" in await neovim.lua("return vim.fn.execute('messages')")
 
 
-async def test_a_start_while_the_companion_still_ends_counts(workspace: Path, surroundings: Surroundings) -> None:
+async def test_a_start_while_the_companion_still_ends_counts(
+    workspace: Path, isolated_folders: IsolatedFolders
+) -> None:
     async with neovim_with_plugin(workspace) as neovim:
-        await _companion(surroundings, neovim)
+        await _companion(isolated_folders, neovim)
         (former,) = await neovim.jobs()
         await neovim.lua("vim.cmd('IsthmusStop') vim.cmd('IsthmusStart')")
 
         async def is_another() -> bool:
             return (
-                former not in (jobs := await neovim.jobs()) and jobs != [] and _discovered(surroundings, neovim) != []
+                former not in (jobs := await neovim.jobs())
+                and jobs != []
+                and _discovered(isolated_folders, neovim) != []
             )
 
         await eventually_async(is_another, what="another companion runs")
@@ -138,10 +144,10 @@ async def test_a_companion_that_ran_for_a_while_is_started_again_at_once_each_ti
 
 
 async def test_a_stop_before_a_crashed_companion_is_started_again_counts(
-    workspace: Path, surroundings: Surroundings
+    workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:
     async with neovim_with_plugin(workspace) as neovim:
-        await _companion(surroundings, neovim)
+        await _companion(isolated_folders, neovim)
         await neovim.lua(_NOTE_DELAYS)
         (crashed,) = await neovim.jobs()
         os.kill(crashed, signal.SIGKILL)
@@ -151,15 +157,15 @@ async def test_a_stop_before_a_crashed_companion_is_started_again_counts(
         assert not await neovim.lua("return require('isthmus').is_running()")
 
 
-async def test_stop_and_start_by_command(workspace: Path, surroundings: Surroundings) -> None:
+async def test_stop_and_start_by_command(workspace: Path, isolated_folders: IsolatedFolders) -> None:
     async with neovim_with_plugin(workspace, autostart=False) as neovim:
-        assert not _discovered(surroundings, neovim)
+        assert not _discovered(isolated_folders, neovim)
         await neovim.command("IsthmusMention")
         assert ":IsthmusStart starts one" in await neovim.lua("return vim.fn.execute('messages')")
         await neovim.command("IsthmusStart")
-        await _companion(surroundings, neovim)
+        await _companion(isolated_folders, neovim)
         await neovim.command("IsthmusStop")
-        await eventually_async(lambda: not _discovered(surroundings, neovim), what="the discovery file is gone")
+        await eventually_async(lambda: not _discovered(isolated_folders, neovim), what="the discovery file is gone")
         await neovim.command("IsthmusDiffAccept")
 
         async def says_so() -> bool:

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from support.agent_desk import Desk
+from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Replies
 
 
 @pytest.fixture
-def desk(workspace: Path) -> Iterator[Callable[..., Desk]]:
+def harness(workspace: Path) -> Iterator[Callable[..., AgentHarness]]:
     wires: list[GeminiWire] = []
 
-    def opened(replies: Replies, **options: Any) -> Desk:
+    def opened(replies: Replies, **options: Any) -> AgentHarness:
         wire = GeminiWire(replies)
         wire.__enter__()
         wires.append(wire)
-        return Desk(workspace, wire, **options)
+        return AgentHarness(workspace, wire, **options)
 
     yield opened
     for wire in wires:

@@ -50,8 +50,8 @@ class Kept:
         self.kept.add(approval)
 
 
-def options(desk: Any) -> list[str]:
-    request = desk.calls[-1].confirmation_request
+def options(harness: Any) -> list[str]:
+    request = harness.calls[-1].confirmation_request
     return [] if request is None else [option.id for option in request.options]
 
 
@@ -60,16 +60,16 @@ def replies(*names: str) -> list[Reply]:
 
 
 @pytest.mark.requirement("MCP-106", "MCP-107")
-async def test_a_tool_that_is_allowed_for_good_is_not_asked_about_again_and_others_are(desk: Any) -> None:
+async def test_a_tool_that_is_allowed_for_good_is_not_asked_about_again_and_others_are(harness: Any) -> None:
     kept = Kept()
-    first = desk(replies("a", "a", "b"), tools=tools(), approvals=kept)
+    first = harness(replies("a", "a", "b"), tools=tools(), approvals=kept)
     await first.prompt("go")
     assert options(first) == ["proceed_once", "proceed_always_tool", "proceed_always_server", FOR_GOOD, "cancel"]
     assert (await first.answer(first.calls[0], FOR_GOOD)).state is TaskState.INPUT_REQUIRED
     assert first.states("a")[-1] == "SUCCEEDED"
     assert first.calls[-1].tool_name == "b"
     assert kept.kept == {APPROVAL}
-    another = desk(replies("a"), tools=tools(), approvals=kept)
+    another = harness(replies("a"), tools=tools(), approvals=kept)
     assert (await another.prompt("go")).state is TaskState.COMPLETED
 
 
@@ -84,28 +84,32 @@ async def test_a_tool_that_is_allowed_for_good_is_not_asked_about_again_and_othe
     ],
     ids=["other version", "server of a project", "server of a client", "setting is off", "another user"],
 )
-async def test_what_was_allowed_for_good_counts_for_that_tool_server_and_user(desk: Any, now: dict[str, Any]) -> None:
-    at = desk(replies("a"), **{"tools": tools(), "approvals": Kept({APPROVAL}), **now})
+async def test_what_was_allowed_for_good_counts_for_that_tool_server_and_user(
+    harness: Any, now: dict[str, Any]
+) -> None:
+    at = harness(replies("a"), **{"tools": tools(), "approvals": Kept({APPROVAL}), **now})
     assert (await at.prompt("go")).state is TaskState.INPUT_REQUIRED
     assert (FOR_GOOD in options(at)) is (now.keys() == {"tools"} and not at.tools.foreign_servers)
 
 
-async def test_plan_mode_and_guarded_edits_stay_what_they_are(desk: Any) -> None:
-    at = desk(replies("a"), tools=tools(), approvals=Kept({APPROVAL}), settings={"approval_mode": "plan"})
+async def test_plan_mode_and_guarded_edits_stay_what_they_are(harness: Any) -> None:
+    at = harness(replies("a"), tools=tools(), approvals=Kept({APPROVAL}), settings={"approval_mode": "plan"})
     assert (await at.prompt("go")).state is TaskState.COMPLETED
     assert at.states("a")[-1] == "FAILED"
     assert is_guarded(Path("/home/me/.local/share/isthmus") / KEPT_APPROVALS_NAME)
 
 
-async def test_an_answer_that_cannot_be_kept_holds_for_the_session(desk: Any, caplog: pytest.LogCaptureFixture) -> None:
-    at = desk(replies("a", "a"), tools=tools(), approvals=Kept(error=ApprovalsError("the disk is full")))
+async def test_an_answer_that_cannot_be_kept_holds_for_the_session(
+    harness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = harness(replies("a", "a"), tools=tools(), approvals=Kept(error=ApprovalsError("the disk is full")))
     await at.prompt("go")
     assert (await at.answer(at.calls[0], FOR_GOOD)).state is TaskState.COMPLETED
     assert "a of the MCP server one is asked again: the disk is full" in caplog.text
 
 
-async def test_without_a_person_what_was_allowed_runs(desk: Any) -> None:
-    at = desk(replies("a", "b"), tools=tools(), approvals=Kept({APPROVAL}), policy=Policy(may_ask=False))
+async def test_without_a_person_what_was_allowed_runs(harness: Any) -> None:
+    at = harness(replies("a", "b"), tools=tools(), approvals=Kept({APPROVAL}), policy=Policy(may_ask=False))
     await at.prompt("go")
     assert (at.states("a")[-1], at.states("b")[-1]) == ("SUCCEEDED", "FAILED")
 

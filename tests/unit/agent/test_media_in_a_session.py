@@ -28,7 +28,7 @@ from isthmus.tools.base import (
     ToolSet,
     ToolSucceeded,
 )
-from support.agent_desk import Desk
+from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say
 
@@ -72,13 +72,13 @@ class Camera:
 async def test_a_tools_image_reaches_the_model_and_the_journal_has_its_path_alone(workspace: Path, fails: bool) -> None:
     replies = (Reply.of(Call("camera", {})), Reply.of(Say("nice")))
     with GeminiWire(replies) as wire:
-        desk = Desk(workspace, wire, Policy(ApprovalMode.YOLO), tools=ToolSet.of(Camera(fails=fails)))
-        await desk.prompt("take a picture")
-        response, image = desk.body()["contents"][-1]["parts"]
+        harness = AgentHarness(workspace, wire, Policy(ApprovalMode.YOLO), tools=ToolSet.of(Camera(fails=fails)))
+        await harness.prompt("take a picture")
+        response, image = harness.body()["contents"][-1]["parts"]
     said = {"error": "it is blurred"} if fails else {"output": "here it is"}
     assert response["functionResponse"]["response"] == said
     assert image == {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(PNG).decode()}}
-    (recorded,) = [event for event in desk.events if isinstance(event, ToolResultRecorded)]
+    (recorded,) = [event for event in harness.events if isinstance(event, ToolResultRecorded)]
     assert recorded.media == (Media("image/png", workspace / ".outputs" / "t" / "picture.png"),)
     assert len(json.dumps(event_to_json(recorded))) < 500
 

@@ -123,10 +123,10 @@ def declared(body: dict[str, Any]) -> list[str]:
     return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
 
 
-async def test_what_a_search_finds_is_sent_from_the_next_request_on_and_after_a_restart(desk: Any) -> None:
+async def test_what_a_search_finds_is_sent_from_the_next_request_on_and_after_a_restart(harness: Any) -> None:
     search = Call(SEARCH_TOOL, {"query": "select:tool_4, tool_9,nosuch"})
     replies = [Reply.of(search), Reply.of(Call("tool_4", {"x": "1"})), Reply.of(Say("done"))]
-    at = desk(replies, tools=tools(), search=ALWAYS)
+    at = harness(replies, tools=tools(), search=ALWAYS)
     assert (await at.prompt("go")).state is TaskState.INPUT_REQUIRED
     first, second = declared(at.body(0)), declared(at.body(1))
     assert first == [*OWN, SEARCH_TOOL, "few_one", "few_two"]
@@ -135,7 +135,7 @@ async def test_what_a_search_finds_is_sent_from_the_next_request_on_and_after_a_
     assert at.body(0)["systemInstruction"] == at.body(1)["systemInstruction"]
     assert "tool_4 (many): Short." in at.told(1)
     assert "named nosuch" in at.told(1)
-    # Each segment of the desk is a process that knows only what was kept.
+    # Each segment of the harness is a process that knows only what was kept.
     assert (await at.answer(at.calls[-1])).state is TaskState.COMPLETED
     assert declared(at.body(2)) == second
     assert [event for event in at.events if isinstance(event, ToolsLoaded)] == [
@@ -144,24 +144,24 @@ async def test_what_a_search_finds_is_sent_from_the_next_request_on_and_after_a_
     ]
 
 
-async def test_words_find_tools_that_can_be_called_then(desk: Any) -> None:
+async def test_words_find_tools_that_can_be_called_then(harness: Any) -> None:
     found = replace(
         tools(), tools={**tools().tools, "tool_5": EffectTool("tool_5", server="many", description="Sheep!")}
     )
     replies = [Reply.of(Call(SEARCH_TOOL, {"query": "sheep", "limit": 50})), Reply.of(Say("done"))]
-    at = desk(replies, tools=found, search=ALWAYS)
+    at = harness(replies, tools=found, search=ALWAYS)
     await at.prompt("go")
     assert declared(at.body(1))[-1] == "tool_5"
     assert at.states(SEARCH_TOOL) == ["PENDING", "EXECUTING", "SUCCEEDED"]
 
 
-async def test_a_search_without_a_result_says_so_and_wrong_arguments_are_told(desk: Any) -> None:
+async def test_a_search_without_a_result_says_so_and_wrong_arguments_are_told(harness: Any) -> None:
     calls = [
         Call(SEARCH_TOOL, {"query": "zebra"}),
         Call(SEARCH_TOOL, {}),
         Call(SEARCH_TOOL, {"query": "x", "limit": 0}),
     ]
-    at = desk([Reply.of(*calls), Reply.of(Say("done"))], tools=tools(), search=ALWAYS)
+    at = harness([Reply.of(*calls), Reply.of(Say("done"))], tools=tools(), search=ALWAYS)
     await at.prompt("go")
     assert "No tool was found." in at.told(1)
     assert "30 tools can be searched" in at.told(1)
@@ -170,24 +170,24 @@ async def test_a_search_without_a_result_says_so_and_wrong_arguments_are_told(de
     assert [call.status.name for call in at.calls] == ["SUCCEEDED", "FAILED", "FAILED"]
 
 
-async def test_a_tool_that_was_not_loaded_can_be_called_and_is_loaded_from_then_on(desk: Any) -> None:
+async def test_a_tool_that_was_not_loaded_can_be_called_and_is_loaded_from_then_on(harness: Any) -> None:
     replies = [Reply.of(Call("tool_8", {"x": "1"})), Reply.of(Say("done"))]
-    at = desk(replies, tools=tools(), search=ALWAYS)
+    at = harness(replies, tools=tools(), search=ALWAYS)
     assert (await at.prompt("go")).state is TaskState.INPUT_REQUIRED
     await at.answer(at.calls[0])
     assert at.states("tool_8")[-1] == "SUCCEEDED"
     assert declared(at.body(1))[-1] == "tool_8"
 
 
-async def test_a_tool_that_does_not_exist_is_answered_with_some_of_those_that_do(desk: Any) -> None:
+async def test_a_tool_that_does_not_exist_is_answered_with_some_of_those_that_do(harness: Any) -> None:
     many = ToolSet.of(*(EffectTool(f"tool_{number}") for number in range(200)))
-    at = desk([Reply.of(Call("tool_x", {})), Reply.of(Say("done"))], tools=many)
+    at = harness([Reply.of(Call("tool_x", {})), Reply.of(Say("done"))], tools=many)
     await at.prompt("go")
     assert "tool_49 and 150 more." in at.told(1)
 
 
-async def test_a_session_stays_with_it_when_a_server_is_gone_meanwhile(desk: Any) -> None:
-    at = desk([Reply.of(Say("one")), Reply.of(Say("two"))], tools=tools(), search=ALWAYS)
+async def test_a_session_stays_with_it_when_a_server_is_gone_meanwhile(harness: Any) -> None:
+    at = harness([Reply.of(Say("one")), Reply.of(Say("two"))], tools=tools(), search=ALWAYS)
     await at.prompt("go")
     at.search = SearchOptions()
     await at.prompt("again")

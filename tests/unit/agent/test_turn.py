@@ -19,14 +19,14 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from support.agent_desk import edit, is_update
+from support.agent_harness import edit, is_update
 from support.scripted_wire import Call, Failure, Reply, Say, Think
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_answer_without_tools_completes_the_turn(desk: Any) -> None:
-    at = desk([Reply.of(Think("**Greeting** short"), Say("Hel", "lo"))])
+async def test_an_answer_without_tools_completes_the_turn(harness: Any) -> None:
+    at = harness([Reply.of(Think("**Greeting** short"), Say("Hel", "lo"))])
     assert await at.prompt("hi") == StateChange(TaskState.COMPLETED)
     texts = [event.text for event in at.events if isinstance(event, TextContent)]
     thoughts = [event.thought for event in at.events if isinstance(event, Thought)]
@@ -35,18 +35,18 @@ async def test_an_answer_without_tools_completes_the_turn(desk: Any) -> None:
     assert at.events[1] == StateChange(TaskState.WORKING)
 
 
-async def test_a_read_runs_without_a_question_and_its_result_goes_to_the_model(desk: Any, workspace: Path) -> None:
+async def test_a_read_runs_without_a_question_and_its_result_goes_to_the_model(harness: Any, workspace: Path) -> None:
     (workspace / "a.txt").write_text("the content\n", encoding="utf-8")
-    at = desk([Reply.of(Call("read_file", {"file_path": "a.txt"})), Reply.of(Say("read"))])
+    at = harness([Reply.of(Call("read_file", {"file_path": "a.txt"})), Reply.of(Say("read"))])
     assert (await at.prompt("read it")).state is TaskState.COMPLETED
     assert at.states("read_file") == ["PENDING", "EXECUTING", "SUCCEEDED"]
     assert "the content" in at.told()
 
 
-async def test_an_edit_waits_and_nothing_is_written_before_the_answer(desk: Any, workspace: Path) -> None:
+async def test_an_edit_waits_and_nothing_is_written_before_the_answer(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\ntwo\n", encoding="utf-8")
-    at = desk([Reply.of(edit(path, "two", "zwei")), Reply.of(Say("done"))])
+    at = harness([Reply.of(edit(path, "two", "zwei")), Reply.of(Say("done"))])
     assert (await at.prompt("translate")).state is TaskState.INPUT_REQUIRED
     (call,) = at.calls
     assert call.confirmation_request is not None
@@ -60,10 +60,10 @@ async def test_an_edit_waits_and_nothing_is_written_before_the_answer(desk: Any,
     assert at.calls[0].confirmation_request is None
 
 
-async def test_the_model_is_told_what_the_person_changed(desk: Any, workspace: Path) -> None:
+async def test_the_model_is_told_what_the_person_changed(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\n", encoding="utf-8")
-    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("done"))])
+    at = harness([Reply.of(edit(path, "one", "eins")), Reply.of(Say("done"))])
     await at.prompt("translate")
     await at.answer(at.calls[0], content="uno\n")
     assert path.read_text(encoding="utf-8") == "uno\n"
@@ -71,10 +71,10 @@ async def test_the_model_is_told_what_the_person_changed(desk: Any, workspace: P
     assert "uno" in at.told()
 
 
-async def test_a_rejected_edit_is_not_made_and_the_model_goes_on(desk: Any, workspace: Path) -> None:
+async def test_a_rejected_edit_is_not_made_and_the_model_goes_on(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\n", encoding="utf-8")
-    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("as you like"))])
+    at = harness([Reply.of(edit(path, "one", "eins")), Reply.of(Say("as you like"))])
     await at.prompt("translate")
     assert (await at.answer(at.calls[0], "cancel")).state is TaskState.COMPLETED
     assert path.read_text(encoding="utf-8") == "one\n"
@@ -82,10 +82,10 @@ async def test_a_rejected_edit_is_not_made_and_the_model_goes_on(desk: Any, work
     assert "rejected" in at.told()
 
 
-async def test_a_file_that_changed_since_the_proposal_is_not_overwritten(desk: Any, workspace: Path) -> None:
+async def test_a_file_that_changed_since_the_proposal_is_not_overwritten(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\n", encoding="utf-8")
-    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("sorry"))])
+    at = harness([Reply.of(edit(path, "one", "eins")), Reply.of(Say("sorry"))])
     await at.prompt("translate")
     path.write_text("one, and my own line\n", encoding="utf-8")
     assert (await at.answer(at.calls[0])).state is TaskState.COMPLETED
@@ -94,12 +94,12 @@ async def test_a_file_that_changed_since_the_proposal_is_not_overwritten(desk: A
     assert at.calls[0].error.type == "file_changed"
 
 
-async def test_several_questions_wait_together_and_what_follows_waits_for_them(desk: Any, workspace: Path) -> None:
+async def test_several_questions_wait_together_and_what_follows_waits_for_them(harness: Any, workspace: Path) -> None:
     first, second = workspace / "a.txt", workspace / "b.txt"
     for path in (first, second):
         path.write_text("one\n", encoding="utf-8")
     calls = (edit(first, "one", "eins"), edit(second, "one", "zwei"), Call("read_file", {"file_path": "a.txt"}))
-    at = desk([Reply.of(*calls), Reply.of(Say("done"))])
+    at = harness([Reply.of(*calls), Reply.of(Say("done"))])
     await at.prompt("translate")
     assert [call.status.name for call in at.calls] == ["PENDING", "PENDING"]
     assert (await at.answer(at.calls[1])).state is TaskState.INPUT_REQUIRED
@@ -110,10 +110,10 @@ async def test_several_questions_wait_together_and_what_follows_waits_for_them(d
     assert results == ["replace", "replace", "read_file"]
 
 
-async def test_two_edits_of_one_file_are_proposed_one_on_the_other(desk: Any, workspace: Path) -> None:
+async def test_two_edits_of_one_file_are_proposed_one_on_the_other(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\ntwo\n", encoding="utf-8")
-    at = desk([Reply.of(edit(path, "one", "eins"), edit(path, "two", "zwei")), Reply.of(Say("done"))])
+    at = harness([Reply.of(edit(path, "one", "eins"), edit(path, "two", "zwei")), Reply.of(Say("done"))])
     await at.prompt("translate")
     assert len(at.calls) == 1
     assert (await at.answer(at.calls[0])).state is TaskState.INPUT_REQUIRED
@@ -121,19 +121,19 @@ async def test_two_edits_of_one_file_are_proposed_one_on_the_other(desk: Any, wo
     assert path.read_text(encoding="utf-8") == "eins\nzwei\n"
 
 
-async def test_always_for_this_tool_holds_for_the_rest_of_the_session(desk: Any, workspace: Path) -> None:
+async def test_always_for_this_tool_holds_for_the_rest_of_the_session(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\ntwo\n", encoding="utf-8")
-    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(edit(path, "two", "zwei")), Reply.of(Say("done"))])
+    at = harness([Reply.of(edit(path, "one", "eins")), Reply.of(edit(path, "two", "zwei")), Reply.of(Say("done"))])
     await at.prompt("translate")
     assert (await at.answer(at.calls[0], "proceed_always_tool")).state is TaskState.COMPLETED
     assert path.read_text(encoding="utf-8") == "eins\nzwei\n"
 
 
-async def test_a_call_that_was_interrupted_is_reported_and_not_run_again(desk: Any, workspace: Path) -> None:
+async def test_a_call_that_was_interrupted_is_reported_and_not_run_again(harness: Any, workspace: Path) -> None:
     trace = workspace / "trace"
     command = Call("run_shell_command", {"command": f"echo ran >> {trace}"})
-    at = desk([Reply.of(command), Reply.of(Say("I see"))])
+    at = harness([Reply.of(command), Reply.of(Say("I see"))])
     await at.prompt("run it")
     (call,) = at.calls
     running = replace(call, status=ToolCallStatus.EXECUTING, confirmation_request=None)
@@ -146,9 +146,9 @@ async def test_a_call_that_was_interrupted_is_reported_and_not_run_again(desk: A
     assert "outcome is not known" in at.told()
 
 
-async def test_a_read_that_was_interrupted_is_run_again(desk: Any, workspace: Path) -> None:
+async def test_a_read_that_was_interrupted_is_run_again(harness: Any, workspace: Path) -> None:
     (workspace / "a.txt").write_text("the content\n", encoding="utf-8")
-    at = desk([Reply.of(Call("read_file", {"file_path": "a.txt"})), Reply.of(Say("x")), Reply.of(Say("read"))])
+    at = harness([Reply.of(Call("read_file", {"file_path": "a.txt"})), Reply.of(Say("x")), Reply.of(Say("read"))])
     await at.prompt("read it")
     executing = next(i for i, event in enumerate(at.events) if is_update(event) and event.tool_call.status.value == 2)
     del at.events[executing + 1 :]
@@ -158,10 +158,10 @@ async def test_a_read_that_was_interrupted_is_run_again(desk: Any, workspace: Pa
 
 @pytest.mark.parametrize("kept", ["EXECUTING", "PENDING", "nothing"])
 async def test_a_read_in_which_the_process_ended_twice_is_not_run_a_third_time(
-    desk: Any, workspace: Path, kept: str
+    harness: Any, workspace: Path, kept: str
 ) -> None:
     (workspace / "a.txt").write_text("the content\n", encoding="utf-8")
-    at = desk([Reply.of(Call("read_file", {"file_path": "a.txt"})), *[Reply.of(Say("I see"))] * 3])
+    at = harness([Reply.of(Call("read_file", {"file_path": "a.txt"})), *[Reply.of(Say("I see"))] * 3])
     await at.prompt("read it")
     for count in (1, 2):
         updates = [i for i, event in enumerate(at.events) if is_update(event)]
@@ -177,9 +177,9 @@ async def test_a_read_in_which_the_process_ended_twice_is_not_run_a_third_time(
 
 
 async def test_a_read_that_is_taken_up_is_kept_as_executing_before_anything_of_it_is_done(
-    desk: Any, workspace: Path
+    harness: Any, workspace: Path
 ) -> None:
-    at = desk([Reply.of(Call("read_file", {"file_path": "none.txt"})), *[Reply.of(Say("I see"))] * 2])
+    at = harness([Reply.of(Call("read_file", {"file_path": "none.txt"})), *[Reply.of(Say("I see"))] * 2])
     await at.prompt("read it")
     del at.events[next(i for i, event in enumerate(at.events) if is_update(event)) :]
     assert (await at.segment()).state is TaskState.COMPLETED
@@ -187,9 +187,9 @@ async def test_a_read_that_is_taken_up_is_kept_as_executing_before_anything_of_i
 
 
 async def test_without_a_user_a_call_that_needs_permission_is_refused_by_the_flags_name(
-    desk: Any, workspace: Path
+    harness: Any, workspace: Path
 ) -> None:
-    at = desk(
+    at = harness(
         [Reply.of(Call("write_file", {"file_path": "a.txt", "content": "x"})), Reply.of(Say("ok"))],
         policy=Policy(may_ask=False),
     )
@@ -199,8 +199,8 @@ async def test_without_a_user_a_call_that_needs_permission_is_refused_by_the_fla
     assert not (workspace / "a.txt").exists()
 
 
-async def test_plan_mode_refuses_effects_and_says_so_in_the_system_prompt(desk: Any, workspace: Path) -> None:
-    at = desk(
+async def test_plan_mode_refuses_effects_and_says_so_in_the_system_prompt(harness: Any, workspace: Path) -> None:
+    at = harness(
         [Reply.of(Call("run_shell_command", {"command": "touch x"})), Reply.of(Say("a plan"))],
         policy=Policy(ApprovalMode.PLAN),
     )
@@ -219,47 +219,47 @@ async def test_plan_mode_refuses_effects_and_says_so_in_the_system_prompt(desk: 
     ],
 )
 async def test_a_call_that_cannot_be_made_is_a_result_and_the_model_goes_on(
-    desk: Any, call: Call, message: str
+    harness: Any, call: Call, message: str
 ) -> None:
-    at = desk([Reply.of(call), Reply.of(Say("sorry"))])
+    at = harness([Reply.of(call), Reply.of(Say("sorry"))])
     assert (await at.prompt("try")).state is TaskState.COMPLETED
     assert at.states(call.name) == ["PENDING", "FAILED"] or at.states(call.name) == ["PENDING", "EXECUTING", "FAILED"]
     assert message in (at.calls[0].error.message if at.calls[0].error else "")
     assert message.replace('"', "") in at.told().replace('\\"', "")
 
 
-async def test_a_call_that_fails_before_it_is_asked_still_says_what_it_was_to_do(desk: Any) -> None:
+async def test_a_call_that_fails_before_it_is_asked_still_says_what_it_was_to_do(harness: Any) -> None:
     edit = {"file_path": "nowhere.txt", "old_string": "a", "new_string": "b"}
-    at = desk([Reply.of(Call("replace", edit), Call("read_file", {"file_path": 7})), Reply.of(Say("sorry"))])
+    at = harness([Reply.of(Call("replace", edit), Call("read_file", {"file_path": 7})), Reply.of(Say("sorry"))])
     await at.prompt("try")
     assert [call.description for call in at.calls] == ["nowhere.txt: a => b", None]
 
 
-async def test_the_turn_limit_fails_the_task_with_its_reason(desk: Any) -> None:
-    at = desk([Reply.of(Call("list_directory", {"dir_path": "."}))] * 5, limit=3)
+async def test_the_turn_limit_fails_the_task_with_its_reason(harness: Any) -> None:
+    at = harness([Reply.of(Call("list_directory", {"dir_path": "."}))] * 5, limit=3)
     end = await at.prompt("go on for ever")
     assert (end.state, end.reason) == (TaskState.FAILED, "turn_limit")
     assert len(at.wire.model_requests) == 3
 
 
-async def test_a_retry_is_told_as_an_event(desk: Any) -> None:
-    at = desk([Failure(429, retry_after=0.01), Reply.of(Say("there"))])
+async def test_a_retry_is_told_as_an_event(harness: Any) -> None:
+    at = harness([Failure(429, retry_after=0.01), Reply.of(Say("there"))])
     assert (await at.prompt("hi")).state is TaskState.COMPLETED
     (notice,) = [event for event in at.events if isinstance(event, RetryNotice)]
     assert (notice.attempt, notice.attempts) == (2, 5)
     assert "429" in notice.reason
 
 
-async def test_a_model_that_refuses_fails_the_task_with_what_to_do(desk: Any) -> None:
-    at = desk([Failure(401, kind="wrong_key")])
+async def test_a_model_that_refuses_fails_the_task_with_what_to_do(harness: Any) -> None:
+    at = harness([Failure(401, kind="wrong_key")])
     end = await at.prompt("hi")
     assert (end.state, end.reason) == (TaskState.FAILED, "model_authentication")
     assert "test-key" not in (end.error or "")
 
 
-async def test_what_the_editor_shows_goes_with_the_prompt_once(desk: Any, workspace: Path) -> None:
+async def test_what_the_editor_shows_goes_with_the_prompt_once(harness: Any, workspace: Path) -> None:
     replies = [Reply.of(Call("list_directory", {"dir_path": "."})), Reply.of(Say("one")), Reply.of(Say("two"))]
-    at = desk(replies, context="the editor shows a.txt")
+    at = harness(replies, context="the editor shows a.txt")
     await at.prompt("first")
     assert at.told().count("the editor shows a.txt") == 1
     await at.prompt("second")
@@ -270,10 +270,10 @@ def roles(contents: Sequence[dict[str, Any]]) -> list[str]:
     return [item["role"] for item in contents]
 
 
-async def test_a_prompt_after_a_cancelled_call_keeps_the_conversation_in_order(desk: Any, workspace: Path) -> None:
+async def test_a_prompt_after_a_cancelled_call_keeps_the_conversation_in_order(harness: Any, workspace: Path) -> None:
     path = workspace / "a.txt"
     path.write_text("one\n", encoding="utf-8")
-    at = desk([Reply.of(edit(path, "one", "eins")), Reply.of(Say("fine"))])
+    at = harness([Reply.of(edit(path, "one", "eins")), Reply.of(Say("fine"))])
     await at.prompt("translate")
     assert (await at.prompt("no, leave it")).state is TaskState.COMPLETED
     assert roles(at.body()["contents"]) == ["user", "model", "user"]

@@ -8,12 +8,12 @@ import pytest
 from isthmus.ide.claude.finding import find_ides
 from isthmus.ide.ide_protocol import FoundIdes
 from isthmus.ide.processes import process_is_alive
-from support.surroundings import Surroundings
+from support.isolation import IsolatedFolders
 
 
 @pytest.fixture
-def folder(surroundings: Surroundings) -> Path:
-    path = surroundings.home / ".claude" / "ide"
+def folder(isolated_folders: IsolatedFolders) -> Path:
+    path = isolated_folders.home / ".claude" / "ide"
     path.mkdir(parents=True)
     return path
 

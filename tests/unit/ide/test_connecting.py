@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from isthmus.ide.discovery.connecting import Candidates, find_candidates
-from support.surroundings import Surroundings
+from support.isolation import IsolatedFolders
 
 ABOVE = psutil.Process().parents()[0].pid
 
@@ -16,9 +16,9 @@ ABOVE = psutil.Process().parents()[0].pid
 class Announcements:
     """The discovery files of one editor for each protocol."""
 
-    def __init__(self, surroundings: Surroundings, workspace: Path) -> None:
-        self._gemini = surroundings.temporary / "gemini" / "ide"
-        self._claude = surroundings.home / ".claude" / "ide"
+    def __init__(self, isolated_folders: IsolatedFolders, workspace: Path) -> None:
+        self._gemini = isolated_folders.temporary / "gemini" / "ide"
+        self._claude = isolated_folders.home / ".claude" / "ide"
         self._workspace = str(workspace)
         for folder in (self._gemini, self._claude):
             folder.mkdir(parents=True)
@@ -37,8 +37,8 @@ def first(candidates: Candidates) -> str:
 
 
 @pytest.fixture
-def announcements(surroundings: Surroundings, workspace: Path) -> Announcements:
-    return Announcements(surroundings, workspace)
+def announcements(isolated_folders: IsolatedFolders, workspace: Path) -> Announcements:
+    return Announcements(isolated_folders, workspace)
 
 
 def test_there_may_be_none_or_one_of_either(announcements: Announcements, workspace: Path) -> None:

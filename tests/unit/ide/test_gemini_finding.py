@@ -8,7 +8,7 @@ import pytest
 from isthmus.ide.gemini.finding import find_companions
 from isthmus.ide.ide_protocol import FoundIdes
 from isthmus.ide.processes import process_ancestors
-from support.surroundings import Surroundings
+from support.isolation import IsolatedFolders
 
 
 def nobody() -> tuple[int, ...]:
@@ -16,8 +16,8 @@ def nobody() -> tuple[int, ...]:
 
 
 @pytest.fixture
-def folder(surroundings: Surroundings) -> Path:
-    path = surroundings.temporary / "gemini" / "ide"
+def folder(isolated_folders: IsolatedFolders) -> Path:
+    path = isolated_folders.temporary / "gemini" / "ide"
     path.mkdir(parents=True)
     return path
 

@@ -9,7 +9,7 @@ import pytest
 from isthmus.ide.claude.finding import find_ides
 from isthmus.ide.gemini.finding import find_companions
 from isthmus.ide.listening_user import TABLES, another_user_at, listening_users
-from support.surroundings import Surroundings
+from support.isolation import IsolatedFolders
 
 _TABLE = """\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -49,9 +49,9 @@ def test_the_system_tells_that_we_listen_ourselves(port: int) -> None:
 
 
 def test_a_file_that_leads_to_another_users_process_is_of_no_use_by_either_protocol(
-    surroundings: Surroundings, workspace: Path, port: int, table: Path
+    isolated_folders: IsolatedFolders, workspace: Path, port: int, table: Path
 ) -> None:
-    claude = surroundings.home / ".claude" / "ide"
+    claude = isolated_folders.home / ".claude" / "ide"
     claude.mkdir(parents=True)
     (claude / f"{port}.lock").write_text(
         json.dumps({"pid": 1, "workspaceFolders": [str(workspace)], "authToken": "secret"}), encoding="utf-8"

@@ -9,7 +9,7 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.editor import EditorGoneError
 from isthmus.ide.reviews.review import DiffReview
 from support.editing import make_file, review
-from support.remote_person import remote_person
+from support.remote_editor_driver import remote_editor_driver
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -27,10 +27,10 @@ async def test_a_review_about_to_be_shown_when_the_bridge_ends_is_refused_not_ca
 
     monkeypatch.setattr(HeadlessEditor, "open_diff", slowly)
     path = make_file(workspace, "a.py", "old\n")
-    async with remote_person("gemini")(workspace) as person:
-        opening = asyncio.create_task(person.editor.open_diff(review(path, "new\n")))
+    async with remote_editor_driver("gemini")(workspace) as driver:
+        opening = asyncio.create_task(driver.editor.open_diff(review(path, "new\n")))
         await asyncio.wait_for(begun.wait(), 30)
-        closing = asyncio.create_task(person.editor.aclose())
+        closing = asyncio.create_task(driver.editor.aclose())
         await eventually_async(opening.done, what="an answer about the review")
         go_on.set()
         await asyncio.wait_for(closing, 30)

@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 
-from support.command_desk import CommandDesk, OpenDesk, command_desk
+from support.command_harness import CommandHarness, OpenHarness, command_harness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Replies, Reply, Say
 from support.wire_server import WireRequest
 
 
 @pytest.fixture
-def open_desk(tmp_path: Path) -> OpenDesk:
-    """Opens a desk; without replies the model says what ``desk.replies`` holds, then "fine" each time."""
+def open_harness(tmp_path: Path) -> OpenHarness:
+    """Opens a harness; without replies the model says what ``harness.replies`` holds, then "fine" each time."""
 
     @asynccontextmanager
-    async def opened(replies: Replies | None = None, **options: Any) -> AsyncGenerator[CommandDesk]:
+    async def opened(replies: Replies | None = None, **options: Any) -> AsyncGenerator[CommandHarness]:
         queue: list[Reply] = []
 
         def next_reply(_: WireRequest) -> Reply:
             return queue.pop(0) if queue else Reply.of(Say("fine"))
 
         with GeminiWire(next_reply if replies is None else replies) as wire:
-            async with command_desk(tmp_path.resolve(), wire, **options) as desk:
-                desk.replies = queue
-                yield desk
+            async with command_harness(tmp_path.resolve(), wire, **options) as harness:
+                harness.replies = queue
+                yield harness
 
     return opened

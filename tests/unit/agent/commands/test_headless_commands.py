@@ -5,69 +5,72 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
 from isthmus.terminal.headless import HeadlessOptions, run_headless
-from support.command_desk import CommandDesk, OpenDesk
+from support.command_harness import CommandHarness, OpenHarness
 from support.scripted_wire import Call, Reply, Say
 
 pytestmark = pytest.mark.anyio
 
 
 async def headless(
-    desk: CommandDesk, prompt: str, output: str = "text", resume: str | None = None
+    harness: CommandHarness, prompt: str, output: str = "text", resume: str | None = None
 ) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
-    workspace = str(desk.workspace)
+    workspace = str(harness.workspace)
     options = HeadlessOptions(prompt, output, {"workspace_path": workspace}, resume, workspace)
-    return await run_headless(desk.engine, options, out, err), out.getvalue(), err.getvalue()
+    return await run_headless(harness.engine, options, out, err), out.getvalue(), err.getvalue()
 
 
-async def test_a_command_is_run_and_its_text_is_the_answer(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        (desk.workspace / "GEMINI.md").write_text("Say please.")
-        code, out, _ = await headless(desk, "/memory show")
+async def test_a_command_is_run_and_its_text_is_the_answer(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        (harness.workspace / "GEMINI.md").write_text("Say please.")
+        code, out, _ = await headless(harness, "/memory show")
         assert code == 0
         assert "Say please." in out
-        code, out, _ = await headless(desk, "/memory show", "json")
+        code, out, _ = await headless(harness, "/memory show", "json")
         assert "Say please." in json.loads(out)["response"]
-        assert desk.wire.model_requests == []
+        assert harness.wire.model_requests == []
 
 
-async def test_a_command_runs_in_the_session_that_is_resumed(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        await headless(desk, "hello")
-        code, out, _ = await headless(desk, "/stats", resume="latest")
+async def test_a_command_runs_in_the_session_that_is_resumed(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        await headless(harness, "hello")
+        code, out, _ = await headless(harness, "/stats", resume="latest")
         assert code == 0
         assert "test: 1 request" in out
 
 
-async def test_what_cannot_be_started_is_bad_input(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        code, _, err = await headless(desk, "/memory shwo")
+async def test_what_cannot_be_started_is_bad_input(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        code, _, err = await headless(harness, "/memory shwo")
         assert code == 42
         assert "/memory show" in err
 
 
 @pytest.mark.parametrize("prompt", ["/etc/hosts: what is it?", "/nosuch thing", "/ is the root"])
-async def test_a_prompt_that_begins_with_a_slash_is_a_prompt(open_desk: OpenDesk, prompt: str) -> None:
-    async with open_desk() as desk:
-        code, out, _ = await headless(desk, prompt)
+async def test_a_prompt_that_begins_with_a_slash_is_a_prompt(open_harness: OpenHarness, prompt: str) -> None:
+    async with open_harness() as harness:
+        code, out, _ = await headless(harness, prompt)
         assert (code, out) == (0, "fine\n")
-        assert desk.last_user_text() == prompt
+        assert harness.last_user_text() == prompt
 
 
-async def test_a_question_of_a_command_is_refused_and_the_run_ends(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        (desk.workspace / "GEMINI.md").write_text("Old.")
-        code, out, err = await headless(desk, "/init")
+async def test_a_question_of_a_command_is_refused_and_the_run_ends(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        (harness.workspace / "GEMINI.md").write_text("Old.")
+        code, out, err = await headless(harness, "/init")
         assert code == 130
         assert "stays as it is" in out
         assert "refused: init" in err
 
 
-async def test_init_writes_its_file_anew_where_its_question_was_allowed(open_desk: OpenDesk) -> None:
+async def test_init_writes_its_file_anew_where_its_question_was_allowed(open_harness: OpenHarness) -> None:
     grants = grants_from_settings(["init"])
-    async with open_desk(policy=Policy(ApprovalMode.AUTO_EDIT, grants, may_ask=False)) as desk:
-        path = desk.workspace / "GEMINI.md"
+    async with open_harness(policy=Policy(ApprovalMode.AUTO_EDIT, grants, may_ask=False)) as harness:
+        path = harness.workspace / "GEMINI.md"
         path.write_text("Old.")
-        desk.replies += [Reply.of(Call("write_file", {"file_path": str(path), "content": "New."})), Reply.of(Say("ok"))]
-        code, _, err = await headless(desk, "/init")
+        harness.replies += [
+            Reply.of(Call("write_file", {"file_path": str(path), "content": "New."})),
+            Reply.of(Say("ok")),
+        ]
+        code, _, err = await headless(harness, "/init")
         assert (code, path.read_text()) == (0, "New."), err

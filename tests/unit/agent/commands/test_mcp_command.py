@@ -8,7 +8,7 @@ from isthmus.agent.commands.server_listing import Detail, listing
 from isthmus.agent.context.size import tool_tokens
 from isthmus.events import TaskState
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
-from support.command_desk import OpenDesk
+from support.command_harness import OpenHarness
 from support.listed_servers import notes_and_locked
 
 pytestmark = pytest.mark.anyio
@@ -117,18 +117,18 @@ def test_each_state_has_its_icon_and_its_reason(status: ServerStatus, lines: lis
 
 @pytest.mark.requirement("MCP-127", "MCP-128", "MCP-129", "MCP-119")
 @pytest.mark.parametrize("state", list(DiscoveryState))
-async def test_the_last_line_says_how_far_discovery_is(open_desk: OpenDesk, state: DiscoveryState) -> None:
+async def test_the_last_line_says_how_far_discovery_is(open_harness: OpenHarness, state: DiscoveryState) -> None:
     servers = notes_and_locked()
     servers.state = state
-    async with open_desk(servers=servers) as desk:
-        assert (await desk.run("/mcp")).text.endswith(f"\n\nDiscovery State: {state.name}")
+    async with open_harness(servers=servers) as harness:
+        assert (await harness.run("/mcp")).text.endswith(f"\n\nDiscovery State: {state.name}")
 
 
 @pytest.mark.requirement("MCP-118")
-async def test_tools_are_listed_with_their_descriptions_and_schemas(open_desk: OpenDesk) -> None:
-    async with open_desk(servers=notes_and_locked()) as desk:
-        listed, described, schema = [await desk.run(f"/mcp {name}") for name in ("list", "desc", "schema")]
-        assert {(await desk.run(f"/mcp {name}")).text for name in ("nodesc", "ls", "")} == {listed.text}
+async def test_tools_are_listed_with_their_descriptions_and_schemas(open_harness: OpenHarness) -> None:
+    async with open_harness(servers=notes_and_locked()) as harness:
+        listed, described, schema = [await harness.run(f"/mcp {name}") for name in ("list", "desc", "schema")]
+        assert {(await harness.run(f"/mcp {name}")).text for name in ("nodesc", "ls", "")} == {listed.text}
     assert "📡 notes (CONNECTED)\n  Command: notes\n  Tools: search\n  Prompts: summary\n  Tokens: ~" in listed.text
     assert "\n\n🔑 locked (NEEDS LOGIN)\n  URL: http://x\n  Login: 401\n" in listed.text
     assert "Finds things." not in listed.text
@@ -137,63 +137,63 @@ async def test_tools_are_listed_with_their_descriptions_and_schemas(open_desk: O
     assert json.dumps("string") in schema.text
 
 
-async def test_refresh_shows_a_tool_that_was_added_meanwhile(open_desk: OpenDesk) -> None:
+async def test_refresh_shows_a_tool_that_was_added_meanwhile(open_harness: OpenHarness) -> None:
     servers = notes_and_locked()
-    async with open_desk(servers=servers) as desk:
-        ran = await desk.run("/mcp refresh notes")
+    async with open_harness(servers=servers) as harness:
+        ran = await harness.run("/mcp refresh notes")
         assert servers.refreshed == ["notes"]
         assert "notes: + added" in ran.text
         assert "locked" not in ran.text
-        wrong = await desk.run("/mcp reload nosuch")
+        wrong = await harness.run("/mcp reload nosuch")
         assert (wrong.state, wrong.end.reason) == (TaskState.FAILED, "unknown_server")
 
 
-async def test_restart_is_for_one_server_and_for_the_local_person(open_desk: OpenDesk) -> None:
+async def test_restart_is_for_one_server_and_for_the_local_person(open_harness: OpenHarness) -> None:
     servers = notes_and_locked()
-    async with open_desk(servers=servers) as desk:
-        assert "notes: + added" in (await desk.run("/mcp restart notes")).text
-        theirs = await desk.of("alice").run("/mcp restart notes")
+    async with open_harness(servers=servers) as harness:
+        assert "notes: + added" in (await harness.run("/mcp restart notes")).text
+        theirs = await harness.of("alice").run("/mcp restart notes")
         assert (theirs.state, theirs.end.reason) == (TaskState.FAILED, "not_yours")
         assert servers.restarted == ["notes"]
 
 
-async def test_servers_are_switched_off_and_on_by_the_local_person(open_desk: OpenDesk) -> None:
+async def test_servers_are_switched_off_and_on_by_the_local_person(open_harness: OpenHarness) -> None:
     servers = notes_and_locked()
-    async with open_desk(servers=servers) as desk:
-        assert (await desk.of("alice").run("/mcp disable notes")).end.reason == "not_yours"
-        assert "notes (CONNECTED)" in (await desk.run("/mcp")).text
-        assert "⏸ notes (DISABLED)" in (await desk.run("/mcp disable notes")).text
-        assert "📡 notes (CONNECTED)" in (await desk.run("/mcp enable notes")).text
-        assert (await desk.run("/mcp enable nosuch")).end.reason == "unknown_server"
+    async with open_harness(servers=servers) as harness:
+        assert (await harness.of("alice").run("/mcp disable notes")).end.reason == "not_yours"
+        assert "notes (CONNECTED)" in (await harness.run("/mcp")).text
+        assert "⏸ notes (DISABLED)" in (await harness.run("/mcp disable notes")).text
+        assert "📡 notes (CONNECTED)" in (await harness.run("/mcp enable notes")).text
+        assert (await harness.run("/mcp enable nosuch")).end.reason == "unknown_server"
 
 
 @pytest.mark.requirement("MCP-051")
-async def test_auth_tells_what_to_do_and_how_it_ended_and_alone_lists_who_needs_it(open_desk: OpenDesk) -> None:
-    async with open_desk(servers=notes_and_locked()) as desk:
-        ran = await desk.run("/mcp auth locked")
+async def test_auth_tells_what_to_do_and_how_it_ended_and_alone_lists_who_needs_it(open_harness: OpenHarness) -> None:
+    async with open_harness(servers=notes_and_locked()) as harness:
+        ran = await harness.run("/mcp auth locked")
         assert ran.text == "Open https://login.example/locked\nLogged in.\n"
-        alone = (await desk.run("/mcp auth")).text
+        alone = (await harness.run("/mcp auth")).text
         assert "\n- locked\n" in alone
         assert "notes" not in alone
 
 
-async def test_without_servers_it_says_where_they_are_configured(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
+async def test_without_servers_it_says_where_they_are_configured(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
         for line in ("/mcp", "/mcp refresh", "/mcp auth x", "/mcp restart x", "/mcp disable x"):
-            ran = await desk.run(line)
+            ran = await harness.run(line)
             assert ran.state is TaskState.COMPLETED
             assert "mcpServers" in ran.text
 
 
-async def test_a_word_that_is_no_subcommand_is_answered_with_those_like_it(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        ended = (await desk.run("/mcp resart notes")).end
+async def test_a_word_that_is_no_subcommand_is_answered_with_those_like_it(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        ended = (await harness.run("/mcp resart notes")).end
         assert ended.error == "no MCP server is named 'resart notes'; configured: none; did you mean /mcp restart?"
 
 
-async def test_other_users_see_no_commands_or_addresses_of_this_machine(open_desk: OpenDesk) -> None:
-    async with open_desk(servers=notes_and_locked()) as desk:
-        theirs = (await desk.of("alice").run("/mcp")).text
+async def test_other_users_see_no_commands_or_addresses_of_this_machine(open_harness: OpenHarness) -> None:
+    async with open_harness(servers=notes_and_locked()) as harness:
+        theirs = (await harness.of("alice").run("/mcp")).text
         assert "notes (CONNECTED)" in theirs
         assert "Command:" not in theirs
         assert "http://x" not in theirs

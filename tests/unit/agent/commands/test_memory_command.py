@@ -7,7 +7,7 @@ from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import CommandExecutionStatus, ToolCallStatus
 from isthmus.events import TaskState
 from isthmus.slash_commands.tree import find
-from support.command_desk import OpenDesk
+from support.command_harness import OpenHarness
 
 pytestmark = pytest.mark.anyio
 
@@ -18,16 +18,16 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-async def test_memory_show_prints_exactly_what_the_model_gets(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        write(desk.home / "GEMINI.md", "I like short answers.\n")
-        write(desk.workspace / "GEMINI.md", "Use tabs.\n\n@./docs/style.md\n")
-        write(desk.workspace / "docs/style.md", "No globals.")
-        write(desk.workspace / "AGENTS.md", "Run make test.")
-        write(desk.workspace / "part/GEMINI.md", "This part is old.")
-        shown = await desk.run("/memory show")
-        await desk.prompt("hello")
-        assert shown.text in desk.system()
+async def test_memory_show_prints_exactly_what_the_model_gets(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        write(harness.home / "GEMINI.md", "I like short answers.\n")
+        write(harness.workspace / "GEMINI.md", "Use tabs.\n\n@./docs/style.md\n")
+        write(harness.workspace / "docs/style.md", "No globals.")
+        write(harness.workspace / "AGENTS.md", "Run make test.")
+        write(harness.workspace / "part/GEMINI.md", "This part is old.")
+        shown = await harness.run("/memory show")
+        await harness.prompt("hello")
+        assert shown.text in harness.system()
         for text in ("I like short answers.", "Use tabs.", "No globals.", "Run make test.", "This part is old."):
             assert text in shown.text
         for heading in ("home/.gemini/GEMINI.md", " GEMINI.md", " AGENTS.md", " part/GEMINI.md"):
@@ -35,135 +35,135 @@ async def test_memory_show_prints_exactly_what_the_model_gets(open_desk: OpenDes
             assert heading.strip() in shown.text
 
 
-async def test_a_changed_file_is_in_the_next_request(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        path = write(desk.workspace / "GEMINI.md", "Use tabs.")
-        first = await desk.prompt("hello")
+async def test_a_changed_file_is_in_the_next_request(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        path = write(harness.workspace / "GEMINI.md", "Use tabs.")
+        first = await harness.prompt("hello")
         path.write_text("Use spaces.")
-        await desk.prompt("again", first.context_id)
-        assert "Use tabs." in desk.system(0)
-        assert "Use spaces." in desk.system(1)
-        assert "Use tabs." not in desk.system(1)
+        await harness.prompt("again", first.context_id)
+        assert "Use tabs." in harness.system(0)
+        assert "Use spaces." in harness.system(1)
+        assert "Use tabs." not in harness.system(1)
 
 
-async def test_memory_list_names_the_files_and_their_imports(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        own = write(desk.home / "GEMINI.md", "own")
-        project = write(desk.workspace / "GEMINI.md", "@style.md")
-        style = write(desk.workspace / "style.md", "style")
-        ran = await desk.run("/memory list")
+async def test_memory_list_names_the_files_and_their_imports(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        own = write(harness.home / "GEMINI.md", "own")
+        project = write(harness.workspace / "GEMINI.md", "@style.md")
+        style = write(harness.workspace / "style.md", "style")
+        ran = await harness.run("/memory list")
         assert ran.text.splitlines() == [str(own), str(project), f"  @{style}"]
 
 
-async def test_memory_add_is_in_the_persons_file_and_the_next_request(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        own = write(desk.home / "GEMINI.md", "")
+async def test_memory_add_is_in_the_persons_file_and_the_next_request(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        own = write(harness.home / "GEMINI.md", "")
         own.write_bytes(b"# Mine\r\n\r\nBe brief.\r\n")
-        first = await desk.prompt("hello")
-        ran = await desk.run("/memory add I prefer pnpm", first.context_id)
+        first = await harness.prompt("hello")
+        ran = await harness.run("/memory add I prefer pnpm", first.context_id)
         assert ran.status is CommandExecutionStatus.STARTED
         assert ran.state is TaskState.COMPLETED
         assert ran.statuses() == [ToolCallStatus.PENDING, ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED]
         assert own.read_bytes() == (b"# Mine\r\n\r\nBe brief.\r\n\r\n## Gemini Added Memories\r\n- I prefer pnpm\r\n")
-        await desk.prompt("again", first.context_id)
-        assert "I prefer pnpm" not in desk.system(0)
-        assert "- I prefer pnpm" in desk.system(1)
+        await harness.prompt("again", first.context_id)
+        assert "I prefer pnpm" not in harness.system(0)
+        assert "- I prefer pnpm" in harness.system(1)
 
 
 @pytest.mark.parametrize("name", ["settings.json", "mcp-oauth-tokens.json", ".env"])
 async def test_settings_and_tokens_are_no_instructions_whatever_a_project_calls_them(
-    open_desk: OpenDesk, name: str
+    open_harness: OpenHarness, name: str
 ) -> None:
-    async with open_desk(context_files=(name, "RULES.md")) as desk:
-        kept = write(desk.home / name, '{"token": "SECRET"}')
-        write(desk.home / "RULES.md", "Be kind.")
-        shown = await desk.run("/memory show", context_files=[name, "RULES.md"])
+    async with open_harness(context_files=(name, "RULES.md")) as harness:
+        kept = write(harness.home / name, '{"token": "SECRET"}')
+        write(harness.home / "RULES.md", "Be kind.")
+        shown = await harness.run("/memory show", context_files=[name, "RULES.md"])
         assert "Be kind." in shown.text
         assert "only Markdown" in shown.text
-        await desk.run("/memory add a fact")
-        await desk.prompt("hello")
-        assert "SECRET" not in shown.text + desk.system()
+        await harness.run("/memory add a fact")
+        await harness.prompt("hello")
+        assert "SECRET" not in shown.text + harness.system()
         assert kept.read_text() == '{"token": "SECRET"}'
-        assert "- a fact" in (desk.home / "RULES.md").read_text()
+        assert "- a fact" in (harness.home / "RULES.md").read_text()
 
 
-async def test_characters_that_no_text_has_are_left_out_of_a_fact(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        await desk.run("/memory add I like\0 \x1b[31mred\x07\u2028 and \x85green")
-        assert (desk.home / "GEMINI.md").read_text().endswith("\n- I like [31mred and green\n")
-        assert "[31mred and green" in (await desk.run("/memory show")).text
-        nothing = await desk.run("/memory add \0\x1b")
+async def test_characters_that_no_text_has_are_left_out_of_a_fact(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        await harness.run("/memory add I like\0 \x1b[31mred\x07\u2028 and \x85green")
+        assert (harness.home / "GEMINI.md").read_text().endswith("\n- I like [31mred and green\n")
+        assert "[31mred and green" in (await harness.run("/memory show")).text
+        nothing = await harness.run("/memory add \0\x1b")
         assert (nothing.state, nothing.end.reason) == (TaskState.FAILED, "memory_write_failure")
 
 
-async def test_facts_that_are_added_at_once_are_all_kept(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        ran = await asyncio.gather(*(desk.run(f"/memory add fact {number}.") for number in range(20)))
+async def test_facts_that_are_added_at_once_are_all_kept(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        ran = await asyncio.gather(*(harness.run(f"/memory add fact {number}.") for number in range(20)))
         assert {each.state for each in ran} == {TaskState.COMPLETED}
-        text = (desk.home / "GEMINI.md").read_text()
+        text = (harness.home / "GEMINI.md").read_text()
         assert sorted(line for line in text.splitlines()[1:]) == sorted(f"- fact {number}." for number in range(20))
 
 
-async def test_memory_add_works_without_a_file_and_in_plan_mode(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
+async def test_memory_add_works_without_a_file_and_in_plan_mode(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
         for fact in ("one", "two"):
-            ran = await desk.run(f"/memory add {fact}", approval_mode="plan")
+            ran = await harness.run(f"/memory add {fact}", approval_mode="plan")
             assert ran.state is TaskState.COMPLETED
-        assert (desk.home / "GEMINI.md").read_text() == "## Gemini Added Memories\n- one\n- two\n"
+        assert (harness.home / "GEMINI.md").read_text() == "## Gemini Added Memories\n- one\n- two\n"
 
 
-async def test_a_file_that_cannot_be_added_to_fails_the_command(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        (desk.home / "GEMINI.md").mkdir()
-        ran = await desk.run("/memory add one")
+async def test_a_file_that_cannot_be_added_to_fails_the_command(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        (harness.home / "GEMINI.md").mkdir()
+        ran = await harness.run("/memory add one")
         assert (ran.state, ran.end.reason) == (TaskState.FAILED, "memory_write_failure")
         assert "cannot be added to" in (ran.end.error or "")
 
 
-async def test_memory_refresh_says_what_changed(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        write(desk.workspace / "GEMINI.md", "one")
-        gone = write(desk.workspace / "AGENTS.md", "two")
-        await desk.run("/memory show")
-        assert "Nothing changed." in (await desk.run("/memory refresh")).text
-        write(desk.workspace / "GEMINI.md", "one, changed")
+async def test_memory_refresh_says_what_changed(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        write(harness.workspace / "GEMINI.md", "one")
+        gone = write(harness.workspace / "AGENTS.md", "two")
+        await harness.run("/memory show")
+        assert "Nothing changed." in (await harness.run("/memory refresh")).text
+        write(harness.workspace / "GEMINI.md", "one, changed")
         gone.unlink()
-        write(desk.workspace / "part/AGENTS.md", "three")
-        lines = (await desk.run("/memory refresh")).text.splitlines()
+        write(harness.workspace / "part/AGENTS.md", "three")
+        lines = (await harness.run("/memory refresh")).text.splitlines()
         assert lines[1:] == ["+ part/AGENTS.md", "~ GEMINI.md", "- AGENTS.md"]
 
 
-async def test_names_of_files_come_from_the_settings_and_from_the_session(open_desk: OpenDesk) -> None:
-    async with open_desk(context_files=("RULES.md",)) as desk:
-        write(desk.workspace / "RULES.md", "the rules")
-        write(desk.workspace / "GEMINI.md", "not this")
-        write(desk.workspace / "HINTS.md", "the hints")
-        await desk.prompt("hello")
-        assert "the rules" in desk.system()
-        assert "not this" not in desk.system()
-        await desk.prompt("hello", context_files=["HINTS.md"])
-        assert "the hints" in desk.system()
-        assert "the rules" not in desk.system()
-        await desk.run("/memory add x")
-        assert (desk.home / "RULES.md").exists()
+async def test_names_of_files_come_from_the_settings_and_from_the_session(open_harness: OpenHarness) -> None:
+    async with open_harness(context_files=("RULES.md",)) as harness:
+        write(harness.workspace / "RULES.md", "the rules")
+        write(harness.workspace / "GEMINI.md", "not this")
+        write(harness.workspace / "HINTS.md", "the hints")
+        await harness.prompt("hello")
+        assert "the rules" in harness.system()
+        assert "not this" not in harness.system()
+        await harness.prompt("hello", context_files=["HINTS.md"])
+        assert "the hints" in harness.system()
+        assert "the rules" not in harness.system()
+        await harness.run("/memory add x")
+        assert (harness.home / "RULES.md").exists()
 
 
-async def test_without_any_instructions_memory_show_says_how_to_come_to_some(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        ran = await desk.run("/memory show")
+async def test_without_any_instructions_memory_show_says_how_to_come_to_some(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        ran = await harness.run("/memory show")
         assert "/init" in ran.text
-        await desk.prompt("hello")
-        assert "Context from" not in desk.system()
+        await harness.prompt("hello")
+        assert "Context from" not in harness.system()
 
 
-async def test_other_users_neither_see_nor_change_what_is_the_persons_own(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        own = write(desk.home / "GEMINI.md", "My secret habit.")
-        write(desk.workspace / "GEMINI.md", "Of the project.")
-        write(desk.home / "commands/mine.toml", "prompt = 'Mine.'")
-        alice = desk.engine.for_user("alice")
+async def test_other_users_neither_see_nor_change_what_is_the_persons_own(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        own = write(harness.home / "GEMINI.md", "My secret habit.")
+        write(harness.workspace / "GEMINI.md", "Of the project.")
+        write(harness.home / "commands/mine.toml", "prompt = 'Mine.'")
+        alice = harness.engine.for_user("alice")
         assert find(("mine",), await alice.commands(CommandScope())) is None
-        assert find(("mine",), await desk.engine.commands(CommandScope())) is not None
+        assert find(("mine",), await harness.engine.commands(CommandScope())) is not None
         shown = await alice.execute(CommandMessage(("memory", "show")))
         added = await alice.execute(CommandMessage(("memory", "add"), "I am Alice"))
         assert shown.turn is not None
@@ -176,22 +176,22 @@ async def test_other_users_neither_see_nor_change_what_is_the_persons_own(open_d
         assert own.read_text() == "My secret habit."
         turn = await alice.prompt(PromptMessage("hello"))
         assert [item async for item in turn.deliveries]
-        assert "secret" not in desk.system()
-        assert "Of the project." in desk.system()
+        assert "secret" not in harness.system()
+        assert "Of the project." in harness.system()
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
 async def test_a_projects_files_speak_for_the_person_only_in_a_folder_that_they_trust(
-    open_desk: OpenDesk, is_trusted: bool
+    open_harness: OpenHarness, is_trusted: bool
 ) -> None:
     def trusts(folder: Path) -> bool:
         return is_trusted and folder.name == "workspace"
 
-    async with open_desk(trusts=trusts) as desk:
-        write(desk.workspace / "GEMINI.md", "Use tabs.")
-        await desk.prompt("hello")
-        assert ("speak for them" in desk.system()) is is_trusted
-        assert ("not the person's words" in desk.system()) is not is_trusted
-        turn = await desk.engine.for_user("alice").prompt(PromptMessage("hello"))
+    async with open_harness(trusts=trusts) as harness:
+        write(harness.workspace / "GEMINI.md", "Use tabs.")
+        await harness.prompt("hello")
+        assert ("speak for them" in harness.system()) is is_trusted
+        assert ("not the person's words" in harness.system()) is not is_trusted
+        turn = await harness.engine.for_user("alice").prompt(PromptMessage("hello"))
         assert [item async for item in turn.deliveries]
-        assert "speak for them" not in desk.system()
+        assert "speak for them" not in harness.system()

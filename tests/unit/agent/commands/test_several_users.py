@@ -2,7 +2,7 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.events import TaskState
-from support.command_desk import CommandDesk, OpenDesk, Ran
+from support.command_harness import CommandHarness, OpenHarness, Ran
 from support.listed_servers import notes_and_locked
 from support.scripted_wire import Call, Reply
 
@@ -11,18 +11,20 @@ pytestmark = pytest.mark.anyio
 SHARED = "the-same-session"
 
 
-async def written(desk: CommandDesk, name: str, content: str) -> Ran:
-    call = Call("write_file", {"file_path": str(desk.workspace / name), "content": content})
-    desk.replies.append(Reply.of(call))
-    return await desk.prompt(f"write {name}", SHARED)
+async def written(harness: CommandHarness, name: str, content: str) -> Ran:
+    call = Call("write_file", {"file_path": str(harness.workspace / name), "content": content})
+    harness.replies.append(Reply.of(call))
+    return await harness.prompt(f"write {name}", SHARED)
 
 
-async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_same_id(open_desk: OpenDesk) -> None:
-    async with open_desk(policy=Policy(ApprovalMode.AUTO_EDIT)) as desk:
-        alice, bob = desk.of("alice"), desk.of("bob")
+async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_same_id(
+    open_harness: OpenHarness,
+) -> None:
+    async with open_harness(policy=Policy(ApprovalMode.AUTO_EDIT)) as harness:
+        alice, bob = harness.of("alice"), harness.of("bob")
         await written(alice, "alice.txt", "of alice")
         await written(bob, "bob.txt", "of bob")
-        await written(desk, "mine.txt", "of the local person")
+        await written(harness, "mine.txt", "of the local person")
         listed = (await alice.run("/restore", SHARED)).text
         assert "alice.txt" in listed
         assert "bob.txt" not in listed
@@ -32,26 +34,26 @@ async def test_restoring_touches_no_file_of_another_user_whose_session_has_the_s
         assert question.generic_details is not None
         assert "bob" not in question.generic_details.description
         assert (await alice.answer(asked)).state is TaskState.COMPLETED
-        assert not (desk.workspace / "alice.txt").exists()
-        assert (desk.workspace / "bob.txt").read_text() == "of bob"
-        assert (desk.workspace / "mine.txt").read_text() == "of the local person"
+        assert not (harness.workspace / "alice.txt").exists()
+        assert (harness.workspace / "bob.txt").read_text() == "of bob"
+        assert (harness.workspace / "mine.txt").read_text() == "of the local person"
         theirs = (await bob.run("/restore", SHARED)).text.split()[0]
         refused = await alice.run(f"/restore {theirs}", SHARED)
         assert refused.end.reason == "not_restored"
         assert theirs not in (refused.end.error or "").replace(f"'{theirs}'", "")
 
 
-async def test_only_the_local_person_logs_the_account_in_to_servers(open_desk: OpenDesk) -> None:
+async def test_only_the_local_person_logs_the_account_in_to_servers(open_harness: OpenHarness) -> None:
     servers = notes_and_locked()
-    async with open_desk(servers=servers) as desk:
-        refused = await desk.of("alice").run("/mcp auth locked")
+    async with open_harness(servers=servers) as harness:
+        refused = await harness.of("alice").run("/mcp auth locked")
         assert (refused.state, refused.end.reason, servers.logins) == (TaskState.FAILED, "not_yours", [])
-        assert "locked" in (await desk.of("alice").run("/mcp auth")).text
-        assert (await desk.run("/mcp auth locked")).state is TaskState.COMPLETED
+        assert "locked" in (await harness.of("alice").run("/mcp auth")).text
+        assert (await harness.run("/mcp auth locked")).state is TaskState.COMPLETED
         assert servers.logins == ["locked"]
 
 
-async def test_commands_of_other_users_get_none_of_the_local_persons_secrets(open_desk: OpenDesk) -> None:
+async def test_commands_of_other_users_get_none_of_the_local_persons_secrets(open_harness: OpenHarness) -> None:
     secret = {
         "GITHUB_TOKEN": "s3cr3t-1",
         "AWS_SECRET_ACCESS_KEY": "s3cr3t-2",
@@ -62,11 +64,11 @@ async def test_commands_of_other_users_get_none_of_the_local_persons_secrets(ope
         "NPM_CONFIG__AUTH": "s3cr3t-7",
     }
     environment = {**secret, "JAVA_HOME": "/opt/java", "KEYBOARD": "us", "PATHS": "kept"}
-    async with open_desk(policy=Policy(ApprovalMode.YOLO), environment=environment) as desk:
+    async with open_harness(policy=Policy(ApprovalMode.YOLO), environment=environment) as harness:
         seen: dict[str, str] = {}
         for user in ("", "alice"):
-            desk.replies.append(Reply.of(Call("run_shell_command", {"command": "env"})))
-            ran = await (desk.of(user) if user else desk).prompt("show it")
+            harness.replies.append(Reply.of(Call("run_shell_command", {"command": "env"})))
+            ran = await (harness.of(user) if user else harness).prompt("show it")
             output = ran.calls[-1].output
             assert output is not None
             seen[user] = output.text or ""

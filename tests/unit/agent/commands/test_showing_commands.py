@@ -5,15 +5,17 @@ from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
 from isthmus.slash_commands.tree import all_commands, find
-from support.command_desk import CommandDesk, OpenDesk
+from support.command_harness import CommandHarness, OpenHarness
 from support.scripted_wire import Call, Reply, Say, WireUsage
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_tree_has_every_command_with_a_description_of_it_and_of_its_arguments(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        tree = await desk.engine.commands(CommandScope())
+async def test_the_tree_has_every_command_with_a_description_of_it_and_of_its_arguments(
+    open_harness: OpenHarness,
+) -> None:
+    async with open_harness() as harness:
+        tree = await harness.engine.commands(CommandScope())
     assert {command.name for command in tree} >= {
         "help", "about", "model", "tools", "mcp", "memory", "init", "compress", "restore", "stats", "tasks",
     }  # fmt: skip
@@ -29,69 +31,69 @@ async def test_the_tree_has_every_command_with_a_description_of_it_and_of_its_ar
     assert [argument.is_required for argument in add.arguments] == [True]
 
 
-async def test_help_lists_the_commands_and_describes_one(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        listed = await desk.run("/help")
+async def test_help_lists_the_commands_and_describes_one(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        listed = await harness.run("/help")
         assert listed.status is CommandExecutionStatus.STARTED
         assert listed.state is TaskState.COMPLETED
         assert "/memory add FACT" in listed.text
-        one = await desk.run("/help memory add")
+        one = await harness.run("/help memory add")
         assert "What to remember" in one.text
-        none = await desk.run("/help memroy")
+        none = await harness.run("/help memroy")
         assert (none.state, none.end.reason) == (TaskState.FAILED, "unknown_command")
         assert "/memory" in (none.end.error or "")
 
 
-async def test_about_names_version_model_workspace_and_extension(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        ran = await desk.run("/about")
+async def test_about_names_version_model_workspace_and_extension(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        ran = await harness.run("/about")
         assert f"Isthmus {__version__}" in ran.text
         assert "Model: test (gemini)" in ran.text
-        assert str(desk.workspace) in ran.text
+        assert str(harness.workspace) in ran.text
         assert "development-tool v0" in ran.text
         assert "Approval mode: default" in ran.text
-        assert "Approval mode: plan" in (await desk.run("/about", approval_mode="plan")).text
+        assert "Approval mode: plan" in (await harness.run("/about", approval_mode="plan")).text
 
 
-async def test_about_names_the_sandbox_and_only_to_its_person_what_it_opens(open_desk: OpenDesk) -> None:
-    async with open_desk(sandbox="bubblewrap 0.8.0; writes in the workspace, ~/private") as desk:
-        assert "Sandbox: bubblewrap 0.8.0; writes in the workspace, ~/private\n" in (await desk.run("/about")).text
-        assert "Sandbox: bubblewrap 0.8.0\n" in (await desk.of("bob").run("/about")).text
+async def test_about_names_the_sandbox_and_only_to_its_person_what_it_opens(open_harness: OpenHarness) -> None:
+    async with open_harness(sandbox="bubblewrap 0.8.0; writes in the workspace, ~/private") as harness:
+        assert "Sandbox: bubblewrap 0.8.0; writes in the workspace, ~/private\n" in (await harness.run("/about")).text
+        assert "Sandbox: bubblewrap 0.8.0\n" in (await harness.of("bob").run("/about")).text
 
 
-async def test_tools_are_listed_by_name_and_with_descriptions(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        names = await desk.run("/tools")
-        described = await desk.run("/tools desc")
+async def test_tools_are_listed_by_name_and_with_descriptions(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        names = await harness.run("/tools")
+        described = await harness.run("/tools desc")
     assert "- run_shell_command\n" in names.text + "\n"
     assert "bash -c" not in names.text
     assert "bash -c" in described.text
 
 
-async def test_a_chosen_model_answers_from_the_next_request_on_in_this_session_alone(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        first = await desk.prompt("hello")
-        chosen = await desk.run("/model gemini:other", first.context_id)
+async def test_a_chosen_model_answers_from_the_next_request_on_in_this_session_alone(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        first = await harness.prompt("hello")
+        chosen = await harness.run("/model gemini:other", first.context_id)
         assert chosen.state is TaskState.COMPLETED
         assert "other" in chosen.text
-        await desk.prompt("again", first.context_id)
-        await desk.prompt("elsewhere")
-        models = [request.path.rpartition("/")[2].partition(":")[0] for request in desk.wire.model_requests]
+        await harness.prompt("again", first.context_id)
+        await harness.prompt("elsewhere")
+        models = [request.path.rpartition("/")[2].partition(":")[0] for request in harness.wire.model_requests]
         assert models == ["test", "other", "test"]
-        assert "other" in (await desk.run("/model", first.context_id)).text
+        assert "other" in (await harness.run("/model", first.context_id)).text
 
 
-async def test_a_model_that_cannot_be_opened_changes_nothing(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        first = await desk.prompt("hello")
-        ran = await desk.run("/model openai:gpt-5", first.context_id)
+async def test_a_model_that_cannot_be_opened_changes_nothing(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        first = await harness.prompt("hello")
+        ran = await harness.run("/model openai:gpt-5", first.context_id)
         assert ran.state is TaskState.FAILED
         assert "OPENAI_API_KEY" in (ran.end.error or "")
-        await desk.prompt("again", first.context_id)
-        assert desk.wire.model_requests[-1].path.rpartition("/")[2].startswith("test:")
+        await harness.prompt("again", first.context_id)
+        assert harness.wire.model_requests[-1].path.rpartition("/")[2].startswith("test:")
 
 
-async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(open_desk: OpenDesk) -> None:
+async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(open_harness: OpenHarness) -> None:
     replies = [
         Reply.of(Call("list_directory", {"dir_path": "."}), usage=WireUsage(100, 20, cached=40, thoughts=5)),
         Reply.of(Call("read_file", {"file_path": "none.txt"}), usage=WireUsage(200, 30)),
@@ -99,12 +101,12 @@ async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(ope
         Reply.of(Say("other"), usage=WireUsage(7, 3)),
         Reply.of(Say("elsewhere"), usage=WireUsage(9_999, 9_999)),
     ]
-    async with open_desk(replies) as desk:
-        first = await desk.prompt("look")
-        await desk.prompt("elsewhere", first.context_id, model="gemini:other")
-        await desk.prompt("not this session")
-        await desk.run("/about", first.context_id)
-        ran = await desk.run("/stats", first.context_id)
+    async with open_harness(replies) as harness:
+        first = await harness.prompt("look")
+        await harness.prompt("elsewhere", first.context_id, model="gemini:other")
+        await harness.prompt("not this session")
+        await harness.run("/about", first.context_id)
+        ran = await harness.run("/stats", first.context_id)
     assert "3 tasks" in ran.text
     last = ran.text.partition("Last task ")[2]
     assert "other: 1 request, 7 input tokens" in last
@@ -114,25 +116,25 @@ async def test_stats_count_tokens_by_model_requests_and_calls_of_the_session(ope
     assert "9,999" not in ran.text
 
 
-async def test_tasks_lists_those_of_the_session_or_all(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        first = await desk.prompt("the first")
-        other = await desk.prompt("the second")
-        mine = await desk.run("/tasks", first.context_id)
+async def test_tasks_lists_those_of_the_session_or_all(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        first = await harness.prompt("the first")
+        other = await harness.prompt("the second")
+        mine = await harness.run("/tasks", first.context_id)
         assert first.task_id in mine.text
         assert "the first" in mine.text
         assert other.task_id not in mine.text
-        everything = await desk.run("/tasks all", first.context_id)
+        everything = await harness.run("/tasks all", first.context_id)
         assert other.task_id in everything.text
 
 
-async def test_a_command_is_not_part_of_the_conversation(open_desk: OpenDesk) -> None:
-    async with open_desk() as desk:
-        first = await desk.prompt("hello")
-        await desk.run("/about", first.context_id)
-        await desk.prompt("again", first.context_id)
-        assert "Isthmus" not in desk.said()
-        assert "about" not in desk.said()
+async def test_a_command_is_not_part_of_the_conversation(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        first = await harness.prompt("hello")
+        await harness.run("/about", first.context_id)
+        await harness.prompt("again", first.context_id)
+        assert "Isthmus" not in harness.said()
+        assert "about" not in harness.said()
 
 
 @pytest.mark.parametrize(
@@ -146,24 +148,24 @@ async def test_a_command_is_not_part_of_the_conversation(open_desk: OpenDesk) ->
     ],
 )
 async def test_what_cannot_be_started_says_so_and_names_near_matches(
-    open_desk: OpenDesk, path: tuple[str, ...], args: str, says: str
+    open_harness: OpenHarness, path: tuple[str, ...], args: str, says: str
 ) -> None:
-    async with open_desk() as desk:
-        execution = await desk.engine.execute(CommandMessage(path, args))
+    async with open_harness() as harness:
+        execution = await harness.engine.execute(CommandMessage(path, args))
         assert execution.status is CommandExecutionStatus.FAILED_TO_START
         assert execution.turn is None
         assert says in (execution.message or "")
-        assert await desk.engine.tasks() == []
+        assert await harness.engine.tasks() == []
 
 
 @pytest.mark.parametrize("path", [("/memory", "show"), ("memory show",), ("memory:show",), ("memory",)])
-async def test_a_path_is_found_however_it_is_written(open_desk: OpenDesk, path: tuple[str, ...]) -> None:
-    async with open_desk() as desk:
-        (desk.workspace / "GEMINI.md").write_text("Say please.")
-        assert "Say please." in await _said(desk, path)
+async def test_a_path_is_found_however_it_is_written(open_harness: OpenHarness, path: tuple[str, ...]) -> None:
+    async with open_harness() as harness:
+        (harness.workspace / "GEMINI.md").write_text("Say please.")
+        assert "Say please." in await _said(harness, path)
 
 
-async def _said(desk: CommandDesk, path: tuple[str, ...]) -> str:
-    execution = await desk.engine.execute(CommandMessage(path))
+async def _said(harness: CommandHarness, path: tuple[str, ...]) -> str:
+    execution = await harness.engine.execute(CommandMessage(path))
     assert execution.turn is not None, execution.message
     return "".join([getattr(item.event, "text", "") async for item in execution.turn.deliveries])

@@ -103,7 +103,7 @@ class Released:
 
 
 @dataclass
-class Desk:
+class SuspendedCallsHarness:
     engine: Engine
     agent: CodingAgent
     tools: Released
@@ -155,14 +155,14 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(
+async def harness(
     path: Path,
     *tools: Any,
     seconds: float = 600,
     policy: Policy | None = None,
     replies: list[list[Call] | str] | None = None,
     takes_over: bool = True,
-) -> AsyncGenerator[Desk]:
+) -> AsyncGenerator[SuspendedCallsHarness]:
     """An agent in an engine whose model calls the tools and then ends its turn."""
     called = [*(Call(tool.name, {}) for tool in tools)]
     script = [
@@ -182,6 +182,6 @@ async def desk(
         agent.suspended.seconds = seconds
         try:
             async with engine_on(path, agent, lease_seconds=1, takes_over=takes_over) as engine:
-                yield Desk(engine, agent, released, wire)
+                yield SuspendedCallsHarness(engine, agent, released, wire)
         finally:
             await model.aclose()

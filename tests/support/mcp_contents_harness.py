@@ -1,4 +1,4 @@
-"""A desk with the real MCP host and servers of our own that have prompts, resources and instructions."""
+"""A harness with the real MCP host and servers of our own that have prompts, resources and instructions."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.tools.builtin import builtin_tools
-from support.command_desk import CommandDesk, OpenDesk
+from support.command_harness import CommandHarness, OpenHarness
 from support.mcp_hosting import hosting
 
 SERVER = Path(__file__).resolve().parent / "contents_mcp_server.py"
@@ -33,14 +33,14 @@ def asked(folder: Path) -> list[Any]:
 
 
 @asynccontextmanager
-async def desk_with(
-    open_desk: OpenDesk, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
-) -> AsyncGenerator[CommandDesk]:
-    """A desk whose person has these servers."""
+async def harness_with(
+    open_harness: OpenHarness, tmp_path: Path, servers: dict[str, Any], patience: float = 20.0, **options: Any
+) -> AsyncGenerator[CommandHarness]:
+    """A harness whose user has these servers."""
     person = tmp_path / "person"
     person.mkdir(exist_ok=True)
     async with (
         hosting(person, servers, builtin_tools(), patience=patience) as host,
-        open_desk(mcp=host, **options) as desk,
+        open_harness(mcp=host, **options) as harness,
     ):
-        yield desk
+        yield harness

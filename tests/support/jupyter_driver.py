@@ -1,4 +1,4 @@
-"""The person in front of a Jupyter server, for the contract suite; see support.editor_person."""
+"""The person in front of a Jupyter server, for the contract suite; see support.editor_driver."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from support.jupyter import RunningJupyter, shared_jupyter
 from support.review_page import visiting
 
 
-class JupyterPerson:
+class JupyterDriver:
     """In a browser: at the notebooks of a real Jupyter server, and at the review page."""
 
     def __init__(self, jupyter: RunningJupyter, editor: JupyterEditor) -> None:
@@ -50,9 +50,9 @@ class JupyterPerson:
 
 
 @asynccontextmanager
-async def jupyter_person(folder: Path) -> AsyncGenerator[JupyterPerson]:
-    """See PERSONS in support.editor_person."""
+async def jupyter_person(folder: Path) -> AsyncGenerator[JupyterDriver]:
+    """See DRIVERS in support.editor_driver."""
     async with shared_jupyter(folder) as running:
         editor = await jupyter.attach(running.file, (str(folder),), poll_seconds=0.1)
-        yield JupyterPerson(running, editor)
+        yield JupyterDriver(running, editor)
         await editor.aclose()

@@ -1,6 +1,6 @@
 """The person in front of an editor, as the contract suite needs them: one driver for each Editor implementation.
 
-To put another editor under the contract, write a driver and add it to PERSONS.
+To put another editor under the contract, write a driver and add it to DRIVERS.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -12,14 +12,14 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import Editor, Range
 from isthmus.ide.reviews.review import DiffReview
-from support.emacs import emacs_person
-from support.jupyter_person import jupyter_person
+from support.emacs import emacs_driver
+from support.jupyter_driver import jupyter_person
 from support.neovim import RunningNeovim, running_neovim
-from support.remote_person import remote_person
-from support.stdio_editor import stdio_person
+from support.remote_editor_driver import remote_editor_driver
+from support.stdio_editor import stdio_driver
 
 
-class Person(Protocol):
+class EditorDriver(Protocol):
     """Does with their hands what no agent may ask for. Positions are those of the port: 0-based, UTF-16 units."""
 
     @property
@@ -56,7 +56,7 @@ class Person(Protocol):
         ...
 
 
-class HeadlessPerson:
+class HeadlessDriver:
     """Uses the methods that the headless editor has for it."""
 
     def __init__(self, folder: Path) -> None:
@@ -91,13 +91,13 @@ class HeadlessPerson:
 
 
 @asynccontextmanager
-async def _headless(folder: Path) -> AsyncGenerator[Person]:
-    person = HeadlessPerson(folder)
-    yield person
-    await person.editor.aclose()
+async def _headless(folder: Path) -> AsyncGenerator[EditorDriver]:
+    driver = HeadlessDriver(folder)
+    yield driver
+    await driver.editor.aclose()
 
 
-class NeovimPerson:
+class NeovimDriver:
     """At the keyboard of a real Neovim."""
 
     def __init__(self, neovim: RunningNeovim, editor: NeovimEditor) -> None:
@@ -165,20 +165,20 @@ class NeovimPerson:
 
 
 @asynccontextmanager
-async def _neovim(folder: Path) -> AsyncGenerator[Person]:
+async def _neovim(folder: Path) -> AsyncGenerator[EditorDriver]:
     async with running_neovim(folder) as neovim:
         editor = await attach(neovim.address)
-        yield NeovimPerson(neovim, editor)
+        yield NeovimDriver(neovim, editor)
         await editor.aclose()
 
 
-PERSONS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Person]]] = {
-    "emacs": emacs_person,
+DRIVERS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[EditorDriver]]] = {
+    "emacs": emacs_driver,
     "headless": _headless,
     "jupyter": jupyter_person,
     "neovim": _neovim,
-    "remote-claude": remote_person("claude"),
-    "remote-gemini": remote_person("gemini"),
-    "stdio": stdio_person,
+    "remote-claude": remote_editor_driver("claude"),
+    "remote-gemini": remote_editor_driver("gemini"),
+    "stdio": stdio_driver,
 }
 """By the name of the editor: a person in front of it, with a folder as workspace."""

@@ -74,7 +74,7 @@ FOREIGN_NAMES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class IsolatedFolders:
     """The folders that stand for the machine during one test. Their paths are short: a Unix socket's has 108 bytes."""
 
     home: Path
@@ -83,10 +83,10 @@ class Surroundings:
 
 
 @contextlib.contextmanager
-def own_surroundings(patch: pytest.MonkeyPatch) -> Generator[Surroundings]:
+def isolate(patch: pytest.MonkeyPatch) -> Generator[IsolatedFolders]:
     """Folders that are gone afterwards. `patch` makes the environment theirs, until it is undone."""
     root = Path(tempfile.mkdtemp(prefix="is-", dir=_short_temporary_folder())).resolve()
-    places = Surroundings(home=root / "home", temporary=root / "tmp", runtime=root / "run")
+    places = IsolatedFolders(home=root / "home", temporary=root / "tmp", runtime=root / "run")
     for folder in (places.home, places.temporary, places.runtime):
         folder.mkdir(mode=0o700)
     for name in tuple(os.environ):

@@ -35,7 +35,7 @@ from support.scripted_wire import Call
 
 
 @dataclass
-class Desk:
+class AgentHarness:
     """A person with an agent in a workspace; what happened is in ``events``, kept as the journal keeps it."""
 
     workspace: Path

@@ -71,7 +71,7 @@ class Ran:
 
 
 @dataclass
-class CommandDesk:
+class CommandHarness:
     """An engine, and what is around it."""
 
     engine: Engine
@@ -81,8 +81,8 @@ class CommandDesk:
     replies: list[Reply] = field(default_factory=list[Reply])
     """What the model says next, where the fixture's own replies are used."""
 
-    def of(self, user: str) -> "CommandDesk":
-        """The same desk with another user of a server at it."""
+    def of(self, user: str) -> "CommandHarness":
+        """The same harness with another user of a server at it."""
         return replace(self, engine=cast("Engine", self.engine.for_user(user)))
 
     async def execute(self, line: str, context_id: str | None = None, **settings: Any) -> Execution:
@@ -134,12 +134,12 @@ class CommandDesk:
         return Ran(turn.task_id, turn.context_id, found, status)
 
 
-OpenDesk: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandDesk]]
+OpenHarness: TypeAlias = Callable[..., AbstractAsyncContextManager[CommandHarness]]
 """The fixture that opens desks: replies of the model, and the options of :func:`command_desk`."""
 
 
 @asynccontextmanager
-async def command_desk(
+async def command_harness(
     folder: Path,
     wire: GeminiWire,
     *,
@@ -150,8 +150,8 @@ async def command_desk(
     environment: Mapping[str, str] | None = None,
     mcp: McpHost | None = None,
     sandbox: str = "none",
-) -> AsyncGenerator[CommandDesk]:
-    """A desk whose journal, workspace and home are below ``folder``; opened again, it goes on with what is there."""
+) -> AsyncGenerator[CommandHarness]:
+    """A harness whose journal, workspace and home are below ``folder``; opened again, it goes on with what is there."""
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
     for each in (workspace, home, data):
         each.mkdir(parents=True, exist_ok=True)
@@ -180,7 +180,7 @@ async def command_desk(
     engine = Engine(CodingAgent(resources, options), journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
     await engine.start()
     try:
-        yield CommandDesk(engine, wire, workspace, home)
+        yield CommandHarness(engine, wire, workspace, home)
     finally:
         await engine.aclose()
         await checkpoints.aclose()

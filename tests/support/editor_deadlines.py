@@ -18,7 +18,7 @@ SHORT = (
 """How long the product waits for an editor, where it goes on without an answer."""
 
 
-def give_editors_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def lengthen_editor_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer in this process until the end of the test; a program that it starts is as it is."""
     for name in SHORT:
         monkeypatch.setattr(name, SECONDS)

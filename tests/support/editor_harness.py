@@ -10,7 +10,7 @@ from isthmus.app import edit_diagnostics
 from isthmus.app import editor_directory as editors
 from isthmus.app.local_agent import local_agent, rule_for
 from isthmus.app.setup import GivenOptions, decide
-from support.command_desk import CommandDesk
+from support.command_harness import CommandHarness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply
 
@@ -22,14 +22,14 @@ def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def editor_desk(
+async def editor_harness(
     workspace: Path,
     data: Path,
     replies: list[Reply],
     monkeypatch: pytest.MonkeyPatch,
     *,
     approval_mode: str = "default",
-) -> AsyncGenerator[CommandDesk]:
+) -> AsyncGenerator[CommandHarness]:
     """An agent for ``workspace`` that keeps its tasks in ``data``; the model says ``replies``."""
     with GeminiWire(replies) as wire:
         monkeypatch.setenv("GEMINI_API_KEY", "test-key")
@@ -37,4 +37,4 @@ async def editor_desk(
         given = GivenOptions("gemini:test", approval_mode, workspace=workspace, data_dir=data, ide=True)
         setup = decide(given, may_ask=True)
         async with local_agent(setup, rule_for(setup)) as engine:
-            yield CommandDesk(engine, wire, workspace, Path.home() / ".gemini", replies)
+            yield CommandHarness(engine, wire, workspace, Path.home() / ".gemini", replies)

@@ -23,7 +23,7 @@ from isthmus.ide.reviews.review import DiffReview
 from support.waiting import eventually_async
 
 
-class RemotePerson:
+class RemoteEditorDriver:
     """Answers in the editor behind; `editor` is the remote one."""
 
     def __init__(self, protocol: str, behind: HeadlessEditor, editor: RemoteEditor) -> None:
@@ -89,11 +89,11 @@ class _SeeingPeer(ClaudePeer):
             asking.cancel()
 
 
-def remote_person(protocol: str) -> Callable[[Path], AbstractAsyncContextManager[RemotePerson]]:
+def remote_editor_driver(protocol: str) -> Callable[[Path], AbstractAsyncContextManager[RemoteEditorDriver]]:
     """A person behind an IDE extension that speaks `protocol` alone."""
 
     @asynccontextmanager
-    async def person(folder: Path) -> AsyncGenerator[RemotePerson]:
+    async def driver(folder: Path) -> AsyncGenerator[RemoteEditorDriver]:
         behind = HeadlessEditor((str(folder),))
         host = CompanionHost(behind, CompanionOptions(protocols=(protocol,)))
         ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
@@ -110,11 +110,11 @@ def remote_person(protocol: str) -> Callable[[Path], AbstractAsyncContextManager
             await client.connect()
             editor = RemoteEditor(client, print, lost_seconds=0.5, shown_seconds=60)
             try:
-                yield RemotePerson(protocol, behind, editor)
+                yield RemoteEditorDriver(protocol, behind, editor)
             finally:
                 await editor.aclose()
         finally:
             host.stop()
             await asyncio.wait_for(serving, 30)
 
-    return person
+    return driver
