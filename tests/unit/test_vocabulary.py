@@ -252,7 +252,7 @@ FIELDS = [
 """Every field as the text of spec 2 has it: message, name, label, type, number."""
 
 
-ANY_EXAMPLE = settings(phases=[Phase.generate], database=None)
+ANY_EXAMPLE = settings(phases=[Phase.generate], database=None, max_examples=100)
 """The smallest one takes long to find, and shows no more."""
 
 
